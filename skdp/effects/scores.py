@@ -98,7 +98,7 @@ class TreesScore:
 
     def __init__(self, embedding: Any, blocks: list[Block], coef: Doubles, noise: Doubles, unit: str) -> None:
         self.blocks, self.coef, self.unit, self._embedding = blocks, coef, unit, embedding
-        widths = embedding._widths()
+        widths = embedding._encoder.form.blocks.level_counts
         # The noise of independent levels before the projection, which took 1 / width of its variance.
         self._variance = noise**2 / np.repeat(1.0 - 1.0 / np.maximum(widths, 2), widths)
         rng, own = np.random.default_rng(_SEED), [self.cells(k) for k in range(len(blocks))]
@@ -113,7 +113,7 @@ class TreesScore:
         codes = [np.tile(each, n_cells) for each in self._rows]
         for k, each in chosen.items():
             codes[k] = np.repeat(each, _PUBLIC_ROWS)
-        return self._embedding._mean_rows(codes, n_cells)
+        return self._embedding._encoder.mean_rows(codes, n_cells)
 
     def variance(self, rows: Doubles) -> Doubles | None:
         return rows**2 @ self._variance

@@ -234,29 +234,19 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         self.schema_ = TableSchema({name: column for name, _, column in columns})
         self._fitted_kinds = kinds_by_type(table, columns)
         self.seed_ = _public_seed(self.random_state)
-        self._keep_columns(columns)
-        self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
-
-    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
-        """Keep what the columns become."""
-        self._fitted_blocks = self._blocks(columns)
+        self._fitted_blocks = blocks_of(columns, int(self.n_bins))
         self._fitted_plain = plain_blocks(self._fitted_blocks)
+        self.row_norm_, self.epsilon_, self.delta_ = 1.0, 0.0, 0.0
 
     def _grow(self) -> None:
         """Draw the trees."""
         blocks, size = self._fitted_blocks, (int(self.n_estimators), self._n_leaves, int(self.max_depth))
         self._fitted_trees = draw_trees(blocks, *size, self.seed_, read_marginals(self.marginals, blocks))
 
-    def _blocks(self, columns: list[tuple[str, int, Column]]) -> list[Block]:
-        """Return the columns that are used: name, position and public facts of each."""
-        return [
-            Block(name, j, column, "bins", int(self.n_bins)) for name, j, column in columns if column.kind != "drop"
-        ]
-
     def _read_schema(self, names: list[str]) -> TableSchema:
         """Return the complete public schema of a table with columns of these names."""
         if self.schema is None:
-            return self._schema_of_columns(names)
+            return schema_of_columns(names, self.bounds, self.categories)
         for name in ("bounds", "categories"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name}={show(getattr(self, name))} is given beside schema: say it in the schema.")
@@ -267,26 +257,6 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
                 "DPTableVectorizer(schema).fit(X).schema_."
             )
         return schema
-
-    def _schema_of_columns(self, names: list[str]) -> TableSchema:
-        if self.bounds is None and self.categories is None:
-            raise ValueError(
-                "schema=None, bounds=None and categories=None say nothing about the columns: give a TableSchema, or "
-                "bounds=(low, high) if all columns are numbers."
-            )
-        bounds = bounds_of_columns(self.bounds, len(names))
-        listed = [None] * len(names) if self.categories is None else self.categories
-        if not isinstance(listed, list | tuple) or len(listed) != len(names):
-            raise ValueError(
-                f"categories={show(self.categories)} is no list for {len(names)} columns: give a list with a list of "
-                "categories, or None, for each."
-            )
-        known: dict[str, Any] = {}
-        for name, ends, levels in zip(names, bounds, listed, strict=True):
-            if levels is None and ends is None:
-                raise ValueError(f"column {name!r} has neither bounds nor categories: give one of them, or a schema.")
-            known[name] = {"bounds": ends} if levels is None else {"categories": levels}
-        return TableSchema(known)
 
     # --- rows ---
 
@@ -311,22 +281,21 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
             The table cannot be read. The message holds no cell.
         """
         codes = self._codes(X)
-        trees, blocks, n_plain = self._fitted_trees, self._fitted_plain, len(self._fitted_plain)
-        starts = np.cumsum([0, *(block.width for block in blocks)]).tolist()
-        form = self._form(blocks, trees.n_trees, trees.n_leaves)
+        encoder, trees, n_plain = self._encoder, self._fitted_trees, len(self._fitted_plain)
+        starts, form = np.cumsum([0, *(block.width for block in self._fitted_plain)]).tolist(), encoder.form
         weights = np.array(form.weights, np.float32)
         columns = np.empty((len(codes[0]), len(weights)), np.int32)
         values = np.empty(columns.shape, np.float32)
         writer = leaf_writer(trees, self._fitted_blocks, len(columns))
 
         def write(part: slice) -> None:
-            places = self._plain_places([each[part] for each in codes])
+            places = encoder.plain_places([each[part] for each in codes])
             for k, (place, start) in enumerate(zip(places, starts[:-1], strict=True)):
                 np.add(place, start, out=columns[part, k])
             values[part] = weights
             writer.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
 
-        self._by_parts(write, len(columns))
+        _by_parts(write, len(columns), self.n_jobs)
         made = sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
         return with_row_form(with_row_norm(made, self.row_norm_), form)
 
@@ -344,19 +313,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         leaves : ndarray of shape (n_samples, n_estimators)
             Leaves of a tree are counted from the left, from 0 on.
         """
-        return self._leaves(self._codes(X))
-
-    def _leaves(self, codes: list[NDArray[Any]]) -> NDArray[np.int32]:
-        """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
-        trees = self._fitted_trees
-        leaves = np.empty((len(codes[0]), trees.n_trees), np.int32)
-        writer = leaf_writer(trees, self._fitted_blocks, len(leaves))
-
-        def write(part: slice) -> None:
-            writer.write_leaves([each[part] for each in codes], 0, 0, leaves[part])
-
-        self._by_parts(write, len(leaves))
-        return leaves
+        return self._encoder.leaves(self._codes(X))
 
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this step before it is fitted."""
@@ -375,6 +332,10 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
     def _n_leaves(self) -> int:
         """Most leaves of a tree."""
         return min(int(self.max_leaf_nodes), 2 ** min(int(self.max_depth), 62))
+
+    @property
+    def _encoder(self) -> TreeEncoder:
+        return TreeEncoder(self._fitted_blocks, self._fitted_plain, self._fitted_trees, self.n_jobs)
 
     # --- for estimators that have an embedding of their own ---
 
@@ -402,67 +363,15 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
 
     def _public_blocks(self, names: list[str]) -> list[Block]:
         """Return the blocks of a table, from parameters alone; `names` are used where there is no schema."""
-        return self._blocks([(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())])
-
-    def _importances(self, coef: Doubles, noise: Doubles) -> Doubles:
-        """Return the importance of each column of the table, see `skdp.ensemble.trees`."""
-        found = np.zeros(self.n_features_in_)
-        shares = importances(self._fitted_plain, self._fitted_blocks, self._fitted_trees, coef, noise)
-        found[[block.position for block in self._fitted_blocks]] = shares
-        return found
-
-    def _widths(self) -> NDArray[np.int64]:
-        """Return the number of columns of each plain column and of each tree."""
-        trees = self._fitted_trees
-        return one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves).level_counts
-
-    def _mean_rows(self, codes: list[NDArray[Any]], n_groups: int) -> Doubles:
-        """Return the mean of one-hot rows over each of `n_groups` runs of as many rows, (n_groups, n_columns)."""
-        trees, widths, n_rows = self._fitted_trees, self._widths(), len(codes[0])
-        starts = np.cumsum([0, *widths])
-        columns = np.empty((n_rows, len(widths)), np.int32)
-        for k, place in enumerate(self._plain_places(codes)):
-            columns[:, k] = place + starts[k]
-        n_plain = len(self._fitted_plain)
-        trees.write_leaves(codes, int(starts[n_plain]), trees.n_leaves, columns[:, n_plain:])
-        size = n_rows // n_groups
-        cells = columns.reshape(n_groups, -1) + np.arange(n_groups)[:, None] * starts[-1]
-        return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
-
-    def _encode(self, codes: list[NDArray[Any]]) -> OneHotRows:
-        """Return bins, levels and leaves of columns that were read, as one-hot rows without weights."""
-        trees, n = self._fitted_trees, len(codes[0])
-        blocks = one_hot_blocks(self._fitted_plain, trees.n_trees, trees.n_leaves)
-        packed, writer = blocks.empty_codes(n), leaf_writer(trees, self._fitted_blocks, n)
-
-        def write(part: slice) -> None:
-            parts = [each[part] for each in codes]
-            leaves = np.empty((len(parts[0]), trees.n_trees), np.int32)
-            writer.write_leaves(parts, 0, 0, leaves)
-            by_trees = np.ascontiguousarray(leaves.astype(packed.dtype).T)  # each is less than the cells of its code
-            blocks.encode([*self._plain_places(parts), *by_trees], packed[:, part])
-
-        self._by_parts(write, n)
-        return OneHotRows(blocks, packed, self.n_features_in_)
-
-    def _plain_places(self, codes: list[NDArray[Any]]) -> list[NDArray[np.int32]]:
-        """Return the bin or level of each row in each plain block."""
-        at = {block.position: each for block, each in zip(self._fitted_blocks, codes, strict=True)}
-        # One entry each: bins and levels have no values.
-        return [place for block in self._fitted_plain for place, _ in block.entries(at[block.position])]
+        columns = [(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())]
+        return blocks_of(columns, int(self.n_bins))
 
     def _codes(self, X: Any) -> list[NDArray[Any]]:
         """Read each column of a table, or refuse columns that are not those of the fit."""
         check_is_fitted(self)
         table = Table(X, None)
         check_schema(self, table.source, reset=False)
-        return self._codes_of(table)
-
-    def _codes_of(self, table: Table) -> list[NDArray[Any]]:
-        """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
-        for block in self._fitted_blocks:
-            refuse_dates(block.name, block.column, table, block.position)
-        return [block.codes(table.cells(block.position)) for block in self._fitted_blocks]
+        return codes_of(self._fitted_blocks, table)
 
     def _form_to_come(self, n_features: int) -> OneHotForm | None:
         """Return the form of the rows of a table of `n_features` columns, None where the parameters do not say it."""
@@ -471,28 +380,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])
         except (TypeError, ValueError):  # what ``fit`` refuses; no table was looked at
             return None
-        return self._form(plain_blocks(blocks), int(self.n_estimators), self._n_leaves)
-
-    def _form(self, plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
-        """Return the form of rows of these plain columns and of trees."""
-        return OneHotForm(one_hot_blocks(plain, n_trees, n_leaves), self._weights(len(plain), n_trees), len(plain))
-
-    def _weights(self, n_plain: int, n_trees: int) -> tuple[float, ...]:
-        """Values of the entries of every row, float32, of norm 1 at most."""
-        share = _PLAIN if n_plain else 0.0
-        exact = shared_weights(share, 1.0 - share, n_plain, n_trees)
-        rounded = exact.astype(np.float32)
-        return tuple(np.where(rounded > exact, np.nextafter(rounded, np.float32(0.0)), rounded).tolist())
-
-    def _by_parts(self, write: Any, n_rows: int) -> None:
-        parts = [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]
-        n_threads = min(count_threads(self.n_jobs), len(parts))
-        if n_threads <= 1:
-            for part in parts:
-                write(part)
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(write, parts))  # kernel and NumPy release the GIL; `list` raises errors
+        return row_form(plain_blocks(blocks), int(self.n_estimators), self._n_leaves)
 
     # --- names ---
 
@@ -528,6 +416,135 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         tags.requires_fit = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEncoder:
+    """What turns codes of columns to plain columns and leaves of trees.
+
+    Attributes
+    ----------
+    blocks, plain : list of Block
+        Of the columns that are used, and of the plain columns.
+    trees : Trees
+    n_jobs : int or None
+    """
+
+    blocks: list[Block]
+    plain: list[Block]
+    trees: Trees
+    n_jobs: int | None
+
+    def leaves(self, codes: list[NDArray[Any]]) -> NDArray[np.int32]:
+        """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
+        leaves = np.empty((len(codes[0]), self.trees.n_trees), np.int32)
+        writer = leaf_writer(self.trees, self.blocks, len(leaves))
+
+        def write(part: slice) -> None:
+            writer.write_leaves([each[part] for each in codes], 0, 0, leaves[part])
+
+        _by_parts(write, len(leaves), self.n_jobs)
+        return leaves
+
+    @property
+    def form(self) -> OneHotForm:
+        """Form of every row."""
+        return row_form(self.plain, self.trees.n_trees, self.trees.n_leaves)
+
+    def mean_rows(self, codes: list[NDArray[Any]], n_groups: int) -> Doubles:
+        """Return the mean of one-hot rows over each of `n_groups` runs of as many rows, (n_groups, n_columns)."""
+        trees, widths, n_rows = self.trees, self.form.blocks.level_counts, len(codes[0])
+        starts = np.cumsum([0, *widths])
+        columns = np.empty((n_rows, len(widths)), np.int32)
+        for k, place in enumerate(self.plain_places(codes)):
+            columns[:, k] = place + starts[k]
+        n_plain = len(self.plain)
+        trees.write_leaves(codes, int(starts[n_plain]), trees.n_leaves, columns[:, n_plain:])
+        size = n_rows // n_groups
+        cells = columns.reshape(n_groups, -1) + np.arange(n_groups)[:, None] * starts[-1]
+        return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
+
+    def encode(self, codes: list[NDArray[Any]], n_features: int) -> OneHotRows:
+        """Return bins, levels and leaves of columns that were read, as one-hot rows without weights."""
+        blocks, trees, n = self.form.blocks, self.trees, len(codes[0])
+        packed, writer = blocks.empty_codes(n), leaf_writer(trees, self.blocks, n)
+
+        def write(part: slice) -> None:
+            parts = [each[part] for each in codes]
+            leaves = np.empty((len(parts[0]), trees.n_trees), np.int32)
+            writer.write_leaves(parts, 0, 0, leaves)
+            by_trees = np.ascontiguousarray(leaves.astype(packed.dtype).T)  # each is less than the cells of its code
+            blocks.encode([*self.plain_places(parts), *by_trees], packed[:, part])
+
+        _by_parts(write, n, self.n_jobs)
+        return OneHotRows(blocks, packed, n_features)
+
+    def plain_places(self, codes: list[NDArray[Any]]) -> list[NDArray[np.int32]]:
+        """Return the bin or level of each row in each plain block."""
+        at = {block.position: each for block, each in zip(self.blocks, codes, strict=True)}
+        # One entry each: bins and levels have no values.
+        return [place for block in self.plain for place, _ in block.entries(at[block.position])]
+
+    def importances(self, coef: Doubles, noise: Doubles, n_features: int) -> Doubles:
+        """Return the importance of each column of the table, see `skdp.ensemble.trees`."""
+        found = np.zeros(n_features)
+        shares = importances(self.plain, self.blocks, self.trees, coef, noise)
+        found[[block.position for block in self.blocks]] = shares
+        return found
+
+
+def codes_of(blocks: list[Block], table: Table) -> list[NDArray[Any]]:
+    """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
+    for block in blocks:
+        refuse_dates(block.name, block.column, table, block.position)
+    return [block.codes(table.cells(block.position)) for block in blocks]
+
+
+def row_form(plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
+    """Return the form of rows of these plain columns and of trees."""
+    share = _PLAIN if plain else 0.0
+    exact = shared_weights(share, 1.0 - share, len(plain), n_trees)
+    rounded = exact.astype(np.float32)
+    weights = np.where(rounded > exact, np.nextafter(rounded, np.float32(0.0)), rounded)  # of norm 1 at most
+    return OneHotForm(one_hot_blocks(plain, n_trees, n_leaves), tuple(weights.tolist()), len(plain))
+
+
+def _by_parts(write: Any, n_rows: int, n_jobs: int | None) -> None:
+    parts = [slice(start, start + _ROWS) for start in range(0, n_rows, _ROWS)]
+    n_threads = min(count_threads(n_jobs), len(parts))
+    if n_threads <= 1:
+        for part in parts:
+            write(part)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(write, parts))  # kernel and NumPy release the GIL; `list` raises errors
+
+
+def schema_of_columns(names: list[str], bounds: Any, categories: Any) -> TableSchema:
+    """Return the public schema of columns of these names, from bounds and categories of each."""
+    if bounds is None and categories is None:
+        raise ValueError(
+            "schema=None, bounds=None and categories=None say nothing about the columns: give a TableSchema, or "
+            "bounds=(low, high) if all columns are numbers."
+        )
+    ends_of = bounds_of_columns(bounds, len(names))
+    listed = [None] * len(names) if categories is None else categories
+    if not isinstance(listed, list | tuple) or len(listed) != len(names):
+        raise ValueError(
+            f"categories={show(categories)} is no list for {len(names)} columns: give a list with a list of "
+            "categories, or None, for each."
+        )
+    known: dict[str, Any] = {}
+    for name, ends, levels in zip(names, ends_of, listed, strict=True):
+        if levels is None and ends is None:
+            raise ValueError(f"column {name!r} has neither bounds nor categories: give one of them, or a schema.")
+        known[name] = {"bounds": ends} if levels is None else {"categories": levels}
+    return TableSchema(known)
+
+
+def blocks_of(columns: list[tuple[str, int, Column]], n_bins: int) -> list[Block]:
+    """Return the columns that are used: name, position and public facts of each."""
+    return [Block(name, j, column, "bins", n_bins) for name, j, column in columns if column.kind != "drop"]
 
 
 def plain_blocks(blocks: list[Block]) -> list[Block]:

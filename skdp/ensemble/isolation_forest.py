@@ -16,7 +16,7 @@ from skdp._checks.weights import WeightReader
 from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import StepPlan, begin, with_parameters
-from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes
+from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of
 from skdp.ensemble.trees import Trees
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.mechanisms.cell_counts import CellCounts
@@ -232,7 +232,7 @@ class DPIsolationForest(TreesOfTables):
 
         model.embedding_._grow()
         trees = model.embedding_._fitted_trees
-        leaves = fit.learn(model.embedding_._leaves, rows.codes)
+        leaves = fit.learn(model.embedding_._encoder.leaves, rows.codes)
         noisy = fit.release(CellCounts((trees.n_leaves,) * leaves.shape[1]), leaves.T, weights=weights)
         counts = np.where(is_leaf(trees), np.array(noisy.value), 0.0)
         deviation = fit.noise_multiplier * np.sqrt(trees.n_leaves)  # of the mean of the sums, or a little more
@@ -301,7 +301,7 @@ class DPIsolationForest(TreesOfTables):
         """
         check_is_fitted(self)
         embedding: PublicTreesEmbedding = self.embedding_
-        return self._scores(embedding._leaves(embedding._codes_of(fitted_table(self, X))))
+        return self._scores(embedding._encoder.leaves(codes_of(embedding._fitted_blocks, fitted_table(self, X))))
 
     def decision_function(self, X: ArrayLike) -> Doubles:
         """Return the scores less `offset_`: below 0 for outliers.

@@ -21,7 +21,7 @@ from skdp._training.solvers.lookups import LookupSolver
 from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.effects.columns import report_rows
-from skdp.ensemble.embedding import TableCodes, one_hot_blocks, plain_blocks
+from skdp.ensemble.embedding import TableCodes, codes_of, one_hot_blocks, plain_blocks
 from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.mechanisms.cell_counts import column_sensitivity
@@ -52,7 +52,7 @@ class TreesSolver(LookupSolver):
         rows, targets = super().before_steps(run, rows, targets)
         if isinstance(rows, TableCodes):
             self._grow(run, rows, targets)
-            grown: OneHotRows = self.model.embedding_._encode(rows.codes)
+            grown: OneHotRows = self.model.embedding_._encoder.encode(rows.codes, rows.n_features)
             return grown, targets
         return rows, targets
 
@@ -139,7 +139,8 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
     def _read_rows(self, X: Any, *, reset: bool) -> OneHotRows | TableCodes:
         """See `GradientEstimator`. The embedding reads names and types, and treats rows one by one."""
         if not reset:
-            return self.embedding_._encode(self.embedding_._codes_of(fitted_table(self, X)))
+            codes = codes_of(self.embedding_._fitted_blocks, fitted_table(self, X))
+            return self.embedding_._encoder.encode(codes, self.n_features_in_)
         return self._read_table(X)
 
     def _form(self, n_features: int) -> OneHotForm:
@@ -170,7 +171,7 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
         ``importance_getter="feature_importances_"``.
         """
         check_is_fitted(self)
-        return self.embedding_._importances(self.coef_, self.coef_noise_)
+        return self.embedding_._encoder.importances(self.coef_, self.coef_noise_, self.n_features_in_)
 
     def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
         """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""

@@ -11,7 +11,7 @@ from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, tag_raw_tables
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp.base import PrivateEstimator
-from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, takes_any_columns
+from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of, takes_any_columns
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 
@@ -90,7 +90,7 @@ class TreesOfTables(PrivateEstimator):
         check_schema(self, Table(X, self).source, reset=True)
         self.embedding_ = self._embedding()
         self.embedding_._read_columns(X, self)
-        return TableCodes(self.embedding_._codes_of(Table(X, self)), self.n_features_in_)
+        return TableCodes(codes_of(self.embedding_._fitted_blocks, Table(X, self)), self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -83,7 +83,7 @@ def embedded(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     """`PublicTreesEmbedding`: levels and leaves, of the weights of their blocks."""
     trees, plain = step._fitted_trees, step._fitted_plain
     codes, levels = plain_levels(graph, step, rows)
-    weights = step._weights(len(plain), trees.n_trees)
+    weights = step._encoder.form.weights
     parts = [
         graph.op("Mul", graph.one_hot(level, block.width), weight)
         for level, block, weight in zip(levels, plain, weights, strict=False)

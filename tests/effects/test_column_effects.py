@@ -108,7 +108,7 @@ def test_noise_is_that_of_projected_coefficients(fitted, features):
     """By the covariance of noise that is projected block by block, written out."""
     model = fitted["trees"][-1]
     (effect,) = column_effects(fitted["trees"], features=features)
-    widths, noise, start = model.embedding_._widths(), model.coef_noise_[0], 0
+    widths, noise, start = model.embedding_._encoder.form.blocks.level_counts, model.coef_noise_[0], 0
     names = [features[0]] if isinstance(features[0], str) else features[0]
     score = score_of(fitted["trees"])
     rows = centred_rows(score, [list(SCHEMA).index(name) for name in names])[1].reshape(-1, len(noise))

@@ -61,7 +61,7 @@ def trees_of_table():
     frame = table(400)
     embedding = PublicTreesEmbedding(12, 6, max_leaf_nodes=24, schema=SCHEMA, random_state=1).fit(frame)
     codes = embedding._codes(frame)
-    return embedding._fitted_trees, embedding._fitted_blocks, codes, embedding._leaves(codes)
+    return embedding._fitted_trees, embedding._fitted_blocks, codes, embedding._encoder.leaves(codes)
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------

@@ -527,7 +527,7 @@ def test_units_are_mean_and_spread_of_the_targets():
     model = regressor_of(epsilon=8.0, random_state=0).fit(X, y)
     assert model.target_center_ == pytest.approx(y.mean(), abs=0.02)
     assert model.target_scale_ * 0.45 == pytest.approx(y.std(), rel=0.1)
-    scores = model.embedding_._encode(model.embedding_._codes(X))
+    scores = model.embedding_._encoder.encode(model.embedding_._codes(X), X.shape[1])
     predicted = model.target_center_ + model.target_scale_ * model._scores(scores)[:, 0]
     np.testing.assert_allclose(model.predict(X), np.clip(predicted, 0, 10))
     without = regressor_of(epsilon=8.0, fit_intercept=False, random_state=0).fit(X, y)
