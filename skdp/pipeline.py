@@ -253,6 +253,11 @@ class _FittedSteps(Pipeline):
     inverse_transform = _on_features("inverse_transform")
 
 
+def _ends_in_a_transformer(pipeline: Any) -> bool:
+    last = pipeline.steps[-1][1]
+    return last is None or isinstance(last, str) or hasattr(last, "transform")
+
+
 class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
@@ -371,10 +376,6 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self._fit_under_one_budget(X, y, params)
         return self
 
-    def _ends_in_a_transformer(self) -> bool:
-        last = self.steps[-1][1]
-        return last is None or isinstance(last, str) or hasattr(last, "transform")
-
     @available_if(_ends_in_a_transformer)  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit the steps under one budget, and transform the rows with the last step.
@@ -420,27 +421,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     # --- the budget ---
 
-    def _private_steps(self) -> list[tuple[str, PrivateStep]]:
-        return private_steps(self.steps)
-
     def _private_parts(self) -> list[Any]:
-        return [step.estimator for _, step in self._private_steps()]
-
-    def _check_shared(self, steps: list[tuple[str, PrivateStep]]) -> None:
-        ledgers = [step.accountant for _, step in steps if step.accountant is not None]
-        ledger = next(iter(ledgers), None)
-        for parameter, values in (
-            ("accountant", {ledger.identity for ledger in ledgers}),
-            ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
-        ):
-            if len(values) > 1:
-                raise ValueError(
-                    f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one."
-                )
+        return [step.estimator for _, step in private_steps(self.steps)]
 
     def _state_adjacency(self) -> None:
         """State the neighboring relation of all steps of a copy made for a fit, whose steps charge nothing."""
-        steps = self._private_steps()
+        steps = private_steps(self.steps)
         ledger = next((step.accountant for _, step in steps if step.accountant is not None), None)
         for _, step in steps:
             step.estimator.adjacency = stated_adjacency(step.estimator, ledger)
@@ -456,7 +442,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
             for name, part in given.items()
         }
         if self.fractions is None and len(names) > 1:
-            parts = [(name, step.estimator) for name, step in self._private_steps()]
+            parts = [(name, step.estimator) for name, step in private_steps(self.steps)]
             transformers = [(name, traits_of(part).share) for name, part in parts if hasattr(part, "transform")]
             most = 0.5 / len(names)
             found = {name: min(share or TRANSFORMER_SHARE, most) for name, share in transformers[: len(names) - 1]}
@@ -467,19 +453,9 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         found.update(dict.fromkeys(left, rest / max(1, len(left))))
         return {name: found[name] / sum(found.values()) for name in names}
 
-    def _solve(self, n_samples: int, n_features: int) -> Allocation:
-        """The noise of each private step for a table of this shape."""
-        plans = [step.plan(n_samples, n_features, self.delta) for _, step in self._private_steps()]
-        return Allocation(plans, noises_of(self, plans, target_of(self.epsilon, self.delta)))
-
-    def _settle_delta(self, n_samples: int) -> None:
-        """Make delta a number, on a copy made for a fit."""
-        n = public_rows_of(self, n_samples)
-        self.delta = delta_for(check_delta(self.delta), self._payment().accountant, n)
-
     def _note_unit(self) -> None:
         """Say to the private steps of a copy made for a fit what that is private for."""
-        for _, step in self._private_steps():
+        for _, step in private_steps(self.steps):
             step.note_unit(self)
 
     def _take_unit(self, other: Any) -> Self:
@@ -508,7 +484,8 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         check_budget(whole)
         of_steps = whole._params_of_steps(given)
         fit.take(X, groups)
-        allocation = whole._solve(fit.n_units, fit.n_features)
+        plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
+        allocation = Allocation(plans, noises_of(whole, plans, target_of(whole.epsilon, whole.delta)))
         steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
         steps.check_parameters(fit.n_units)
         fit.plan_at(PrivacyCost(allocation.event, math.nan, whole.delta))
@@ -523,7 +500,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     def _payment(self) -> Payment:
         """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
-        steps = self._private_steps()
+        steps = private_steps(self.steps)
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
         kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "fractions": self.fractions}
         kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
@@ -577,19 +554,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
                 continue
             name, _, parameter = key.partition("__")
             if name not in given or not parameter:
-                raise ValueError(f"fit got the parameter {key!r}: name it by its step, {self._such_as(key)}.")
+                raise ValueError(f"fit got the parameter {key!r}: name it by its step, {_such_as(self.steps, key)}.")
             if parameter == "sample_weight" and name not in (takers := weighted_steps(self)):
                 remedy = f"give it as {takers[-1]}__{parameter}" if takers else "leave it out"
                 raise TypeError(f"fit got {key!r}, and step {name!r} counts all rows alike: {remedy}.")
             given[name][parameter] = value
         return given
-
-    def _such_as(self, key: str) -> str:
-        """How a parameter is named by its step, by an example of this pipeline."""
-        names = [name for name, step in self.steps if has_fit_parameter(step, key)]
-        if key == "sample_weight" and not names:
-            return "but all private steps count all rows alike: leave it out"
-        return f"such as {(names or [self.steps[-1][0]])[-1]}__{key}"
 
     @contextlib.contextmanager
     def _timed(self, number: int, name: str) -> Iterator[None]:
@@ -604,11 +574,13 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     def step_epsilons_(self) -> dict[str, float]:
         """Price of each private step alone, at its own delta; the total is less than their sum."""
         check_is_fitted(self)
-        return {name: step.estimator.epsilon_ for name, step in self._private_steps()}
+        return {name: step.estimator.epsilon_ for name, step in private_steps(self.steps)}
 
 
 class PipelineFit(Fit):
     """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together."""
+
+    n_features: int
 
     def __init__(self, pipeline: PrivatePipeline) -> None:
         self.estimator, self.model = pipeline, clone(pipeline)
@@ -625,7 +597,8 @@ class PipelineFit(Fit):
         self.model._note_unit()
         self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = self.n_rows if self.units is None else self.units.n_units
-        self.model._settle_delta(self.n_units)
+        n, accountant = public_rows_of(self.model, self.n_units), self._find_payment().accountant
+        self.model.delta = delta_for(check_delta(self.model.delta), accountant, n)
         self.model._settle_steps(self.rows, self.n_units)
         self.model._note_unit()  # to a model that was chosen
         self.n = public_rows_of(self.model, self.n_units)
@@ -637,6 +610,26 @@ class PipelineFit(Fit):
     def _publish(self) -> None:
         """See `Fit`: the steps as they are now, with what the fitted ones learned."""
         publish(self.estimator, self.model, steps=self.estimator._with_learned(self.model.steps))
+
+
+def _such_as(steps: list[tuple[str, Any]], key: str) -> str:
+    """How a parameter is named by its step, by an example of this pipeline."""
+    names = [name for name, step in steps if has_fit_parameter(step, key)]
+    if key == "sample_weight" and not names:
+        return "but all private steps count all rows alike: leave it out"
+    return f"such as {(names or [steps[-1][0]])[-1]}__{key}"
+
+
+def _check_shared(steps: list[tuple[str, PrivateStep]]) -> None:
+    """Refuse steps with several accountants or neighboring relations."""
+    ledgers = [step.accountant for _, step in steps if step.accountant is not None]
+    ledger = next(iter(ledgers), None)
+    for parameter, values in (
+        ("accountant", {ledger.identity for ledger in ledgers}),
+        ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
+    ):
+        if len(values) > 1:
+            raise ValueError(f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one.")
 
 
 def check_budget(pipeline: PrivatePipeline) -> None:
@@ -653,7 +646,7 @@ def check_budget(pipeline: PrivatePipeline) -> None:
                 f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
                 "them away with set_callbacks()."
             )
-    steps = pipeline._private_steps()
+    steps = private_steps(pipeline.steps)
     if not steps:
         raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
     pipeline._check_fractions([name for name, _ in steps])
@@ -662,22 +655,22 @@ def check_budget(pipeline: PrivatePipeline) -> None:
             raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
         if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
             raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
-    pipeline._check_shared(steps)
+    _check_shared(steps)
 
 
 def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
     """Names of the private steps whose ``fit`` takes weights of rows."""
-    return [name for name, step in pipeline._private_steps() if has_fit_parameter(step.estimator, "sample_weight")]
+    return [name for name, step in private_steps(pipeline.steps) if has_fit_parameter(step.estimator, "sample_weight")]
 
 
 def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
     """The number of rows that rules may use, which is that of all steps."""
-    return pipeline._private_steps()[0][1].public_n_samples(n_samples)
+    return private_steps(pipeline.steps)[0][1].public_n_samples(n_samples)
 
 
 def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
     """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
-    steps = pipeline._private_steps()
+    steps = private_steps(pipeline.steps)
     fractions = pipeline._check_fractions([name for name, _ in steps])
     events = [plan.event_at for plan in plans]
     return calibrate_jointly_to(events, target, list(fractions.values()), adjacency=steps[0][1].adjacency)
@@ -687,7 +680,7 @@ def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
     """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
     if fit.event != event:
         raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
-    adjacency = pipeline._private_steps()[0][1].adjacency
+    adjacency = private_steps(pipeline.steps)[0][1].adjacency
     pipeline.steps = _merge(pipeline.steps, fit.steps)
     pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
     pipeline._fitted_inside = ids_of(pipeline._private_parts())
