@@ -65,7 +65,7 @@ def test_epsilon_or_noise_multiplier(given):
 
 @over_combinations(1, name=["epsilon", "noise_multiplier", "delta"], bad=[0, -1, math.nan, math.inf, "1", True])
 def test_numbers_of_the_budget(name, bad):
-    assert read_budget(Newcomer(epsilon=2)) == Budget(2.0, None, 1e-5)
+    assert read_budget(Newcomer(epsilon=2)) == Budget(2.0, None, 1e-5, None, "zero_out")
     parameters = {"epsilon": None, name: bad} if name == "noise_multiplier" else {name: bad}
     with pytest.raises(ValueError, match=rf"^{name}=[^\n]* is (out of range|of the wrong type, [a-z]+): choose a num"):
         read_budget(Newcomer(**parameters))
@@ -126,14 +126,14 @@ def test_no_lot_is_capped_in_silence(bad):
 def test_the_price_covers_earlier_events(method, adjacency):
     estimator = Newcomer(accountant=PrivacyAccountant(method=method), adjacency=adjacency, delta=1e-5)
     first = (new_release(STEP, adjacency),)
-    estimator._set_price(cost_of(estimator, STEP), first)
+    estimator._set_price(cost_of(read_budget(estimator), STEP), first)
     assert estimator.privacy_event_ == STEP
     assert releases_of(estimator) == first
     assert estimator.delta_ == 1e-5
     one = estimator.epsilon_
     assert one == get_epsilon(STEP, 1e-5, method=method, adjacency=adjacency)
     estimator.delta = 1e-6
-    price = cost_of(estimator, compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
+    price = cost_of(read_budget(estimator), compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
     estimator._set_price(price, (*first, new_release(SelfComposedDpEvent(STEP, 3), adjacency)))
     assert estimator.privacy_event_ == compose([STEP] * 4)
     assert estimator.delta_ == 1e-6

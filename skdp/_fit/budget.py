@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from skdp._checks.adjacency import adjacency_of, stated_adjacency
+from skdp._checks.adjacency import name_of_relation, stated_adjacency
 from skdp._checks.default_delta import check_delta
 from skdp._checks.leaks import SEEDED, note_leaks, report_leak
 from skdp._checks.parameters import check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
-from skdp.accounting import DpEvent, resolve_accountant
+from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.methods import epsilon_of
 from skdp.accounting.releases import releases
@@ -22,12 +22,20 @@ from skdp.mechanisms.streams import SecretStream
 class Budget(NamedTuple):
     """The privacy parameters of an estimator, checked. One of epsilon and noise_multiplier is not None.
 
-    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number.
+    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number. `adjacency`
+    is the name of the neighboring relation.
     """
 
     epsilon: float | Risk | None
     noise_multiplier: float | None
-    delta: float | None
+    delta: Any
+    accountant: PrivacyAccountant | None
+    adjacency: str
+
+    @property
+    def method(self) -> str:
+        """The accounting method: that of the accountant, else PLD."""
+        return "pld" if self.accountant is None else self.accountant.method
 
 
 class PrivacyCost(NamedTuple):
@@ -44,14 +52,15 @@ def read_budget(model: Any) -> Budget:
     if (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
-    resolve_accountant(model.accountant)
+    accountant = resolve_accountant(model.accountant)
+    adjacency = name_of_relation(stated_adjacency(model, accountant))
     delta = check_delta(model.delta)
     if epsilon is not None:
         epsilon = read_epsilon(epsilon)
     if noise is not None:
         remedy = "choose a number from 1e-3 to 1e9"
         noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
-    return Budget(epsilon, noise, delta)
+    return Budget(epsilon, noise, delta, accountant, adjacency)
 
 
 def read_epsilon(epsilon: Any) -> float | Risk:
@@ -62,24 +71,17 @@ def read_epsilon(epsilon: Any) -> float | Risk:
     return check_real("epsilon", epsilon, above=0, remedy=remedy)
 
 
-def solve_noise(model: Any, budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
+def solve_noise(budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
     """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon."""
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
     target = target_of(budget.epsilon, budget.delta)
-    return calibrate_to(event_at, target, method=method_of(model), adjacency=adjacency_of(model))
+    return calibrate_to(event_at, target, method=budget.method, adjacency=budget.adjacency)
 
 
-def cost_of(model: Any, event: DpEvent) -> PrivacyCost:
+def cost_of(budget: Budget, event: DpEvent) -> PrivacyCost:
     """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
-    epsilon = epsilon_of(releases(event), model.delta, method_of(model), adjacency_of(model))
-    return PrivacyCost(event, epsilon, model.delta)
-
-
-def method_of(model: Any) -> str:
-    """Return the accounting method of a fit: that of its accountant, else PLD."""
-    accountant = resolve_accountant(model.accountant)
-    return "pld" if accountant is None else accountant.method
+    return PrivacyCost(event, epsilon_of(releases(event), budget.delta, budget.method, budget.adjacency), budget.delta)
 
 
 def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
@@ -99,13 +101,12 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
 def payment_of(model: Any) -> Payment:
     """Return where a fit of an estimator is charged."""
     accountant = resolve_accountant(model.accountant)
-    parameters: dict[str, Any] = {}
+    stated, parameters = stated_adjacency(model, accountant), dict[str, Any]()
     if accountant is not None:
-        parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
-        parameters["adjacency"] = stated_adjacency(model)
+        parameters = {**model._public_parameters(), "seeded": model.random_state is not None, "adjacency": stated}
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(accountant, type(model).__name__, adjacency_of(model), parameters, unit_of(model))
+    return Payment(accountant, type(model).__name__, name_of_relation(stated), parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:

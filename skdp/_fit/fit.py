@@ -29,7 +29,7 @@ from skdp._fit.releases import PUBLICATION, copy_to_fit, new_release, publish
 from skdp._guard.findings import FitPrice
 from skdp._guard.foreign_fits import report_foreign_fit
 from skdp._threads import WorkerPool
-from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten, resolve_accountant
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -177,7 +177,7 @@ class Fit:
         self.n_units, self.n, given = n, public_n(self.model, n), self.budget.delta
         if given is None and self.earlier is not None:  # a joint price needs one delta
             given = self.earlier.delta
-        self.model.delta = delta_for(given, resolve_accountant(self.model.accountant), self.n)
+        self.model.delta = delta_for(given, self.budget.accountant, self.n)
         self.budget = self.budget._replace(delta=self.model.delta)
         self._payment = self._find_payment()  # the accountant keeps this number, and not "auto"
 
@@ -205,12 +205,11 @@ class Fit:
             The event of the fit at a noise multiplier, everything that it releases included.
         """
         event_at = cache(event_at)  # calibration ends with the event of the fit
-        self.noise_multiplier = solve_noise(self.model, self.budget, event_at)
+        self.noise_multiplier = solve_noise(self.budget, event_at)
         self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
         before = () if self.earlier is None else self.earlier.releases
-        self.plan_at(
-            cost_of(self.model, compose([*(each.event for each in before), event]) if before else event), event
-        )
+        of_all_runs = compose([*(each.event for each in before), event]) if before else event
+        self.plan_at(cost_of(self.budget, of_all_runs), event)
 
     def plan_at(self, price: PrivacyCost, event: DpEvent | None = None) -> None:
         """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.

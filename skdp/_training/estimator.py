@@ -14,12 +14,13 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import show
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import source_to_predict
+from skdp._fit.budget import cost_of, read_budget
 from skdp._training.progress import StepProgress
 from skdp._training.run import Run
 from skdp._training.solver import Solver
 from skdp._training.target import Target
 from skdp.accounting import compose
-from skdp.base import Fit, PrivateEstimator, StepPlan, cost_of
+from skdp.base import Fit, PrivateEstimator, StepPlan
 
 
 class GradientEstimator(PrivateEstimator):
@@ -104,11 +105,11 @@ class GradientEstimator(PrivateEstimator):
         """Return the progress bar of a run, or None."""
         if not self.verbose:
             return None
-        paid = None if run.earlier is None else run.earlier.event
+        budget, paid = read_budget(self), None if run.earlier is None else run.earlier.event
 
         def epsilon_of(n_steps: int) -> float:
             event = run.releases.event_at(run.plan.noise_multiplier, n_steps)
-            return cost_of(self, event if paid is None else compose([paid, event])).epsilon
+            return cost_of(budget, event if paid is None else compose([paid, event])).epsilon
 
         return StepProgress(run.plan.n_steps, epsilon_of)
 

@@ -283,7 +283,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
                 "epsilon."
             )
-        total = None if self._has_weights or adjacency_of(self) == "add_remove" else float(n_units)
+        total = None if self._has_weights or budget.adjacency == "add_remove" else float(n_units)
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
 
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
@@ -316,27 +316,26 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
         """The mechanism, and what it costs."""
-        replaced = adjacency_of(self) == "replace_one"
+        replaced = budget.adjacency == "replace_one"
         if self.noise == "laplace":
             laplace = self._laplace_for(budget, unit)
             return laplace, PrivacyCost(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
-        sigma = solve_noise(self, budget, GaussianDpEvent)
+        sigma = solve_noise(budget, GaussianDpEvent)
         norm = unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
-        return gaussian, cost_of(self, gaussian.event)
+        return gaussian, cost_of(budget, gaussian.event)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
         """The least noise that is within the budget."""
         if not isinstance(budget.epsilon, Risk):
-            parts = 2 if adjacency_of(self) == "replace_one" else 1
+            parts = 2 if budget.adjacency == "replace_one" else 1
             return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
 
         def mechanism_at(noise: float) -> DiscreteLaplaceMechanism:
             return DiscreteLaplaceMechanism.for_epsilon(max(1.0 / noise, _LEAST_EPSILON), unit)
 
-        noise = calibrate_to(
-            lambda each: mechanism_at(each).event, RiskTarget.of(budget.epsilon), adjacency=adjacency_of(self)
-        )
+        target = RiskTarget.of(budget.epsilon)
+        noise = calibrate_to(lambda each: mechanism_at(each).event, target, adjacency=budget.adjacency)
         return mechanism_at(noise)
 
     def _number_of_bins(self, strength: float) -> int:
@@ -470,8 +469,8 @@ def read_counting_budget(model: CountedEvaluation) -> Budget:
         return read_budget(model)
     if model.delta != 0:
         raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
-    resolve_accountant(model.accountant)
-    return Budget(read_epsilon(model.epsilon), None, 0.0)
+    accountant = resolve_accountant(model.accountant)
+    return Budget(read_epsilon(model.epsilon), None, 0.0, accountant, adjacency_of(model))
 
 
 def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:

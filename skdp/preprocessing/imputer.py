@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.adjacency import adjacency_of
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_choice, check_real, reject_fit_params, show
 from skdp._checks.readings import key_of, number_of
@@ -187,14 +186,14 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return fit.publish(statistics_=model._statistics(values))
 
     def _learn_constants(self, X: Any) -> None:
-        read_budget(self)
+        budget = read_budget(self)
         self._check_own_parameters()
         table = Table(X, self)
         check_schema(self, table.source, reset=True)
         self._fitted_words = self._words_of(table)
         self.statistics_ = self._statistics([self._constant(words) for words in self._fitted_words])
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
-        self.noise_multiplier_, self.adjacency_ = 0.0, adjacency_of(self)
+        self.noise_multiplier_, self.adjacency_ = 0.0, budget.adjacency
 
     def _is_constant(self) -> bool:
         return isinstance(self.strategy, str) and self.strategy == "constant"

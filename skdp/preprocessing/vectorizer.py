@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.adjacency import adjacency_of
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_choice, reject_fit_params, show
 from skdp._checks.row_traits import with_row_norm, with_row_schema
@@ -253,7 +252,7 @@ class DPTableVectorizer(SchemaBuyer):
         return fit.publish()
 
     def _learn_schema(self, X: Any) -> None:
-        read_budget(self)
+        budget = read_budget(self)
         self._check_own_parameters()
         table = Table(X, self)
         columns = match_columns(self._given_schema(), table)
@@ -261,7 +260,7 @@ class DPTableVectorizer(SchemaBuyer):
         check_schema(self, table.source, reset=True)
         self._take(table, columns, {}, 0.0)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
-        self.adjacency_ = adjacency_of(self)
+        self.adjacency_ = budget.adjacency
 
     # --- the phases of a fit that buys ---
 

@@ -216,7 +216,7 @@ def test_a_sum_that_is_no_number_is_heard(quick, monkeypatch):
 
 
 def half_price(fit, event):
-    return cost_of(fit.model, half_of(event))
+    return cost_of(fit.budget, half_of(event))
 
 
 def half_of(event):

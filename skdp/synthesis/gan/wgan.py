@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from skdp._checks.adjacency import public_n
 from skdp._checks.parameters import check_count, check_real, reject_fit_params
+from skdp._fit.budget import cost_of, read_budget
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import StepPlan, begin, check_table, cost_of, with_parameters
+from skdp.base import StepPlan, begin, check_table, with_parameters
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
@@ -396,10 +397,11 @@ class DPWGAN(PrivateGenerator):
     def _make_progress(self, steps: DPSGDPlan) -> StepProgress | None:
         if not self.verbose:
             return None
+        budget = read_budget(self)
 
         def epsilon_of(n_steps: int) -> float:
             event = self._event_of_steps(steps.sampling, n_steps, steps.noise_multiplier)
-            return cost_of(self, event).epsilon
+            return cost_of(budget, event).epsilon
 
         return StepProgress(steps.n_steps, epsilon_of)
 

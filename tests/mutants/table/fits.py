@@ -52,8 +52,8 @@ FAULTS = faults_of(
             (
                 "noise-calibrated-without-adjacency",
                 "solve_noise",
-                "calibrate_to(event_at, target, method=method_of(model), adjacency=adjacency_of(model))",
-                "calibrate_to(event_at, target, method=method_of(model))",
+                "calibrate_to(event_at, target, method=budget.method, adjacency=budget.adjacency)",
+                "calibrate_to(event_at, target, method=budget.method)",
                 "logistic",
             ),
         ],
