@@ -85,6 +85,25 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
     demand(seen > 0, "no other row was taken", "Give X and y that the estimator takes")
 
 
+def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
+    """A row that leaves, however far it is, moves each release by its sensitivity at most, under add/remove."""
+    places, n = subject.places("adjacency"), subject.table.X.shape[0]
+    if not places:
+        raise Inapplicable("it knows no add_remove")
+    change, others = dict.fromkeys(places, AddRemove(n)), np.delete(np.arange(n), ROW)
+    without = subject.fit(subject.table.chosen(others), None, **change)
+    for what, row in far_rows(subject.table):
+        if what in MAY_BE_REFUSED:
+            continue
+        table = with_row(subject.table, row).chosen(np.append(others, ROW))  # the last one: it moves no other's place
+        far = max(moves(without, subject.fit(table, without, **change)), default=0.0)
+        demand(
+            far <= 1.0 + RELATIVE_ERROR,
+            f"a row of {what} that leaves moves a release by {far:.4g} times its sensitivity, and 1 is the most",
+            "State the largest norm of what a row adds, and clip rows to it: a sum of vectors clips groups alone",
+        )
+
+
 def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
     """A string that one record alone has changes a release by its sensitivity, and neither its noise nor the output."""
     near = with_strings(subject.table, [ROW])
