@@ -51,6 +51,11 @@ def test_cross_val_score_runs_in_processes(adjacency):
     assert len(cross_val_score(logistic(adjacency=adjacency), X, Y, cv=2, n_jobs=2)) == 2
 
 
+def test_accountants_take_a_relation_without_a_number():
+    with pytest.raises(ValueError, match=r"give 'add_remove' here, and AddRemove to estimators\.$"):
+        PrivacyAccountant(adjacency=AddRemove(600))
+
+
 def test_adjacency_none_is_that_of_the_accountant():
     ledger = PrivacyAccountant(adjacency="replace_one")
     model = logistic(accountant=ledger, epsilon=2.0).fit(X, Y)

@@ -196,6 +196,11 @@ def check_known(name: str, value: Any, known: Sequence[str]) -> str:
 
 def check_adjacency(adjacency: Any) -> str:
     """`adjacency` if it is known, or a ValueError that lists what is."""
+    if isinstance(adjacency, AddRemove):
+        raise ValueError(
+            f"adjacency={adjacency!r} has the number of records of one fit: give 'add_remove' here, and AddRemove to "
+            "estimators."
+        )
     return check_known("adjacency", adjacency, ADJACENCIES)
 
 
