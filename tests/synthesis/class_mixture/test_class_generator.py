@@ -260,7 +260,7 @@ def test_groups_are_counted_and_not_their_rows():
     X, y = rows_of(40)
     one = generator()
     for groups, said in (
-        (np.zeros(40), "groups has 1 group"),
+        (np.zeros(40), "X has 1 group"),
         (np.arange(40) % 2, "n=2 groups are too few for 3 classes"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -686,7 +686,7 @@ def test_tables_of_units_that_reach_further_are_relative_to_the_sum_of_their_wei
 def test_a_table_of_one_group_is_refused_before_the_charge():
     ledger = PrivacyAccountant(5.0, 1e-5, unit="group")
     model = DPMarginalSynthesizer(bounds=(0, 1), accountant=ledger)
-    with pytest.raises(ValueError, match="groups has 1 group"):
+    with pytest.raises(ValueError, match="X has 1 group"):
         model.fit(np.zeros((3, 2)), groups=["a", "a", "a"])
     assert not ledger.history
 
