@@ -27,6 +27,7 @@ from skdp._checks.units import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
+from skdp.mechanisms.tape import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import contingency_tables
@@ -704,6 +705,30 @@ def test_synthesizer_fitted_state_lacks_unlisted_category():
     frame = people(60)
     frame["job"] = frame["job"].astype("category").cat.add_categories(["told by nobody"])
     assert b"told by nobody" not in pickle.dumps(synthesizer().fit(frame))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_noise_is_as_priced(mode):
+    """Each release has the noise of one part of the event, in its order, and nothing else is released."""
+    parameters, with_labels = MODES[mode]
+    frame = people(400)
+    schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "missing_values": [None]}}
+    model, tape = synthesizer(schema=schema, epsilon=500.0, random_state=1, **parameters), Tape()
+    with running(tape):
+        model.fit(frame, labels(frame) if with_labels else None)
+    whole, event = model.noise_multiplier_, model.privacy_event_
+    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
+        first, *others = event.events
+        assert first == GaussianDpEvent(whole / math.sqrt(0.2))
+        assert len(others) == 4
+        multipliers = [whole / math.sqrt(0.17), *(each.noise_multiplier for each in others)]
+        multipliers += [whole / math.sqrt(fraction) for fraction in (0.02, 0.01)]
+    else:  # fractions that sum to one have the privacy cost of one release: tables, cells of numbers, whole numbers
+        assert event == GaussianDpEvent(whole)
+        multipliers = [whole / math.sqrt(fraction) for fraction in (0.97, 0.02, 0.01)]
+    assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / whole**2)
+    (track,) = tape.tracks
+    assert [each.noise_multiplier for each in track.releases] == pytest.approx(multipliers, rel=1e-12)
 
 
 def test_pairs_are_selected_by_noisy_scores_alone(monkeypatch):
