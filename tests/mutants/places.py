@@ -47,6 +47,8 @@ TESTS: dict[str, str] = {
     "skdp.naive_bayes": "tests/test_naive_bayes.py",
     "skdp.pipeline": "tests/test_pipeline.py tests/_fit/test_*.py",
     "skdp.preprocessing": "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
+    "skdp.preprocessing.histograms.purchase": "tests/synthesis/marginals/test_bought_table.py "
+    "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
     "skdp.statistics": "tests/statistics/test_*.py",
     "skdp.synthesis": "tests/synthesis/marginals/test_synthesizer.py tests/synthesis/marginals/test_*.py",
     "skdp.synthesis.class_mixture": "tests/synthesis/class_mixture/test_*.py",
