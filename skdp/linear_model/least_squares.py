@@ -181,18 +181,6 @@ class DPLinearRegression(MomentsRegressor):
     """
 
     y_bounds: Any = None
-    _: KW_ONLY
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    data_norm: float | None = None
-    weight_bound: Any = None
-    rows_per_group: int | None = None
-    fit_intercept: bool = True
-    inference: bool = False
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
 
 @with_parameters
@@ -209,9 +197,6 @@ class DPRidge(MomentsRegressor):
         The penalty ``alpha * ||coef||**2`` that is added to the sum of squared residuals, as in
         `sklearn.linear_model.Ridge`. "auto" is a rule in the public size of the noise: a tenth of the least eigenvalue
         that the noise permits. The intercept is not penalized.
-    y_bounds : (float, float) or None, default=None
-        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
-        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
@@ -254,6 +239,9 @@ class DPRidge(MomentsRegressor):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+    y_bounds : (float, float) or None, default=None
+        Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
+        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
 
     Attributes
     ----------
@@ -332,17 +320,6 @@ class DPRidge(MomentsRegressor):
     alpha: float | str = "auto"
     _: KW_ONLY
     y_bounds: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    data_norm: float | None = None
-    weight_bound: Any = None
-    rows_per_group: int | None = None
-    fit_intercept: bool = True
-    inference: bool = False
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def _ridge(self, least: float, radius: float) -> float:
         if isinstance(self.alpha, str) and self.alpha == "auto":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._training.models.linear import clipped_scores
 from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin
+from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.equations import Equations, Noise, solve
@@ -149,13 +149,23 @@ class TargetMoments(ProductQuery):
         return Equations.of(noisy.value, self.size, TARGET, noise, n)
 
 
+@with_parameters
 class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
     _table_title = "Private least squares"
-    inference: bool
-    weight_bound: Any
-    rows_per_group: int | None
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    fit_intercept: bool = True
+    inference: bool = False
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
     def _ridge(self, least: float, radius: float) -> float:
         """The ridge that is added to the normal equations of rows of norm 1, whose least eigenvalue is `least`."""
