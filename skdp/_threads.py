@@ -8,7 +8,9 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache
+from operator import attrgetter
 from queue import SimpleQueue
 from typing import Any
 
@@ -16,11 +18,11 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 
+@dataclass(eq=False)
 class _Limit:
     """A number of threads that somebody keeps BLAS to, for as long as this object lives."""
 
-    def __init__(self, n_threads: int) -> None:
-        self.n_threads = n_threads
+    n_threads: int
 
 
 _LOCK = threading.Lock()
@@ -28,31 +30,18 @@ _LIMITS: weakref.WeakSet[_Limit] = weakref.WeakSet()  # weak: one that an interr
 _UNLIMITED: dict[Any, int] = {}  # the libraries that are limited, and how many threads each has without that
 
 
-def blas_within_quota() -> AbstractContextManager[None]:
+@contextmanager
+def blas_within_quota(n_threads: int | None = None) -> Iterator[None]:
     """Within it, BLAS has no more threads than the process has processors, by affinity and the quota of its group.
 
     BLAS counts the processors of the machine. In a container with a quota its threads, which wait for each other awake,
-    spend most of it on waiting. The limit holds for the process.
+    spend most of it on waiting. The least number that anybody asks for holds, in all threads of this process; the last
+    to leave lifts it.
 
     The number is fixed before a row is read, and is not chosen by timings: BLAS promises no equal bits for different
     numbers of threads, and how long a product takes may depend on rows.
     """
-    return _at_most(usable_processors())
-
-
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """Return a context in which BLAS uses one thread a call: threads of our own call it, or there is little to share.
-
-    BLAS's threads wait for one another in each call, for milliseconds where another process is at work. The limit holds
-    for the process.
-    """
-    return _at_most(1)
-
-
-@contextmanager
-def _at_most(n_threads: int) -> Iterator[None]:
-    """The least number that anybody asks for holds, in all threads of this process; the last to leave lifts it."""
-    limit = _Limit(n_threads)
+    limit = _Limit(usable_processors() if n_threads is None else n_threads)
     try:
         with _LOCK:
             _LIMITS.add(limit)
@@ -64,9 +53,18 @@ def _at_most(n_threads: int) -> Iterator[None]:
             _set_threads()
 
 
+def single_threaded_blas() -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread a call: threads of our own call it, or there is little to share.
+
+    BLAS's threads wait for one another in each call, for milliseconds where another process is at work. The limit holds
+    for the process.
+    """
+    return blas_within_quota(1)
+
+
 def _set_threads() -> None:
     """Also where the number seems to be right already: others may have changed it, or an interrupt kept us from it."""
-    most = min((each.n_threads for each in _LIMITS), default=None)
+    most = min(map(attrgetter("n_threads"), _LIMITS), default=None)
     if most is None:
         for library, own in _UNLIMITED.items():
             library.set_num_threads(own)

@@ -18,6 +18,8 @@ A query of vectors derives from `VectorQuery`, and writes `vectors`. One of prod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,8 +101,12 @@ class VectorSum:
     def __init__(self, query: VectorQuery, adjacency: str) -> None:
         if not _LIMITS[0] <= query.row_limit <= _LIMITS[1]:
             raise ValueError(f"row_limit={query.row_limit!r} must be from 1e-100 to 1e100: scale the vectors.")
-        self._query, self._limits = query, query.group_limits(adjacency)
+        self._query, self._adjacency = query, adjacency
         self.vector, self.n_rows, self._weight = np.zeros(query.n_cells * query.width), 0, 0.0
+
+    @cached_property
+    def _limits(self) -> tuple[float, float]:
+        return self._query.group_limits(self._adjacency)
 
     def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
         """Add rows, with targets if the query takes any, and weights, which are 1.0 if they are left out."""
@@ -118,7 +124,7 @@ class VectorSum:
         total = self.vector.reshape(query.n_cells, query.width)
         for start in range(0, rows.shape[0], _BLOCK_ROWS):
             part = slice(start, start + _BLOCK_ROWS)
-            given = (rows[part], *[target[part] for target in targets])
+            given = tuple(map(itemgetter(part), (rows, *targets)))
             vectors, shares = query.vectors(*given), weights[part]
             if query.n_cells == 1:
                 total[0] += shares @ vectors
@@ -135,7 +141,7 @@ class VectorSum:
         open_group = np.zeros_like(total), np.zeros(3), *cells_of_group
         for start in range(0, len(order), _BLOCK_ROWS):
             part = order[start : start + _BLOCK_ROWS]
-            given = (rows[part], *[target[part] for target in targets])
+            given = tuple(map(itemgetter(part), (rows, *targets)))
             vectors, ends = query.vectors(*given), is_last[start : start + _BLOCK_ROWS]
             block = np.zeros_like(total)  # first, so that few additions round the total (`GaussianMechanism`)
             add_groups(vectors, query.cells(*given), weights[part], ends, self._limits, *open_group, block)

@@ -26,6 +26,11 @@ class GaussianMechanism(AdditiveMechanism):
     sensitivity : float
         Largest Euclidean norm C of what one record adds to the value. Above 0, in the units of the value.
 
+    Attributes
+    ----------
+    standard_deviation : float
+        Of the noise that is drawn for each coordinate, in the units of the value.
+
     Notes
     -----
     **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, and larger by
@@ -73,7 +78,9 @@ class GaussianMechanism(AdditiveMechanism):
 
     noise_multiplier: float
     sensitivity: float
+    standard_deviation: float = field(init=False, repr=False, compare=False)
     _event: GaussianDpEvent = field(init=False, repr=False, compare=False)
+    _grid_and_scale: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # as doubles: in the arithmetic of what was given, a product could overflow to 0
@@ -86,44 +93,31 @@ class GaussianMechanism(AdditiveMechanism):
                 f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: their product, the standard deviation of "
                 "the noise, is not between 1e-288 and 1e298; scale the value."
             )
-        vars(self).update(noise_multiplier=noise, sensitivity=sensitivity, _event=event)
+        # The grid follows from the standard deviation alone: a number of coordinates can be private.
+        deviation = noise * sensitivity * _INFLATION
+        grid = math.ldexp(0.5, math.frexp(deviation * _FINE)[1])  # a power of two
+        vars(self).update(
+            noise_multiplier=noise, sensitivity=sensitivity, standard_deviation=deviation, _event=event,
+            _grid_and_scale=(grid, deviation / grid),
+        )  # fmt: skip
 
     @property
     def event(self) -> GaussianDpEvent:
         """Event of one release."""
         return self._event
 
-    @property
-    def standard_deviation(self) -> float:
-        """Standard deviation of the noise that is drawn for each coordinate, in the units of the value."""
-        return self.noise_multiplier * self.sensitivity * _INFLATION
-
     def _checked(self, value: Any) -> NDArray[np.float64]:
         return finite_value(value)
 
     def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
         """The only line of the library that adds normal noise is here."""
-        grid, scale = grid_and_scale(self.standard_deviation)
+        grid, scale = self._grid_and_scale
         return stream.noisy(value.ravel(), scale, grid).reshape(value.shape)
 
 
 _RANGE = 2.0**-960, 2.0**990  # of the standard deviation: all numbers derived from it are normal doubles
 _FINE = 2.0**-26  # a step of the grid, as a fraction of the standard deviation, is at most this
 _INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ by more than C; products are rounded
-
-
-def grid_and_scale(standard_deviation: float) -> tuple[float, float]:
-    """Step of the grid of a release, a power of two, and the standard deviation of its noise in steps.
-
-    Both follow from the standard deviation alone. A number of coordinates can be private, so it must not enter here.
-
-    Parameters
-    ----------
-    standard_deviation : float
-        That of the noise that is drawn, `GaussianMechanism.standard_deviation`.
-    """
-    grid = math.ldexp(0.5, math.frexp(standard_deviation * _FINE)[1])
-    return grid, standard_deviation / grid
 
 
 _EXACT = 2**53  # whole numbers up to here are doubles

@@ -12,6 +12,9 @@ import hmac
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from operator import getitem
 from typing import Any, NoReturn
 
 import numpy as np
@@ -45,18 +48,17 @@ _FORKED = (
 _Words = NDArray[np.uint64]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class _Draws:
     """Where a stream stands: the number of words used, and the normals that are made of them and not used yet."""
 
-    __slots__ = ("_batch", "_bound", "_cipher", "_key", "n_words", "normals", "track")
-
-    def __init__(self, key: bytes, n_words: int) -> None:
-        self._key, self.n_words = key, n_words
-        self.track: Track | None = None  # that of the stream, while it draws
-        self._cipher: Any = None
-        self.normals: NDArray[np.float64] = np.empty(0)
-        self._batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
-        self._bound = math.inf  # on what the normals of the batch are away from the ideal ones
+    _key: bytes
+    n_words: int
+    track: Track | None = None  # that of the stream, while it draws
+    _cipher: Any = None
+    normals: Doubles = field(default_factory=partial(np.empty, 0))
+    _batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
+    _bound: float = math.inf  # on what the normals of the batch are away from the ideal ones
 
     def words(self, count: int) -> _Words:
         """The next words."""
@@ -140,12 +142,13 @@ def _words_of(draws: _Draws) -> Iterator[int]:
         yield from draws.words(2).tolist()
 
 
+@dataclass(eq=False, repr=False)
 class SecretStream:
     """A stream of random words, normals and row samples under one secret key.
 
     Parameters
     ----------
-    key : bytes of length 32
+    _key : bytes of length 32
     track : Track or None, default=None
         Where an audit hears what is released and drawn by this stream and its children (`skdp.mechanisms.tape`).
 
@@ -158,10 +161,11 @@ class SecretStream:
     on an estimator: its state would reveal the noise that it made.
     """
 
-    def __init__(self, key: bytes, track: Track | None = None) -> None:
-        self._key, self.track = key, track
-        self._process = _PROCESS[0]
-        self._at_rest: list[_Draws | None] = [None]  # made when needed: most streams are only spawned from
+    _key: bytes
+    track: Track | None = None
+    _process: object = field(init=False, default_factory=partial(getitem, _PROCESS, 0))
+    # The state is made when needed: most streams are only spawned from.
+    _at_rest: list[_Draws | None] = field(init=False, default_factory=list[_Draws | None]([None]).copy)
 
     def _take(self) -> _Draws:
         """Take the state away: the one entry of `_at_rest`, where it is put back."""
@@ -228,14 +232,14 @@ class SecretStream:
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """The independent stream of this purpose; the same purpose gives the same stream again."""
-        return SecretStream(self.subkey(*purpose), self.track)
-
-    def subkey(self, *purpose: str | int) -> bytes:
-        """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
         if self._process is not _PROCESS[0]:
             raise RuntimeError(_FORKED)
         # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
-        return hmac.digest(self._key, repr(purpose).encode(), "sha256")
+        return SecretStream(hmac.digest(self._key, repr(purpose).encode(), "sha256"), self.track)
+
+    def subkey(self, *purpose: str | int) -> bytes:
+        """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
+        return self.spawn(*purpose)._key
 
     def words(self, count: int) -> _Words:
         """The next `count` uniform 64-bit words, little-endian from the keystream."""

@@ -19,7 +19,6 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.linear import LinearGeometry, LinearModel
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
-from skdp.mechanisms.gaussian import grid_and_scale
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -92,7 +91,7 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     optimizer = momentum_sgd(constant(3.0), 0.8, penalty)
     theta, n_done = run(X, labels, weights, plan, optimizer, source=source, average=average, n_outputs=n_outputs)
     everyone = [np.arange(60)] * 25
-    grid, scale = grid_and_scale(plan.mechanism.standard_deviation)
+    grid, scale = plan.mechanism._grid_and_scale
     expected = reference.dpsgd(
         X, labels, weights, n_outputs, reference.Scaling(1.5, True),
         lots=everyone if sampling == FullBatch() else source.drawn("rows"), noises=source.drawn("normal"),

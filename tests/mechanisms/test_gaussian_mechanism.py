@@ -14,7 +14,6 @@ from scipy.stats import chi2, norm
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.gaussian import grid_and_scale
 
 
 def added_alone(values, name):
@@ -129,7 +128,7 @@ def test_an_array_that_raises_tells_nothing():
 
 
 def public_grid(mechanism):
-    return grid_and_scale(mechanism.standard_deviation)
+    return mechanism._grid_and_scale
 
 
 @over_rows("value", [-0.0, 1 / 3, 1e-300, 12345.678])

@@ -43,9 +43,9 @@ FAULTS = faults_of(
         "skdp.mechanisms.gaussian": [
             (
                 "noise-without-sensitivity",
-                "GaussianMechanism.standard_deviation",
-                "self.noise_multiplier * self.sensitivity",
-                "self.noise_multiplier",
+                "GaussianMechanism.__post_init__",
+                "noise * sensitivity * _INFLATION",
+                "noise * _INFLATION",
             ),
             (
                 "gaussian-event-of-more-noise",
@@ -68,9 +68,9 @@ FAULTS = faults_of(
             (
                 "grid-depends-on-value",
                 "GaussianMechanism._add_noise",
-                "grid, scale = grid_and_scale(self.standard_deviation)",
+                "grid, scale = self._grid_and_scale",
                 (
-                    "grid, scale = grid_and_scale(self.standard_deviation)\n"
+                    "grid, scale = self._grid_and_scale\n"
                     "finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
                     "grid, scale = grid / finer, scale * finer"
                 ),
@@ -148,8 +148,8 @@ FAULTS = faults_of(
             ("vector-sum-ignores-weights", "VectorSum._add_rows", "shares @ vectors", "vectors.sum(axis=0)", "weights"),
             (
                 "vector-sum-group-by-row",
-                "VectorSum.__init__",
-                "query.group_limits(adjacency)",
+                "VectorSum._limits",
+                "self._query.group_limits(self._adjacency)",
                 "(np.inf, np.inf)",
                 "guarantees_units",
             ),
@@ -194,7 +194,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.mechanisms.streams": [
-            ("stream-spawn-ignores-purpose", "SecretStream.subkey", "repr(purpose).encode()", "b'purpose'"),
+            ("stream-spawn-ignores-purpose", "SecretStream.spawn", "repr(purpose).encode()", "b'purpose'"),
             ("stream-key-constant", "SecretStream.from_random_state", "os.urandom", "bytes"),
             ("fork-shares-noise-stream", "", "os.register_at_fork(after_in_child=_mark_child)", "pass"),
             (
