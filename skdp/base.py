@@ -82,7 +82,8 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     def __post_init__(self) -> None:
         """Of estimators whose parameters are annotated (`with_parameters`)."""
-        self.accountant = absolute_path(self.accountant)
+        if self.accountant is not None:
+            self.accountant = absolute_path(self.accountant)
 
     # --- what a subclass says ---
 

@@ -607,9 +607,9 @@ class PipelineFit(Fit):
     def _note_price(self) -> None:
         """See `Fit`: epsilon and event follow from the releases, which `take_fit` set."""
 
-    def _publish(self) -> None:
+    def _publish(self, target: Any, fitted: Any) -> None:
         """See `Fit`: the steps as they are now, with what the fitted ones learned."""
-        publish(self.estimator, self.model, steps=self.estimator._with_learned(self.model.steps))
+        publish(target, fitted, steps=target._with_learned(fitted.steps))
 
 
 def _such_as(steps: list[tuple[str, Any]], key: str) -> str:

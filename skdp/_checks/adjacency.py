@@ -16,7 +16,8 @@ def stated_adjacency(model: Any, accountant: PrivacyAccountant | None = None) ->
     """
     given = model.adjacency
     if given is None:
-        accountant = accountant or resolve_accountant(model.accountant)
+        if accountant is None and model.accountant is not None:
+            accountant = resolve_accountant(model.accountant)
         given = (accountant and accountant.adjacency) or "zero_out"
     if isinstance(given, AddRemove):
         return given
@@ -47,7 +48,7 @@ def name_of_relation(stated: str | AddRemove) -> str:
     return "add_remove" if isinstance(stated, AddRemove) else stated
 
 
-def with_n_public(adjacency: str, n: int) -> str | AddRemove:
+def with_n_public(adjacency: str, n: Any) -> str | AddRemove:
     """Return a neighboring relation by its name, as parameters of a fit to `n` public records state it."""
     return AddRemove(n) if adjacency == "add_remove" else adjacency
 

@@ -43,6 +43,8 @@ def values_of(name: str, given: Any) -> NDArray[Any]:
     ``float``, or ``int`` within 64 bits, and a list of arrays of one dtype of numbers, become arrays of numbers, whose
     cells are read as the objects are (`skdp._checks.readings`).
     """
+    if type(given) is np.ndarray:
+        return given
     if hasattr(given, "collect") and not hasattr(given, "shape"):  # a query of polars, Spark, ...
         raise TypeError(
             f"{name} is a {type(given).__name__}, a query whose rows are not there yet: give {name}.collect() or "

@@ -222,9 +222,8 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
         )
     if len(shape) > 2:
         raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
-    may_be_empty = number_is_private(reader)
     for count, what in zip(shape, ("sample", "feature"), strict=True):
-        if count == 0 and not (what == "sample" and may_be_empty):
+        if count == 0 and not (what == "sample" and number_is_private(reader)):
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
@@ -471,7 +470,7 @@ def check_classes(name: str, classes: Any) -> NDArray[Any]:
         raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
     given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     shown = f"{name}={' '.join(repr(given).split())}"
-    kinds = {kind_of_cell(type(each)) for each in given}
+    kinds = set(map(kind_of_cell, map(type, given)))
     if len(kinds) > 1 or not kinds <= {NUMBER, STRING}:
         raise ValueError(f"{shown} is no list of numbers or of strings: give classes all of one type.")
     values = np.asarray(given)

@@ -197,6 +197,8 @@ class Found(NamedTuple):
 
 def found_rows(X: Any) -> Found | None:
     """Return the rows that X names, if by its type they are not in memory, else None. Nothing is read."""
+    if type(X) is np.ndarray:
+        return None
     if isinstance(X, TableRows):
         kind = "pyarrow" if isinstance(X.source, str | os.PathLike | list | tuple) else _package(X.source)
         if kind not in ("pyarrow", "dask"):
@@ -208,17 +210,12 @@ def found_rows(X: Any) -> Found | None:
     return None
 
 
-def is_elsewhere(X: Any, y: Any = None) -> bool:
-    """Whether rows are read by a source: those not in memory, maps, and tables of which `y` names a column."""
-    return _found_to_fit(X, y) is not None
-
-
 def source_of(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RowSource | None:
     """Return the source of rows that are not in memory, with what belongs to them; None for all other rows.
 
     A memory map is one, and so is a table in memory of which `y` names a column. Reads metadata alone.
     """
-    found = _found_to_fit(X, y)
+    found = found_to_fit(X, y)
     return None if found is None else _read(found, found.columns, y, sample_weight, groups)
 
 
@@ -243,7 +240,7 @@ def source_to_fit(
     ValueError
         In one line, before anything but metadata is read.
     """
-    found = _found_to_fit(X, y)
+    found = found_to_fit(X, y)
     if found is None:
         return None
     if isinstance(X, np.memmap) and (not are_named or getattr(y, "ndim", 1) != 1):
@@ -265,7 +262,8 @@ def source_to_fit(
     return source
 
 
-def _found_to_fit(X: Any, y: Any) -> Found | None:
+def found_to_fit(X: Any, y: Any = None) -> Found | None:
+    """Return rows that are read by a source: those not in memory, maps, and tables of which `y` names a column."""
     if isinstance(X, np.memmap) and _FOLDER_OF_JOBLIB not in str(X.filename):
         return Found("numpy", X, None)
     if isinstance(y, str) and _package(X) == "pyarrow":

@@ -52,6 +52,8 @@ class WeightReader:
 
     def read(self, sample_weight: Any, n_rows: int) -> Any:
         """Return the shares of all rows of a fit, and warn if the bound is not public; see `__call__`."""
+        if sample_weight is None:
+            return 1.0
         warn_of_no_bound(self.bound if self.is_public else None, sample_weight)
         return self(sample_weight, n_rows)
 
@@ -133,20 +135,20 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
 _LIST_CLASSES = "give a dict of class to weight, such as {0: 1.0, 1: 3.0}"
 
 
-def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float64] | None:
+def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
     """Return the factors by which the weights of the rows of each class are multiplied.
 
     Parameters
     ----------
-    class_weight : mapping of class to float, or None
+    class_weight : mapping of class to float
         Public, nonnegative weights. A class that is not named has weight 1.
     classes : ndarray of shape (n_classes,)
         Public classes.
 
     Returns
     -------
-    factors : ndarray of shape (n_classes,) or None
-        Weights divided by the largest of them; None if no weights are given.
+    factors : ndarray of shape (n_classes,)
+        Weights divided by the largest of them.
 
     Notes
     -----
@@ -157,8 +159,6 @@ def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float6
 
     Only the ratios of class weights count: they are divided by the largest.
     """
-    if class_weight is None:
-        return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ValueError(
             "class_weight='balanced' reads the shares of the classes from the labels, which is not paid for: give a "

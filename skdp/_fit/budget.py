@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from skdp._checks.adjacency import name_of_relation, stated_adjacency
+from skdp._checks.adjacency import stated_adjacency, with_n_public
 from skdp._checks.default_delta import check_delta
 from skdp._checks.leaks import SEEDED, note_leaks, report_leak
 from skdp._checks.parameters import check_real
 from skdp._checks.units import ROW
 from skdp._fit.payment import Payment
-from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting import AddRemove, DpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.methods import epsilon_of
 from skdp.accounting.releases import releases
-from skdp.accounting.targets import Risk, target_of
+from skdp.accounting.targets import EpsilonTarget, Risk, RiskTarget
 from skdp.mechanisms.streams import SecretStream
 
 
@@ -23,7 +23,8 @@ class Budget(NamedTuple):
     """The privacy parameters of an estimator, checked. One of epsilon and noise_multiplier is not None.
 
     A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number. `adjacency`
-    is the name of the neighboring relation.
+    is the name of the neighboring relation, and `n_public` the number of rows or groups that rules use, None for that
+    of the data. `method` is the accounting method: that of the accountant, else PLD.
     """
 
     epsilon: float | Risk | None
@@ -31,11 +32,8 @@ class Budget(NamedTuple):
     delta: Any
     accountant: PrivacyAccountant | None
     adjacency: str
-
-    @property
-    def method(self) -> str:
-        """The accounting method: that of the accountant, else PLD."""
-        return "pld" if self.accountant is None else self.accountant.method
+    n_public: int | None = None
+    method: str = "pld"
 
 
 class PrivacyCost(NamedTuple):
@@ -46,21 +44,24 @@ class PrivacyCost(NamedTuple):
     delta: float
 
 
-def read_budget(model: Any) -> Budget:
+def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_delta) -> Budget:
     """Return the privacy parameters of an estimator, or reject them."""
     epsilon, noise = model.epsilon, getattr(model, "noise_multiplier", None)
     if (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
     accountant = resolve_accountant(model.accountant)
-    adjacency = name_of_relation(stated_adjacency(model, accountant))
-    delta = check_delta(model.delta)
+    relation, n_public = stated_adjacency(model, accountant), vars(model).get("_n_public")
+    if isinstance(relation, AddRemove):
+        n_public, relation = relation.n_public, "add_remove"
+    delta = read_delta(model.delta)
     if epsilon is not None:
         epsilon = read_epsilon(epsilon)
     if noise is not None:
         remedy = "choose a number from 1e-3 to 1e9"
         noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
-    return Budget(epsilon, noise, delta, accountant, adjacency)
+    method = "pld" if accountant is None else accountant.method
+    return Budget(epsilon, noise, delta, accountant, relation, n_public, method)
 
 
 def read_epsilon(epsilon: Any) -> float | Risk:
@@ -75,7 +76,8 @@ def solve_noise(budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
     """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon."""
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
-    target = target_of(budget.epsilon, budget.delta)
+    epsilon: Any = budget.epsilon
+    target = RiskTarget.of(epsilon) if isinstance(epsilon, Risk) else EpsilonTarget(epsilon, budget.delta)
     return calibrate_to(event_at, target, method=budget.method, adjacency=budget.adjacency)
 
 
@@ -98,15 +100,15 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
     return stream
 
 
-def payment_of(model: Any) -> Payment:
-    """Return where a fit of an estimator is charged."""
-    accountant = resolve_accountant(model.accountant)
-    stated, parameters = stated_adjacency(model, accountant), dict[str, Any]()
-    if accountant is not None:
-        parameters = {**model._public_parameters(), "seeded": model.random_state is not None, "adjacency": stated}
+def payment_of(model: Any, budget: Budget | None = None) -> Payment:
+    """Return where a fit of an estimator is charged; `budget` is that of the fit, by default the estimator's."""
+    budget, parameters = budget or read_budget(model), dict[str, Any]()
+    if budget.accountant is not None:
+        parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
+        parameters["adjacency"] = with_n_public(budget.adjacency, budget.n_public)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(accountant, type(model).__name__, name_of_relation(stated), parameters, unit_of(model))
+    return Payment(budget.accountant, type(model).__name__, budget.adjacency, parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:

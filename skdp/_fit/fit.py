@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.adjacency import public_n, settle_adjacency
 from skdp._checks.cells import shape_of
 from skdp._checks.default_delta import delta_for
 from skdp._checks.leaks import begin_record, note_leaks
@@ -125,6 +124,8 @@ class Fit:
 
     precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
     is_whole = True  # and not a step of a pipeline or a search
+    _read_budget: Callable[[Any], Budget] = staticmethod(read_budget)
+    _publish: Callable[[Any, Any], None] = staticmethod(publish)
     file: Any = None
     earlier: Any = None
 
@@ -134,19 +135,18 @@ class Fit:
         self.earlier = None if earlier_of is None else earlier_of(self.model)
         begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
         begin_notices(self.model)
-        settle_adjacency(self.model)
-        self.budget = self._read_budget()
+        self.budget = self._read_budget(self.model)
+        self.model.adjacency = self.budget.adjacency
+        if self.budget.n_public is not None:
+            self.model._n_public = self.budget.n_public
         self._stage, self._released = BEGUN, dict[str, float]()
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
         self._root, self._stream = root, root.spawn("release")
 
-    def _read_budget(self) -> Budget:
-        return read_budget(self.model)
-
     def _find_payment(self) -> Payment:
-        return payment_of(self.model)
+        return payment_of(self.model, self.budget)
 
     def take(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
@@ -174,7 +174,8 @@ class Fit:
 
     def _settle(self, n: int) -> None:
         """Settle delta and the payment, given the number of rows or groups."""
-        self.n_units, self.n, given = n, public_n(self.model, n), self.budget.delta
+        given, n_public = self.budget.delta, self.budget.n_public
+        self.n_units, self.n = n, n if n_public is None else n_public
         if given is None and self.earlier is not None:  # a joint price needs one delta
             given = self.earlier.delta
         self.model.delta = delta_for(given, self.budget.accountant, self.n)
@@ -222,18 +223,19 @@ class Fit:
 
     def _admit(self) -> None:
         """Report leaks, and raise what the charge would raise."""
-        if self._is_charged():
-            note_leaks(self.model, *report_foreign_fit(self.estimator))
-            return
-        payment = self._payment
-        price = FitPrice(self.event, self.price.delta, payment.adjacency, payment.unit)
-        note_leaks(self.model, *report_foreign_fit(self.estimator, price))
-        payment.check(self.event)
+        payment, price = self._payment, None
+        self._was_charged = self.file is not None and self._is_charged()
+        if not self._was_charged:
+            price = FitPrice(self.event, self.price.delta, payment.adjacency, payment.unit)
+        if leaks := report_foreign_fit(self.estimator, price):
+            note_leaks(self.model, *leaks)
+        if not self._was_charged:
+            payment.check(self.event)
 
     def _is_charged(self) -> bool:
         """Whether the fit resumes from a file, and its charge is on the record of the accountant."""
         accountant = self._payment.accountant
-        if self.file is None or accountant is None or not self.file.begun:
+        if accountant is None or not self.file.begun:
             return False
         return any(charge.note == self.file.note and charge.event == self.event for charge in accountant.history)
 
@@ -273,7 +275,7 @@ class Fit:
         if not isinstance(self.rows, Iterator):
             warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
             self.model._fitted_n_public = self.n
-        if not self._is_charged():
+        if not self._was_charged:
             try:
                 self._payment.charge(self.event, "" if self.file is None else self.file.note)
             except BudgetExceededError:  # others charged since the accountant was asked
@@ -391,12 +393,9 @@ class Fit:
         self.model.__dict__.update(learned)
         self._note_price()
         with PUBLICATION:
-            self._publish()
+            self._publish(self.estimator, self.model)
         self._tell(interrupted)
         return self.estimator
-
-    def _publish(self) -> None:
-        publish(self.estimator, self.model)
 
     def _note_price(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases

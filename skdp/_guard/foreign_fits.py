@@ -108,9 +108,9 @@ def _is_entry(name: str) -> bool:
     return name.startswith(_FITS) or name in FUNCTIONS or name in _TOOLS
 
 
-def _may_find(frame: FrameType) -> bool:
+def _may_find(stack: list[FrameType]) -> bool:
     """Whether a function on the stack has the name of a composition; most predictions need no further search."""
-    for each in _outward(frame):
+    for each in stack:
         if _is_entry(each.f_code.co_name):
             return True
         if each.f_code is _READS_TAGS:  # a pipeline, which has searched the stack, reads the tags of its steps
@@ -118,7 +118,7 @@ def _may_find(frame: FrameType) -> bool:
     return False
 
 
-def find_outermost(estimator: Any, frame: FrameType) -> Outermost | None:
+def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
     """Find the outermost composition on the stack of this thread that reads rows without accounting for it.
 
     Private estimators account for whatever they call.
@@ -127,14 +127,14 @@ def find_outermost(estimator: Any, frame: FrameType) -> Outermost | None:
     ----------
     estimator : object
         Private estimator that is fitted, cloned or asked for its tags.
-    frame : frame
-        The innermost one to consider.
+    stack : list of frame
+        Those to consider, the innermost first. It is changed.
 
     Returns
     -------
     Outermost or None
     """
-    stack, owner = list(_outward(frame)), None
+    owner: Any = None
     found: Outermost | None = None
     unsure: Outermost | None = None
     around: Any
@@ -271,7 +271,8 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[L
         Under ``config_context(on_leak="raise")`` it is raised, each time.
     """
     frame = sys._getframe(2)
-    found = find_outermost(estimator, frame) if _may_find(frame) else None
+    stack = list(_outward(frame))
+    found = find_outermost(estimator, stack) if _may_find(stack) else None
     if found is None or not is_ours(found.estimator):  # some of ours read nothing
         return ()
     if leaks_are_errors() or not _was_told(found):

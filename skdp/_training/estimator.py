@@ -90,7 +90,8 @@ class GradientEstimator(PrivateEstimator):
                 f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
                 "fit anew; set checkpoint=None and warm_start=False."
             )
-        if self._check_merge_equal_rows() is True and fit.units is not None:
+        self.merge_equal_rows = self._check_merge_equal_rows()
+        if self.merge_equal_rows is True and fit.units is not None:
             raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
 
     def _check_merge_equal_rows(self) -> bool | str:

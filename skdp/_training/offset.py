@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.units import Units
 from skdp._typing import Doubles
 from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum
@@ -92,11 +90,11 @@ class ScoredSum(VectorSum):
         super().__init__(means, adjacency)
         self._score = score
 
-    @silent_arithmetic
     def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
         """Add a block of rows, with their targets and weights. With units it has all rows of each."""
-        scores = np.zeros((rows.shape[0], 0)) if self._score is None else np.asarray(self._score(rows), np.float64)
-        super().add(scores, *targets_and_weights, units=units)
+        with np.errstate(all="ignore"):
+            scores = np.zeros((rows.shape[0], 0)) if self._score is None else np.asarray(self._score(rows), np.float64)
+            super().add(scores, *targets_and_weights, units=units)
 
 
 @dataclass(frozen=True)
@@ -113,12 +111,16 @@ class OfClasses(Means):
 
     n_outputs: int
     are_labels: bool = False
+    shape: tuple[int, int] = field(init=False)  # number of labels a row, and of the classes of each
+    width: int = field(init=False)
+    row_limit: float = field(init=False)
+    most_square: ClassVar[float]  # of the norm of what a row adds for a label
+    has_products: ClassVar[bool]  # whether it adds k products, and a probability, for each of k classes too
 
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """Number of labels a row, and of the classes of each."""
-        of_two = self.n_outputs == 1 or self.are_labels
-        return (self.n_outputs, 2) if of_two else (1, self.n_outputs)
+    def __post_init__(self) -> None:
+        n_labels, k = (self.n_outputs, 2) if self.n_outputs == 1 or self.are_labels else (1, self.n_outputs)
+        width = n_labels * k * (k + 2 if self.has_products else 1)
+        vars(self).update(shape=(n_labels, k), width=width, row_limit=math.sqrt(n_labels * self.most_square))
 
     def truth(self, values: NDArray[Any]) -> Doubles:
         """Return 1 at the class of each row and label and 0 elsewhere, of shape (n, n_labels, n_classes)."""
@@ -150,15 +152,7 @@ class OutcomeCounts(OfClasses):
     equal where all rows are too few to be told from the noise.
     """
 
-    of_scores = False
-
-    @cached_property
-    def width(self) -> int:  # type: ignore[override]
-        return math.prod(self.shape)
-
-    @cached_property
-    def row_limit(self) -> float:  # type: ignore[override]
-        return math.sqrt(self.shape[0])
+    of_scores, most_square, has_products = False, 1.0, False
 
     def sensitivity(self, adjacency: str) -> float:
         return column_sensitivity(self.shape[0], adjacency)
@@ -203,14 +197,7 @@ class ClassMeans(OfClasses):
     two classes b is the difference of log-odds, divided by the share of C that the probabilities do not explain.
     """
 
-    @cached_property
-    def width(self) -> int:  # type: ignore[override]
-        n_labels, k = self.shape
-        return n_labels * k * (k + 2)
-
-    @cached_property
-    def row_limit(self) -> float:  # type: ignore[override]
-        return math.sqrt(self.shape[0] * (2.0 + _PART**2))
+    most_square, has_products = 2.0 + _PART**2, True
 
     def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
         """See `Means`. A row of which a score is no number adds nothing."""

@@ -67,6 +67,9 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
         Second derivative of the penalty, parameter by parameter.
     """
 
+    strength = np.atleast_1d(np.asarray(penalty, np.float64))
+    is_penalized = bool(strength.any())
+
     def init(theta: Vector) -> Any:
         return MomentumState(np.zeros_like(theta), 0)
 
@@ -75,7 +78,9 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
         rate = learning_rate(n_done)
         new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
         momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta)
-        return _shrink(new_theta, rate, penalty), MomentumState(new_velocity, n_done + 1)
+        if is_penalized:
+            shrink(new_theta, rate, strength)
+        return new_theta, MomentumState(new_velocity, n_done + 1)
 
     return Optimizer(init, update)
 
@@ -100,6 +105,9 @@ def adam(
         Hutter 2019).
     """
 
+    strength = np.atleast_1d(np.asarray(penalty, np.float64))
+    is_penalized = bool(strength.any())
+
     def init(theta: Vector) -> Any:
         return AdamState(np.zeros_like(theta), np.zeros_like(theta), 0)
 
@@ -114,15 +122,8 @@ def adam(
             gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon,
             new_first, new_second, new_theta,
         )  # fmt: skip
-        return _shrink(new_theta, rate, penalty), AdamState(new_first, new_second, n_done + 1)
+        if is_penalized:
+            shrink(new_theta, rate, strength)
+        return new_theta, AdamState(new_first, new_second, n_done + 1)
 
     return Optimizer(init, update)
-
-
-def _shrink(theta: Vector, rate: float, penalty: Vector | float) -> Vector:
-    """Apply the implicit step of the penalty, in place."""
-    if isinstance(penalty, float) and penalty == 0.0:
-        return theta
-    # Implicit: the penalty is taken at the new theta, so no step size makes it diverge.
-    shrink(theta, rate, np.atleast_1d(np.asarray(penalty, np.float64)))
-    return theta

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any, TypeVar
 
-from skdp._checks.sources import RowSource, is_elsewhere, source_to_fit
+from skdp._checks.sources import RowSource, found_to_fit, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
 from skdp._training.checkpoint import Checkpoint
 from skdp._training.earlier_runs import EarlierRuns
@@ -99,7 +99,7 @@ def _find_source(
     estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, are_named: bool
 ) -> RowSource | None:
     """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
-    if not (estimator._streams and is_elsewhere(X, y)):
+    if not estimator._streams or found_to_fit(X, y) is None:
         return None
     target = estimator._target()
     source = source_to_fit(

@@ -250,9 +250,8 @@ def weak_signal(solver: Solver, run: Run, n_features: int, outputs: Any) -> str:
 
 def _limit_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool) -> GroupLimit | None:
     """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
-    chosen = model._check_merge_equal_rows()
-    if chosen != "auto":
-        return GroupLimit.none() if chosen else None
+    if model.merge_equal_rows != "auto":
+        return GroupLimit.none() if model.merge_equal_rows else None
     if by_place:
         return None  # groups are computed in float64: the choice would change the rounding of every row
     if sampling.rate < 1.0 and model.checkpoint is not None and model._is_seeded():

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.adjacency import adjacency_of, public_n
 from skdp._checks.cells import values_of
 from skdp._checks.leaks import begin_record, warn
 from skdp._checks.notices import begin_notices, tell_now
@@ -31,7 +30,7 @@ from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk, RiskTarget
-from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, read_epsilon, solve_noise, with_parameters
+from skdp.base import Budget, Fit, PrivacyCost, PrivateEstimator, solve_noise, with_parameters
 from skdp.evaluation.figures import TableFigures
 from skdp.evaluation.replicates import Mechanism, Replicates
 from skdp.evaluation.scored_rows import (
@@ -274,7 +273,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _plan(self, budget: Budget, n_units: int) -> CountingPlan:
         """Check the parameters, and plan the release of counts of so many rows or groups."""
         self._check_own_parameters()
-        unit, n_public = self._unit_of_counts(), public_n(self, n_units)
+        unit, n_public = self._unit_of_counts(), n_units if budget.n_public is None else budget.n_public
         mechanism, price = self._priced_noise(budget, unit)
         strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
@@ -434,11 +433,21 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return {**super()._public_parameters(), "model": type(self.model).__name__}
 
 
+def read_counting_budget(model: CountedEvaluation) -> Budget:
+    """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
+    if check_choice("noise", model.noise, NOISES) == "gaussian":
+        if model.delta == 0:
+            raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
+        return read_budget(model)
+    if model.delta != 0:
+        raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
+    return read_budget(model, lambda delta: 0.0)
+
+
 class CountingFit(Fit):
     """The fit of an evaluation, whose noise may need no delta, and whose rows may be scores."""
 
-    def _read_budget(self) -> Budget:
-        return read_counting_budget(self.model)
+    _read_budget = staticmethod(read_counting_budget)
 
     def _find_payment(self) -> Payment:
         return super()._find_payment()._replace(label="evaluate")
@@ -459,18 +468,6 @@ class CountingFit(Fit):
         with recording_refusals(self._find_payment):
             check_shape((n_scores, 1), self.model)
         return n_scores, 1
-
-
-def read_counting_budget(model: CountedEvaluation) -> Budget:
-    """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
-    if check_choice("noise", model.noise, NOISES) == "gaussian":
-        if model.delta == 0:
-            raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
-        return read_budget(model)
-    if model.delta != 0:
-        raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
-    accountant = resolve_accountant(model.accountant)
-    return Budget(read_epsilon(model.epsilon), None, 0.0, accountant, adjacency_of(model))
 
 
 def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:

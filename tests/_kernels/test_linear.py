@@ -220,7 +220,7 @@ def test_wide_rows_at_extreme_scales_add_at_most_the_clip(layout, n_outputs, dty
                 x = (rng.normal(size=d) * 10.0 ** rng.uniform(low, high)).astype(dtype)
             weight, exponent = dtype(10.0 ** rng.uniform(-30, 0)), rng.uniform(-30, 30) if trial % 2 else 0.0
             scaling = LinearGeometry(10.0**exponent, bool(rng.integers(2)))
-            theta = rng.normal(size=n_outputs * scaling.width(d)) * 10.0 ** rng.uniform(-3, 30)
+            theta = rng.normal(size=n_outputs * (d + scaling.fit_intercept)) * 10.0 ** rng.uniform(-3, 30)
             max_norm = 10.0 ** (rng.uniform(-30, 30) if trial % 3 == 0 else rng.uniform(-4, 0))
             label = int(rng.integers(max(2, n_outputs)))
             for lots, sparse in WAYS[layout]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,17 +37,12 @@ class LinearGeometry:
     radius: float
     fit_intercept: bool
 
-    @cached_property
-    def unit(self) -> float:
-        return 1.0 / math.hypot(self.radius, 1.0 if self.fit_intercept else 0.0)
+    unit: float = field(init=False)
+    icpt: float = field(init=False)
 
-    @cached_property
-    def icpt(self) -> float:
-        return self.unit if self.fit_intercept else 0.0
-
-    def width(self, n_features: int) -> int:
-        """Parameters of one output."""
-        return n_features + int(self.fit_intercept)
+    def __post_init__(self) -> None:
+        unit = 1.0 / math.hypot(self.radius, 1.0 if self.fit_intercept else 0.0)
+        vars(self).update(unit=unit, icpt=unit if self.fit_intercept else 0.0)
 
 
 class LinearModel(SpanModel):
@@ -133,7 +127,7 @@ class LinearModel(SpanModel):
 
     @property
     def n_parameters(self) -> int:
-        return self.n_outputs * self.geometry.width(self.n_features)
+        return self.n_outputs * (self.n_features + self.geometry.fit_intercept)
 
     def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         if self._dense and self._by_lot:

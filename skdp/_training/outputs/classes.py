@@ -85,7 +85,8 @@ class Classification(Target):
     def _outputs_of(self, classes: NDArray[Any]) -> Outputs:
         """Return the outputs for one class a row: one for two classes, one a class for more."""
         n_outputs = 1 if len(classes) == 2 else len(classes)
-        return Outputs(classes, n_outputs, factors=class_weights(self.class_weight, classes))
+        factors = None if self.class_weight is None else class_weights(self.class_weight, classes)
+        return Outputs(classes, n_outputs, factors=factors)
 
     def n_of_step(self) -> int:
         return 1 if self.named is None else len(self.named.classes)

@@ -35,6 +35,8 @@ class LinearSteps(DescentSolver):
     The model has the parameters ``learning_rate, momentum, average, alpha, n_jobs``.
     """
 
+    _n_threads: int  # once a run is planned
+
     def _linear_run(
         self,
         releases: PlannedReleases,
@@ -59,7 +61,7 @@ class LinearSteps(DescentSolver):
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
-        count_threads(self.model.n_jobs)
+        self._n_threads = count_threads(self.model.n_jobs)
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
 
     def averaging(self, n_steps: int) -> Averaging:
@@ -119,7 +121,7 @@ class LinearSolver(LinearSteps):
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
-        width, row_norm = geometry.width(n_features), self.model._fitted_row_norm
+        width, row_norm = n_features + geometry.fit_intercept, self.model._fitted_row_norm
         lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
         if outputs.n_outputs == 1:
             by_rule = rule.TWO_CLASSES_CLIP
@@ -137,12 +139,12 @@ class LinearSolver(LinearSteps):
         )
 
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        return int(outputs.n_outputs * run.shape.width(n_features))
+        return int(outputs.n_outputs * (n_features + run.shape.fit_intercept))
 
     def start(self, run: Run, dtype: Any) -> Vector:
         geometry: LinearGeometry = run.shape
         if run.earlier is None:
-            return np.zeros(run.outputs.n_outputs * geometry.width(self.model.n_features_in_))
+            return np.zeros(run.outputs.n_outputs * (self.model.n_features_in_ + geometry.fit_intercept))
         columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
@@ -151,11 +153,11 @@ class LinearSolver(LinearSteps):
 
     def rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """See `Solver`: products of wide models are BLAS's."""
-        by_products = is_wide(self.model.n_features_in_, run.outputs.n_outputs)
-        return bool(by_products and not self.model._shifts_rows() and dtype != np.float64)
+        narrow = dtype == np.float64 or not is_wide(self.model.n_features_in_, run.outputs.n_outputs)
+        return not (narrow or self.model._shifts_rows())
 
     def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
-        n_outputs, n_threads = run.outputs.n_outputs, count_threads(self.model.n_jobs)
+        n_outputs, n_threads = run.outputs.n_outputs, self._n_threads
         if is_wide(self.model.n_features_in_, n_outputs) and self.model._unit() == ROW:
             # If one row shifts the places of all others, their rounding requires float64.
             dtype = np.float64 if self.model._shifts_rows() else dtype
@@ -181,14 +183,9 @@ class LinearSolver(LinearSteps):
             start = float(self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_[0, 0])
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         intercept = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
-        noise = np.full((n_outputs, d), self._noise_of_coef(run, start, n_done))
+        found = self._carried(run, n_done, run.shape.unit**2)
+        noise = np.full((n_outputs, d), math.hypot(found.start * start, found.noise * run.shape.unit))
         return self._line(run, table[:, :d], intercept, noise, start)
-
-    def _noise_of_coef(self, run: Run, start: float, n_done: int) -> float:
-        """Standard deviation of a coefficient by noise alone; `start` is that of the one the run starts from."""
-        unit = run.shape.unit
-        found = self._carried(run, n_done, unit**2)
-        return math.hypot(found.start * start, found.noise * unit)
 
     def check_present(self, run: Run) -> None:
         refuse_another_form(self.model, None)

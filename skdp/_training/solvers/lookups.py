@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import count_threads
 from skdp._checks.weights import weight_of_each
 from skdp._kernels.losses import LOSSES
 from skdp._training import defaults as rules
@@ -78,7 +77,7 @@ class LookupSolver(LinearSteps):
         name, limit = self.target.loss_of(run.outputs)
         return partial(
             OneHotModel, n_outputs=run.outputs.n_outputs, geometry=run.shape,
-            loss=LOSSES[name], limit=limit, n_threads=count_threads(self.model.n_jobs),
+            loss=LOSSES[name], limit=limit, n_threads=self._n_threads,
         )  # fmt: skip
 
     def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:

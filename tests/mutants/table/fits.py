@@ -59,7 +59,13 @@ FAULTS = faults_of(
         ],
         "skdp._fit.fit": [
             ("releases-not-compared-with-charge", "Fit.release", "self._check_released()", "None", "fit"),
-            ("fit-plan-from-private-n", "Fit._settle", "public_n(self.model, n)", "n", "guarantees_neighbours"),
+            (
+                "fit-plan-from-private-n",
+                "Fit._settle",
+                "n if n_public is None else n_public",
+                "n",
+                "guarantees_neighbours",
+            ),
             ("fit-not-asked-before-read", "Fit._admit", "payment.check(self.event)", "None", "fit"),
             ("fit-not-charged", "Fit.charge", "self._payment.charge(self.event, _1)", "None", "fit"),
             ("fit-order-not-enforced", "Fit._advance", "self._stage not in allowed", "False", "fit"),

@@ -144,9 +144,9 @@ FAULTS = faults_of(
         "skdp._training.offset": [
             (
                 "class-means-sensitivity-of-one-label",
-                "ClassMeans.row_limit",
-                "self.shape[0] * (2.0 + _PART ** 2)",
-                "2.0 + _PART ** 2",
+                "OfClasses.__post_init__",
+                "n_labels * self.most_square",
+                "self.most_square",
             ),
             (
                 "target-errors-not-clipped",
