@@ -104,9 +104,7 @@ def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: floa
 
 
 def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept: float) -> str:
-    """Return the notice of coefficients of which only a part is kept; all arguments are public."""
-    if kept == 1.0:
-        return ""
+    """Return the notice of coefficients of which only a part, below 1, is kept; all arguments are public."""
     what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
         f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, "

@@ -62,10 +62,9 @@ def refuse_removed(cls: type, names: Iterable[str]) -> None:
 
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name of the tables that is not a parameter of the class."""
-    names = list(names)
-    refuse_removed(cls, names)
     for name in names:
-        if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
+        if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
+            refuse_removed(cls, [name])
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 

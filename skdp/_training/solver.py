@@ -177,7 +177,8 @@ class DescentSolver(Solver, Protocol):
         mechanism = run.mechanism(START, counts.sensitivity(self.model.adjacency))
         noisy = run.released(START, mechanism, partial(self.sum_terms, counts, run, rows, targets))
         names, deviation = run.outputs.classes.tolist(), mechanism.standard_deviation
-        note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation))
+        if notice := rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation):
+            note_notice(self.model, notice)
         return counts.offset(noisy, deviation)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
@@ -245,7 +246,8 @@ def weak_signal(solver: Solver, run: Run, n_features: int, outputs: Any) -> str:
     signal = defaults.signal_of(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_parameters)
     given = solver.model, plan.noise_multiplier, run.n_public
     few = few_rows_notice(*given, n_parameters, signal, solver.target.least_signal)
-    return " ".join(filter(None, (few, few_a_column_notice(*given, run.kept_of_coef))))
+    few_a_column = few_a_column_notice(*given, run.kept_of_coef) if run.kept_of_coef < 1.0 else ""
+    return " ".join(filter(None, (few, few_a_column)))
 
 
 def _limit_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool) -> GroupLimit | None:
