@@ -76,7 +76,7 @@ def test_the_least_limit_holds_and_the_last_to_leave_lifts_it():
     """Whatever the order in which they leave, and whoever else changed the number meanwhile."""
     with threadpool_limits(4, user_api="blas"):
         for narrow_leaves_first in (True, False):
-            narrow, wide = _blas._at_most(1), _blas._at_most(3)
+            narrow, wide = _blas.blas_within_quota(1), _blas.blas_within_quota(3)
             wide.__enter__()
             assert set(blas_now()) == {3}
             with threadpool_limits(2, user_api="blas"):
