@@ -18,9 +18,10 @@ from .calibration.joint import calibrate_jointly
 from .calibration.noise import calibrate_noise_multiplier
 from .calibration.selection import calibrate_selection, fewest_trials
 from .curves import PrivacyProfile, RenyiCurve, compare_accountants
+from .events import noise_events
 from .events.composition import compose, flatten
 from .events.interop import from_dp_accounting, to_dp_accounting
-from .events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
+from .events.noise_events import *  # noqa: F403 - the events that `__all__` of the module lists
 from .events.specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -46,13 +47,10 @@ from .targets import Risk as Risk
 __all__ = [
     "Charge",
     "ComposedDpEvent",
-    "DiscreteGaussianDpEvent",
-    "DiscreteLaplaceDpEvent",
     "DpEvent",
     "EpsilonDeltaDpEvent",
     "GaussianDpEvent",
     "LaplaceDpEvent",
-    "MixtureOfGaussiansDpEvent",
     "NoOpDpEvent",
     "NonPrivateDpEvent",
     "NumberOfTrials",
@@ -78,3 +76,4 @@ __all__ = [
     "get_epsilon_bounds",
     "to_dp_accounting",
 ]
+__all__ += noise_events.__all__

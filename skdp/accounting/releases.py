@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from .dominating.pairs import has_pair
 from .events.composition import flatten_own, group_event, parts_of
-from .events.kinds import FORMS, is_priced, name_of, sampled_form
+from .events.kinds import FORMS, name_of, sampled_form
 from .events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -283,7 +284,7 @@ def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
         return "selected", Selection(_runs((event.event,)), NumberOfTrials(event.mean, event.shape), count)
     if isinstance(event, WorstOfDpEvent):
         return "selected", Selection(_runs(event.events), None, count)
-    if is_priced(event):
+    if has_pair(event):
         return "others", OtherRelease(event, count)
     raise _unknown(event)
 

@@ -1,5 +1,7 @@
 """Dominating pairs of noise mechanisms, by the shift between neighbours in units of the noise.
 
+`LAWS` has a row for each event that has a pair.
+
 *Additive noise with a log-concave law* (Gaussian, Laplace, discrete Laplace and Gaussian, in one dimension). The
 likelihood ratio of the law and the same law shifted rises along the line. So by Neyman and Pearson's lemma half-lines,
 with a coin at their end where the law is discrete, are the best tests of a shift, the same for shifts of either sign
@@ -20,13 +22,17 @@ dimension that is attained, by the half-line itself: so one coordinate with the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from skdp._typing import Doubles
 
+from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
+from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
 from ..formulas.numeric import sampled_loss
 from .atoms import REVEALED, LossAtoms, Tails, connect
 
@@ -47,6 +53,7 @@ MOST_SPREAD = 2.0e4
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 Parts = tuple[tuple[float, float], ...]
+Directions = tuple[LossAtoms, ...]
 
 
 def _log_mixture(parts: Parts, z: Doubles) -> Doubles:
@@ -240,3 +247,68 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
     ends = np.array([-size, size])
     flat = np.full(2, -size - math.log(2.0))  # F beyond either shift
     return connect(knots, density, 1.0, Tails(), _both_ways(q, flat, ends, -ends))
+
+
+def mixture(event: MixtureOfGaussiansDpEvent, change: int, order: float, share: float = 1.0) -> Directions:
+    """Sensitivities that are drawn at random, of records that take part with probability `share`: else they are 0."""
+    total = math.fsum(event.sampling_probs)
+    found: dict[float, float] = {0.0: 1.0 - share} if share < 1.0 else {}
+    for shift, p in zip(event.sensitivities, event.sampling_probs, strict=True):
+        at = shift / event.standard_deviation
+        found[at] = found.get(at, 0.0) + share * p / total
+    parts = tuple(sorted((p, c) for c, p in found.items() if p > 0.0))
+    if change == 2:
+        return (gaussian_mixture(parts, parts, order),)
+    removed = gaussian_mixture(parts, order=order)
+    return removed, removed.reversed()
+
+
+class Law(NamedTuple):
+    """What dominates the releases of one type of event.
+
+    Attributes
+    ----------
+    pairs : callable
+        Of an event, a change and an order: the pairs where a record adds something and where it is missing, or the one
+        pair where both have the same H, at `change` times the bound on a record (2 if it is replaced). Unbounded losses
+        are followed as far as the Rényi order asks.
+    order_shift : callable
+        How far one Rényi order moves the loss, in standard deviations of noise; 0 where the loss is bounded. By default
+        inf, as nobody has said how to follow it: then there is no Rényi divergence, and none that is too small.
+    replaced : callable or None
+        Of an event, a share and an order: the pair of a Poisson sample in which a record is replaced, by the proof for
+        log-concave laws. None: `LossAtoms.drawn_unseen`, which holds for all.
+    """
+
+    pairs: Callable[[Any, int, float], Directions]
+    order_shift: Callable[[Any], float] = lambda event: math.inf
+    replaced: Callable[[Any, float, float], LossAtoms] | None = None
+
+
+LAWS: dict[type[DpEvent], Law] = {
+    GaussianDpEvent: Law(
+        lambda e, change, order: (gaussian_mixture(((1.0, change / e.noise_multiplier),), order=order),),
+        lambda e: 2.0 / e.noise_multiplier,
+        lambda e, share, order: gaussian_mixture(
+            parts := ((1.0 - share, 0.0), (share, 1.0 / e.noise_multiplier)), parts, order
+        ),
+    ),
+    LaplaceDpEvent: Law(
+        lambda e, change, order: (laplace(change / e.noise_multiplier),),
+        lambda e: 0.0,
+        lambda e, share, order: sampled_laplace(share, 1.0 / e.noise_multiplier),
+    ),
+    EpsilonDeltaDpEvent: Law(lambda e, change, order: (statement(e.epsilon, e.delta),), lambda e: 0.0),
+    DiscreteLaplaceDpEvent: Law(
+        lambda e, change, order: (discrete_laplace(e.noise_parameter, change * e.sensitivity),),
+        lambda e: 0.0,
+        lambda e, share, order: sampled_discrete_laplace(share, e.noise_parameter, e.sensitivity),
+    ),
+    DiscreteGaussianDpEvent: Law(
+        lambda e, change, order: (discrete_gaussian(e.standard_deviation, change * e.sensitivity, order),),
+        lambda e: 2.0 * e.sensitivity / e.standard_deviation,
+        lambda e, share, order: sampled_discrete_gaussian(share, e.standard_deviation, e.sensitivity, order),
+    ),
+    MixtureOfGaussiansDpEvent: Law(mixture, lambda e: 2.0 * max(e.sensitivities) / e.standard_deviation),
+}
+"""By the type of the event; a type without a row has no pair."""

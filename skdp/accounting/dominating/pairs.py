@@ -6,23 +6,20 @@ exchanged, so there is always one.
 
 *Poisson samples, a record replaced.* Given the other records of the sample, outputs are (1-q) M(S) + q M(S + x) and
 (1-q) M(S) + q M(S + y). For additive noise with a log-concave law that is (1-q) F + q F(. - a) against (1-q) F + q F(.
-+ a) at worst (`noise`). Of a statement about replaced records alone nothing is known of M(S) beside M(S + x), which
-may show whether the record was drawn: what is left is that it was not with probability 1 - q
++ a) at worst (`noise`). Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
+M(S + x), which may show whether the record was drawn: what is left is that it was not with probability 1 - q
 (`LossAtoms.drawn_unseen`). A mechanism that does show it attains that.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 from ..events.kinds import sampled_form
-from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
-from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
+from ..events.noise_events import DiscreteGaussianDpEvent, MixtureOfGaussiansDpEvent
+from ..events.specifications import DpEvent
 from . import noise
-from .atoms import LossAtoms
-
-Directions = tuple[LossAtoms, ...]
+from .noise import Directions
 
 
 def pair_refusal(event: DpEvent) -> str | None:
@@ -33,39 +30,9 @@ def pair_refusal(event: DpEvent) -> str | None:
     return None
 
 
-def _shares(event: MixtureOfGaussiansDpEvent, share: float = 1.0) -> noise.Parts:
-    """Probabilities and shifts in standard deviations; a record that is not drawn has a shift of 0."""
-    total = math.fsum(event.sampling_probs)
-    found: dict[float, float] = {0.0: 1.0 - share} if share < 1.0 else {}
-    for shift, p in zip(event.sensitivities, event.sampling_probs, strict=True):
-        at = shift / event.standard_deviation
-        found[at] = found.get(at, 0.0) + share * p / total
-    return tuple(sorted((p, c) for c, p in found.items() if p > 0.0))
-
-
-def _shifted(event: DpEvent, change: int, order: float) -> LossAtoms:
-    """Additive noise, and a shift of `change` times the bound on a record; symmetric."""
-    if isinstance(event, GaussianDpEvent):
-        return noise.gaussian_mixture(((1.0, change / event.noise_multiplier),), order=order)
-    if isinstance(event, LaplaceDpEvent):
-        return noise.laplace(change / event.noise_multiplier)
-    if isinstance(event, DiscreteLaplaceDpEvent):
-        return noise.discrete_laplace(event.noise_parameter, change * event.sensitivity)
-    assert isinstance(event, DiscreteGaussianDpEvent)
-    return noise.discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)
-
-
-def _replaced_in_poisson(event: DpEvent, share: float, order: float) -> LossAtoms:
-    """Additive noise on a Poisson sample, a record replaced by another."""
-    if isinstance(event, GaussianDpEvent):
-        parts = ((1.0 - share, 0.0), (share, 1.0 / event.noise_multiplier))
-        return noise.gaussian_mixture(parts, parts, order)
-    if isinstance(event, LaplaceDpEvent):
-        return noise.sampled_laplace(share, 1.0 / event.noise_multiplier)
-    if isinstance(event, DiscreteLaplaceDpEvent):
-        return noise.sampled_discrete_laplace(share, event.noise_parameter, event.sensitivity)
-    assert isinstance(event, DiscreteGaussianDpEvent)
-    return noise.sampled_discrete_gaussian(share, event.standard_deviation, event.sensitivity, order)
+def has_pair(event: DpEvent) -> bool:
+    """Whether a pair of an event, or of what is done to its sample, is known under one adjacency or another."""
+    return type(sampled_form(event)[2]) in noise.LAWS
 
 
 @lru_cache(maxsize=256)
@@ -93,23 +60,16 @@ def dominating(event: DpEvent, replace_one: bool, order: float = 1.0) -> Directi
         One for each direction of neighbours; one if both are the same.
     """
     kind, share, inner = sampled_form(event)
-    if isinstance(inner, MixtureOfGaussiansDpEvent):
-        parts = _shares(inner, share if kind == "poisson" else 1.0)
-        if replace_one:
-            both = noise.gaussian_mixture(parts, parts, order)
-            return (both.fixed_sample(share) if kind == "fixed" else both,)
-        removed = noise.gaussian_mixture(parts, order=order)
-        return removed, removed.reversed()
-    if isinstance(inner, EpsilonDeltaDpEvent):
-        base = noise.statement(inner.epsilon, inner.delta)
-    else:
-        base = _shifted(inner, 2 if replace_one else 1, order)
+    law, change = noise.LAWS[type(inner)], 2 if replace_one else 1
+    if kind == "poisson" and isinstance(inner, MixtureOfGaussiansDpEvent):
+        return noise.mixture(inner, change, order, share)
+    if kind == "poisson" and replace_one and law.replaced is not None:
+        return (law.replaced(inner, share, order),)
+    base = law.pairs(inner, change, order)
     if kind == "all":
-        return (base,)
+        return base
     if kind == "fixed":
-        return (base.fixed_sample(share),)
-    if not replace_one:
-        return base.sampled_with(share), base.sampled_without(share)
-    if isinstance(inner, EpsilonDeltaDpEvent):
-        return (base.drawn_unseen(share),)
-    return (_replaced_in_poisson(inner, share, order),)
+        return (base[0].fixed_sample(share),)
+    if replace_one:
+        return (base[0].drawn_unseen(share),)
+    return base[0].sampled_with(share), base[-1].sampled_without(share)

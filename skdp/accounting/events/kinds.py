@@ -1,9 +1,8 @@
 """One table of kinds: a row for each type of event, and one for each form in which methods read a release.
 
 What is said of one kind of release stands in its row: everything that lists kinds reads this table. What takes
-compositions, samples and selections apart knows these by name; no new event is added there. The laws of noise, by which
-pairs are made, are in `dominating.noise`, Rényi divergences with a formula of their own in `rdp.others`; a test holds
-them to this table.
+compositions, samples and selections apart knows these by name; no new event is added there. What dominates an event is
+in its row of `dominating.noise.LAWS`.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class Kind(NamedTuple):
         What it is, for people; empty of what is shown by its parts.
     note : callable
         Its figures, for people.
-    has_pair : bool
-        Whether a dominating pair of it is known, on a sample too.
     sample : callable or None
         Who takes part, if not every record does.
     has_effect : callable
@@ -68,7 +65,6 @@ class Kind(NamedTuple):
     event: type[DpEvent]
     words: str = ""
     note: Callable[[Any], str] = lambda event: ""
-    has_pair: bool = False
     sample: Callable[[Any], Sample] | None = None
     has_effect: Callable[[Any], bool] = lambda event: True
     grouped: Callable[[Any, int], DpEvent | None] | None = None
@@ -124,13 +120,12 @@ def law_of(event: RepeatAndSelectDpEvent) -> str:
 _ROWS = (
     Kind(NoOpDpEvent, grouped=lambda event, k: event),
     Kind(NonPrivateDpEvent, "a release without a guarantee", grouped=lambda event, k: event),
-    Kind(GaussianDpEvent, "Gaussian noise", has_pair=True, grouped=noise_of_group, scaled=_BY_MULTIPLIER),
-    Kind(LaplaceDpEvent, "Laplace noise", has_pair=True, grouped=noise_of_group, scaled=_BY_MULTIPLIER),
+    Kind(GaussianDpEvent, "Gaussian noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
+    Kind(LaplaceDpEvent, "Laplace noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
     Kind(
         EpsilonDeltaDpEvent,
         "a release known by its epsilon and delta",
         lambda event: f"epsilon {event.epsilon:g}, delta {event.delta:g}",
-        has_pair=True,
         has_effect=lambda event: event.epsilon > 0.0 or event.delta > 0.0,
         grouped=statement_of_group,
         scaled=_BY_EPSILON,
@@ -148,7 +143,6 @@ _ROWS = (
         DiscreteLaplaceDpEvent,
         words="discrete Laplace noise",
         note=lambda event: f"parameter {event.noise_parameter:g}, sensitivity {event.sensitivity}",
-        has_pair=True,
         has_effect=lambda event: event.sensitivity > 0,
         grouped=integers_of_group,
         scaled=_scale("noise_parameter", -1.0, 1e-9, 1e9),
@@ -157,7 +151,6 @@ _ROWS = (
         DiscreteGaussianDpEvent,
         words="discrete Gaussian noise",
         note=lambda event: f"standard deviation {event.standard_deviation:g}, sensitivity {event.sensitivity}",
-        has_pair=True,
         has_effect=lambda event: event.sensitivity > 0,
         grouped=integers_of_group,
         scaled=_scale("standard_deviation", 1.0, 0.01, 1e9),
@@ -167,7 +160,6 @@ _ROWS = (
         MixtureOfGaussiansDpEvent,
         words="Gaussian noise, with sensitivities drawn at random",
         note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
-        has_pair=True,
         has_effect=lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True)),
         grouped=mixture_of_group,
         scaled=_scale("standard_deviation", 1.0, 1e-100, 1e100),
@@ -247,8 +239,3 @@ def name_of(event: DpEvent) -> str:
     """An event as messages name it."""
     inner = getattr(event, "event", None)
     return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
-
-
-def is_priced(event: DpEvent) -> bool:
-    """Whether an event has a pair here, or a Rényi divergence, under one adjacency or another."""
-    return kind_of(sampled_form(event)[2]).has_pair

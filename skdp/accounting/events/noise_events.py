@@ -117,3 +117,6 @@ class MixtureOfGaussiansDpEvent(DpEvent):
             )
         object.__setattr__(self, "sensitivities", shifts)
         object.__setattr__(self, "sampling_probs", shares)
+
+
+__all__ = ["DiscreteGaussianDpEvent", "DiscreteLaplaceDpEvent", "MixtureOfGaussiansDpEvent"]

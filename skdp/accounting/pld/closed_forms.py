@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dominating.pairs import Directions
+from ..dominating.noise import Directions
 from ..formulas.gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
 from ..formulas.numeric import bisect, sampled_loss
 from ..formulas.response import randomised_response_delta, randomised_response_epsilon

@@ -45,7 +45,8 @@ from scipy.special import ndtr
 from skdp._typing import Doubles
 
 from ..dominating.atoms import LossAtoms
-from ..dominating.pairs import Directions, dominating, fixed_gaussian
+from ..dominating.noise import Directions
+from ..dominating.pairs import dominating, fixed_gaussian
 from ..formulas.gaussian import mixture_loss
 from ..formulas.quadrature import ERROR, lifted, nodes, rounding, rule
 from ..releases import Releases

@@ -19,17 +19,16 @@ from functools import lru_cache
 import numpy as np
 
 from ..dominating.atoms import LossAtoms
+from ..dominating.noise import LAWS
 from ..dominating.pairs import dominating, pair_refusal
 from ..events.kinds import name_of, sampled_form
-from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
-from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
+from ..events.noise_events import DiscreteGaussianDpEvent
+from ..events.specifications import DpEvent, EpsilonDeltaDpEvent
 from .sampled import log1p_exp, log_excess
 
 _FARTHEST = 128.0  # standard deviations that an order moves a loss by, at most
 _OUTSIDE = 1.001e-300  # mass of noise that is left out, at most
 _UP = 1.0 + 1e-10
-
-_BOUNDED = (LaplaceDpEvent, DiscreteLaplaceDpEvent, EpsilonDeltaDpEvent)
 
 
 def other_refusal(event: DpEvent) -> Exception | None:
@@ -38,6 +37,8 @@ def other_refusal(event: DpEvent) -> Exception | None:
     if isinstance(inner, EpsilonDeltaDpEvent) and inner.delta > 0.0:
         return TypeError(f"event={name_of(event)} with delta > 0 has no Rényi divergence")
     wide = None if isinstance(event, DiscreteGaussianDpEvent) else pair_refusal(event)
+    if wide is None and LAWS[type(inner)].order_shift(inner) == math.inf:
+        wide = ""
     return None if wide is None else TypeError(f"event={name_of(event)}{wide} has no Rényi divergence here")
 
 
@@ -51,24 +52,10 @@ def _log_moment_of(atoms: LossAtoms, alpha: float) -> float:
     return log1p_exp(total)
 
 
-def _shift(event: DpEvent) -> float:
-    """How far one order moves the loss of a release, in standard deviations of noise; 0 of those with bounded loss.
-
-    Of any other, whose losses nobody has said how to follow, inf: it has no divergence, and none that is too small.
-    """
-    inner = sampled_form(event)[2]
-    if isinstance(inner, GaussianDpEvent):
-        return 2.0 / inner.noise_multiplier
-    if isinstance(inner, MixtureOfGaussiansDpEvent):
-        return 2.0 * max(inner.sensitivities) / inner.standard_deviation
-    if isinstance(inner, DiscreteGaussianDpEvent):
-        return 2.0 * inner.sensitivity / inner.standard_deviation
-    return 0.0 if isinstance(inner, _BOUNDED) else math.inf
-
-
 @lru_cache(maxsize=1 << 13)
 def _by_pair(event: DpEvent, alpha: float, replace_one: bool) -> float:
-    shift, order = _shift(event), 1.0
+    inner = sampled_form(event)[2]
+    shift, order = LAWS[type(inner)].order_shift(inner), 1.0
     if shift > 0.0:
         if (alpha - 1.0) * shift > _FARTHEST:
             return math.inf

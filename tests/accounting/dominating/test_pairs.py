@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skdp.accounting import (
     LaplaceDpEvent,
     MixtureOfGaussiansDpEvent,
     PoissonSampledDpEvent,
+    PrivacyAccountant,
     SampledWithoutReplacementDpEvent,
     SelfComposedDpEvent,
     flatten,
@@ -28,8 +30,11 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.accounting.dominating import noise
-from skdp.accounting.rdp.rdp import rdp
+from skdp.accounting.events.kinds import EVENT_KINDS, Kind
+from skdp.accounting.events.specifications import DpEvent, own
+from skdp.accounting.rdp.rdp import rdp, rdp_refusal
 from skdp.accounting.releases import releases
+from skdp.exceptions import BudgetExceededError
 
 EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0)
 
@@ -312,3 +317,42 @@ def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a
     assert get_delta(event, get_epsilon(event, delta)) <= delta
     low, high = get_epsilon_bounds(event, delta)
     assert low <= exact <= high
+
+
+@own
+@dataclass(frozen=True)
+class OnlyPairDpEvent(DpEvent):
+    """Says the truth of a bit with probability `p`: an event of which no more than the pair is known."""
+
+    p: float
+
+
+@pytest.fixture
+def only_pair(monkeypatch):
+    def pairs(event, change, order):
+        return (noise.statement(math.log(event.p / (1.0 - event.p)), 0.0),)
+
+    monkeypatch.setitem(EVENT_KINDS, OnlyPairDpEvent, Kind(OnlyPairDpEvent, "randomized response"))
+    monkeypatch.setitem(noise.LAWS, OnlyPairDpEvent, noise.Law(pairs))
+    return OnlyPairDpEvent(0.7)
+
+
+def test_event_with_only_a_pair_has_a_price_on_samples(only_pair):
+    stated = EpsilonDeltaDpEvent(math.log(0.7 / 0.3), 0.0)
+    for adjacency in ("zero_out", "replace_one"):
+        ours, known = (PoissonSampledDpEvent(0.1, each) for each in (only_pair, stated))
+        assert get_delta(ours, 0.05, adjacency=adjacency) == pytest.approx(get_delta(known, 0.05, adjacency=adjacency))
+
+
+def test_event_without_renyi_divergence_is_refused_with_a_remedy(only_pair):
+    for event in (only_pair, PoissonSampledDpEvent(0.1, only_pair)):
+        assert "has no Rényi divergence here" in str(rdp_refusal(releases(event)))
+        with pytest.raises(TypeError, match="has no Rényi divergence here; use method='pld'"):
+            get_epsilon(event, 1e-5, method="rdp")
+        accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+        accountant.spend(GaussianDpEvent(20.0))
+        with pytest.raises(BudgetExceededError, match=r"has no Rényi price.* as one ComposedDpEvent"):
+            accountant.spend(event)
+        accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
+        accountant.spend(event)
+        assert len(accountant.history) == 1

@@ -21,35 +21,37 @@ FAULTS = faults_of(
                 "trade_off",
             ),
         ],
-        "skdp.accounting.dominating.pairs": [
-            ("replace-one-shift-of-one-sensitivity", "dominating", "2 if replace_one else 1", "1"),
+        "skdp.accounting.dominating.noise": [
             (
                 "poisson-replace-one-half-shift",
-                "_replaced_in_poisson",
-                "noise.sampled_laplace(share, 1.0 / event.noise_multiplier)",
-                "noise.sampled_laplace(share, 0.5 / event.noise_multiplier)",
+                "",
+                "sampled_laplace(share, 1.0 / e.noise_multiplier)",
+                "sampled_laplace(share, 0.5 / e.noise_multiplier)",
             ),
             (
                 "integer-noise-sensitivity-ignored",
-                "_shifted",
-                "noise.discrete_laplace(event.noise_parameter, change * event.sensitivity)",
-                "noise.discrete_laplace(event.noise_parameter, change)",
+                "",
+                "discrete_laplace(e.noise_parameter, change * e.sensitivity)",
+                "discrete_laplace(e.noise_parameter, change)",
             ),
+            ("poisson-mixture-reversed-only", "mixture", "(removed, removed.reversed())", "(removed.reversed(),)"),
+            (
+                "discrete-gaussian-replace-one-shift",
+                "",
+                "discrete_gaussian(e.standard_deviation, change * e.sensitivity, order)",
+                "discrete_gaussian(e.standard_deviation, 1 * e.sensitivity, order)",
+                "discrete_gaussian",
+            ),
+        ],
+        "skdp.accounting.dominating.pairs": [
+            ("replace-one-shift-of-one-sensitivity", "dominating", "2 if replace_one else 1", "1"),
             (
                 "poisson-sampling-one-direction",
                 "dominating",
-                "(base.sampled_with(share), base.sampled_without(share))",
-                "(base.sampled_without(share),)",
+                "(base[0].sampled_with(share), base[-1].sampled_without(share))",
+                "(base[-1].sampled_without(share),)",
             ),
-            ("poisson-mixture-reversed-only", "dominating", "(removed, removed.reversed())", "(removed.reversed(),)"),
-            ("fixed-sample-replace-one-amplified", "dominating", "base.drawn_unseen", "base.fixed_sample"),
-            (
-                "discrete-gaussian-replace-one-shift",
-                "_shifted",
-                "noise.discrete_gaussian(event.standard_deviation, change * event.sensitivity, order)",
-                "noise.discrete_gaussian(event.standard_deviation, 1 * event.sensitivity, order)",
-                "discrete_gaussian",
-            ),
+            ("fixed-sample-replace-one-amplified", "dominating", "base[0].drawn_unseen", "base[0].fixed_sample"),
         ],
         "skdp.accounting.events.groups": [
             (
