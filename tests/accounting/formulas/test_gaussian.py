@@ -10,6 +10,7 @@ from combinations import over_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skdp.accounting.formulas import gaussian
 from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 LOG_MU = st.floats(-6.0, 3.0)
@@ -55,6 +56,16 @@ def test_mu_is_the_inverse_on_the_safe_side(log_epsilon, log_delta):
     mu = gaussian_mu(epsilon, delta)
     assert gaussian_epsilon(delta, mu) <= epsilon
     assert gaussian_epsilon(delta, mu * (1.0 + 1e-8)) > epsilon * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_mu_of_delta_near_one_takes_few_steps(gap, monkeypatch):
+    steps, one = [], gaussian.gaussian_epsilon
+    monkeypatch.setattr(gaussian, "gaussian_epsilon", lambda *given: steps.append(given) or one(*given))
+    mu = gaussian_mu(0.0, 1.0 - gap)
+    assert one(1.0 - gap, mu) == 0.0
+    assert len(steps) <= 50
+    assert gaussian_delta(0.0, mu) >= 1.0 - 1.01 * gap - 1e-10
 
 
 def test_extremes_stay_finite_and_ordered():
