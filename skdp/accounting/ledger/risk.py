@@ -22,8 +22,8 @@ def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
     Parameters
     ----------
     risk : Risk
-    delta : float
-        In (0, 1).
+    delta : float or None
+        In (0, 1); None is rejected.
     family : str or None
         The `filter_family` of the accountant.
 
@@ -34,8 +34,13 @@ def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
     Raises
     ------
     ValueError
-        If no epsilon at this delta implies the risk.
+        If there is no delta, or no epsilon at this delta implies the risk.
     """
+    if delta is None:
+        raise ValueError(
+            f"PrivacyAccountant: delta must be set with epsilon={risk!r}, as it keeps an epsilon at a delta. Pass a "
+            "number well below 1/n, for example delta=1e-6."
+        )
     target, delta = RiskTarget.of(risk), check_delta(delta)
     found = target.of_size(target.mu * _DOWN).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
     if found <= 0.0:

@@ -46,10 +46,7 @@ class Scope:
         self._refuse_partition(entry)
         self._refuse_other_groups(entry)
         if self.adjacency == split.refused_adjacency:
-            raise ValueError(
-                f"this ledger holds charges of adjacency={self.adjacency!r}, under which units may change sides: split "
-                "by labels (groups) for add_remove, by row number (groups=None) for replace_one, or use zero_out."
-            )
+            raise ValueError(f"A{_as_units_change_sides(split)}")
         return replace(self, groups=split.groups or self.groups, partition_rule=split.rule, split=split)
 
     def refuse_mixed(self, adjacency: str) -> None:
@@ -98,16 +95,21 @@ class Scope:
             raise ValueError(
                 f"partition={charge.partition!r} is no part of the split of this ledger; give 'train' or 'test'."
             )
-        if charge.adjacency == split.refused_adjacency == "add_remove":
-            raise ValueError(
-                f"partition={charge.partition!r} of a split by row number is not valid with adjacency='add_remove', as "
-                "a row that leaves moves all after it; split by labels (groups) on a ledger of units, or use zero_out."
-            )
         if charge.adjacency == split.refused_adjacency:
-            raise ValueError(
-                f"partition={charge.partition!r} of a split by label is not valid with adjacency='replace_one', as the "
-                "unit in the place of another may be in the other part; use 'zero_out' or skdp.AddRemove."
-            )
+            raise ValueError(f"partition={charge.partition!r} of a{_as_units_change_sides(split)}")
+
+
+def _as_units_change_sides(split: DataSplit) -> str:
+    """What is wrong with the one adjacency under which units of a split may change sides, and the remedy."""
+    if split.refused_adjacency == "add_remove":
+        return (
+            " split by row number is not valid with adjacency='add_remove', as a row that leaves moves all after it; "
+            "split by labels (groups) on a ledger of units, or use zero_out."
+        )
+    return (
+        " split by label is not valid with adjacency='replace_one', as the unit in the place of another may be in the "
+        "other part; use 'zero_out' or skdp.AddRemove."
+    )
 
 
 def _groups_of(charge: Charge) -> str:

@@ -218,7 +218,7 @@ class LevelColumn(NamedTuple):
         if not self.has_gaps and bool(gaps.any()):
             raise ValueError(
                 f"Input X contains NaN, or cells that cannot be read, in column {name}, and its schema has no place "
-                "for gaps: write 'missing_values': [None] there, or impute them."
+                f"for gaps, which a sample needs. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
             )
         return np.where(gaps, gap, codes).astype(np.int32)
 

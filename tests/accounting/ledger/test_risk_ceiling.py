@@ -68,3 +68,8 @@ def test_file_keeps_epsilon_and_filter_of_risk(tmp_path):
     assert (again.epsilon, again.filter_family) == (created.epsilon, "gaussian")
     with pytest.raises(BudgetExceededError, match="not a plain Gaussian release"):
         PrivacyAccountant.open(path).spend(LaplaceDpEvent(1e4))
+
+
+def test_risk_budget_without_delta_raises_with_remedy():
+    with pytest.raises(ValueError, match=r"delta must be set with epsilon=Risk\(.*Pass a number well below 1/n"):
+        PrivacyAccountant(RISK)
