@@ -483,7 +483,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         whole, groups = fit.model, given.pop("groups", None)
         check_budget(whole)
         of_steps = whole._params_of_steps(given)
-        fit.take(X, groups)
+        fit.read_shape(X, groups)
         plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
         allocation = Allocation(plans, noises_of(whole, plans, target_of(whole.epsilon, whole.delta)))
         steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
@@ -589,7 +589,7 @@ class PipelineFit(Fit):
     def _find_payment(self) -> Payment:
         return self.model._payment()
 
-    def take(self, X: Any, groups: Any) -> None:
+    def read_shape(self, X: Any, groups: Any) -> None:
         """See `Fit`: the shape of the rows is that of what the first step takes."""
         refuse_rows_elsewhere("a pipeline", X)
         self.model._state_adjacency()

@@ -63,7 +63,7 @@ def begin(estimator: Any, X: Any, groups: Any = None, earlier_of: Callable[[Any]
     """
     allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
     fit = Fit(estimator, earlier_of=earlier_of) if allotted is None else allotted
-    fit.take(X, groups)
+    fit.read_shape(X, groups)
     return fit
 
 
@@ -148,7 +148,7 @@ class Fit:
     def _find_payment(self) -> Payment:
         return payment_of(self.model, self.budget)
 
-    def take(self, X: Any, groups: Any) -> None:
+    def read_shape(self, X: Any, groups: Any) -> None:
         """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)

@@ -78,7 +78,9 @@ class StepFit(Fit):
         self._stage, self._released, self._n_reads = BEGUN, {}, 0
         self.estimator._allotted_fit = self
         try:
-            fitted = self.estimator.fit(None, y, **params)  # `take` has the rows: they are in memory, maps included
+            fitted = self.estimator.fit(
+                None, y, **params
+            )  # `read_shape` has the rows: they are in memory, maps included
         except Paused:
             return self._kept[0] if self._kept else None
         finally:
@@ -89,7 +91,7 @@ class StepFit(Fit):
             )
         return fitted
 
-    def take(self, X: Any, groups: Any) -> None:
+    def read_shape(self, X: Any, groups: Any) -> None:
         """See `Fit`: rows and groups are those of the pipeline, which has read them."""
         self.rows, n, (self.n_rows, self.n_features) = self._given
         self.units = groups

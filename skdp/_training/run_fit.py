@@ -83,7 +83,7 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     fit.charge()
 
     targets = targets._replace(units=fit.units)
-    learned, interrupted = fit.learn(_learn, model, solver, run, rows, targets, part="steps")
+    learned, interrupted = fit.learn(_run_steps, model, solver, run, rows, targets, part="steps")
     fit.publish(interrupted=interrupted, **learned)
     if fit.file is not None and not interrupted:
         fit.file.finish()
@@ -155,7 +155,7 @@ def _begin_file(fit: Fit, solver: DescentSolver, run: Run, rows: Any) -> None:
 # --- training ---
 
 
-def _learn(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
+def _run_steps(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
     """Return what a run learns, and where an interrupt cut it short, or ""."""
     n_steps = run.plan.n_steps
     rows, targets = solver.before_steps(run, rows, targets)

@@ -147,7 +147,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         fit.check(y)
         model = fit.model
         model._check_own_parameters()
-        fit.take(X, groups)
+        fit.read_shape(X, groups)
         plan = model._plan(fit, y, sample_weight)
         fit.keep(**model._public_parameters())
         fit.plan_at(plan.price)

@@ -193,7 +193,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         model._note_given(given["y"], sample_weight)
         for each in model._models():
             check_methods(each, model._methods)
-        fit.take(X, given["groups"])
+        fit.read_shape(X, given["groups"])
         plan = model._plan(fit.budget, fit.n_units)
         fit.plan_at(plan.price)
 
@@ -452,13 +452,13 @@ class CountingFit(Fit):
     def _find_payment(self) -> Payment:
         return super()._find_payment()._replace(label="evaluate")
 
-    def take(self, X: Any, groups: Any) -> None:
+    def read_shape(self, X: Any, groups: Any) -> None:
         """See `Fit`. Group identifiers of rows that are not in memory may be a column of them."""
         if isinstance(X, RowsElsewhere) and isinstance(groups, str):
             with recording_refusals(self._find_payment):
                 labels = X.read_columns({"groups": groups})["groups"]
                 groups = read_units(labels, len(labels), groups)
-        super().take(X, groups)
+        super().read_shape(X, groups)
 
     def _public_shape(self) -> tuple[int, int | None]:
         """See `Fit`: of scores, their number, so that no cell is read before the accountant is asked."""

@@ -228,7 +228,7 @@ class CrossValidation:
         check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
         check_real("score_fraction", model.score_fraction, above=0, below=1, remedy="choose a share, such as 0.2")
         template = private_template(model.estimator, model.epsilon, model.delta)
-        fit.take(X, groups, template)
+        fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(fit.delta))
         fit.plan_at(fit.priced(plan.event))

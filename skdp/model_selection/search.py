@@ -111,7 +111,7 @@ class PrivateSearch(WholeEstimator):
         model._check_own_parameters()
         template = private_template(model.estimator, model.epsilon, model.delta)
         model._check_scoring(seen_by_the_user(template), X, y)
-        fit.take(X, groups, template)
+        fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(plan, fit.delta))
         fit.plan_at(fit.priced(plan.event))

@@ -129,7 +129,7 @@ class WholeFit(Fit):
         read_epsilon(self.model.epsilon)
         check_delta(self.model.delta)
 
-    def take(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
+    def read_shape(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
         """Note what is public of the rows, and settle delta.
 
         `template` is what is fitted, where it has the accountant and the adjacency, and not the whole.

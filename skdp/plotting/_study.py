@@ -100,7 +100,7 @@ class Study:
         template = private_template(model.estimator, model._epsilons[0], model.delta)
         if model._weights is not None and not weighted_steps(template):
             raise ValueError(f"sample_weight is not taken by {type(model.estimator).__name__}: leave it out.")
-        fit.take(X, model._groups, template)
+        fit.read_shape(X, model._groups, template)
         plans = model._plan(fit, template)
         event = compose([SelfComposedDpEvent(each.event(1.0), model.n_repeats) for each in plans])
         name = type(seen_by_the_user(template)).__name__

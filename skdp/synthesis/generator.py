@@ -28,8 +28,8 @@ class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
-    write `_read_parameters`, `_event_at`, `_read_rows`, `_release` and `_draw`, and `_bought_shares` where labels can
-    be drawn by noisy counts. With labels, `_release` keeps `_chosen_shares` as ``class_prevalences_``.
+    write `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_bought_shares` where labels can
+    be drawn by noisy counts. With labels, `_learn` keeps `_chosen_shares` as ``class_prevalences_``.
 
     Notes
     -----
@@ -90,7 +90,7 @@ class PrivateGenerator(PrivateEstimator):
         fit.charge()
 
         has_weights = sample_weight is not None or fit.units is not None
-        fit.learn(model._release, fit, rows, labels, weights if has_weights else None)
+        fit.learn(model._learn, fit, rows, labels, weights if has_weights else None)
         return fit.publish(n_samples_=fit.n, weight_bound_=weight_reader.bound)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
@@ -155,9 +155,9 @@ class PrivateGenerator(PrivateEstimator):
         """Return checked rows."""
         raise NotImplementedError(f"{type(self).__name__} reads no rows: write _read_rows.")
 
-    def _release(self, fit: Fit, rows: Any, labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: Any, labels: ClassesAndCodes | None, weights: Any) -> None:
         """Set what is learned from rows, and from weights in [0, 1], None where each row and record has weight 1."""
-        raise NotImplementedError(f"{type(self).__name__} releases nothing: write _release.")
+        raise NotImplementedError(f"{type(self).__name__} learns nothing: write _learn.")
 
     def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""

@@ -140,7 +140,7 @@ class SynthesisEvaluation(PrivateEstimator):
 
         rows = fit.read_rows(_read_rows, made=made)
         fit.charge()
-        return fit.publish(**fit.learn(model._release, fit, rows, made))
+        return fit.publish(**fit.learn(model._learn, fit, rows, made))
 
     def _read_synthetic(self) -> ComparedRows:
         """Check parameters, and return the synthetic table."""
@@ -159,7 +159,7 @@ class SynthesisEvaluation(PrivateEstimator):
             raise ValueError("schema has fewer than 2 columns, which have no pairs: give tables with 2 at least.")
         return ComparedRows(table.shape, form, form.read(table))
 
-    def _release(self, fit: Fit, rows: ComparedRows, made: ComparedRows) -> dict[str, Any]:
+    def _learn(self, fit: Fit, rows: ComparedRows, made: ComparedRows) -> dict[str, Any]:
         """Release the distances of all pairs of columns at once, and return the attributes."""
         n, m = float(fit.n), float(made.shape[0])
         levels = [column.n_levels for column in made.form.columns]

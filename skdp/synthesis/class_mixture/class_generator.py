@@ -214,7 +214,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
             )
         return found
 
-    def _release(self, fit: Fit, rows: NDArray[Any], labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: NDArray[Any], labels: ClassesAndCodes | None, weights: Any) -> None:
         n, d = rows.shape
         n_classes, codes = 1, np.zeros(n, np.int64)
         if labels is not None:

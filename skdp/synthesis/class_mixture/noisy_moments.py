@@ -135,7 +135,7 @@ class ClassMeasurement(NamedTuple):
             means = _without_noise(mean, means, noisy, errors, vectors, self.n_directions)
             return mixture_of(moments, means, directions), counts
 
-    def _release(
+    def _add_noise(
         self, share: float, vector: Doubles, most: float, stream: SecretStream
     ) -> tuple[NDArray[np.float64], float]:
         """Return a vector with the noise of a share of the budget, and the standard deviation of that noise."""
@@ -146,7 +146,7 @@ class ClassMeasurement(NamedTuple):
         """Return the mean of all rows and the sum of their weights, which is the public n where they have none."""
         d, n = rows.shape[1], float(self.n)
         most = row_sums.sensitivity_of_total(d, self.adjacency, with_weights=rows.have_weights)
-        noisy, deviation = self._release(share, row_sums.total(rows), most, stream)
+        noisy, deviation = self._add_noise(share, row_sums.total(rows), most, stream)
         if rows.have_weights:
             n = min(max(float(noisy[d]), deviation) / row_sums.weight_in_total(d), n)
         return np.clip(noisy[:d] / n, -0.5, 0.5), n
@@ -156,7 +156,7 @@ class ClassMeasurement(NamedTuple):
     ) -> ClassCounts:
         exact = row_sums.counts(rows, n_classes, mean)
         most = row_sums.sensitivity_of_counts(self.adjacency)
-        noisy, deviation = self._release(share, exact, most, stream)
+        noisy, deviation = self._add_noise(share, exact, most, stream)
         bins = np.where(noisy[n_classes:] > 2.0 * deviation, noisy[n_classes:], 0.0)
         below, edges = np.cumsum(bins), row_sums.bin_edges(len(mean))
         if below[-1] == 0.0:
@@ -170,7 +170,7 @@ class ClassMeasurement(NamedTuple):
     ) -> tuple[Doubles, Doubles]:
         """Return the means of the classes less that of all rows, and the deviation of the noise of each."""
         exact = row_sums.class_sums(rows, len(counts.of_classes), mean, counts.radius)
-        noisy, deviation = self._release(share, exact.ravel(), row_sums.SENSITIVITY_OF_MEANS, stream)
+        noisy, deviation = self._add_noise(share, exact.ravel(), row_sums.SENSITIVITY_OF_MEANS, stream)
         scales = counts.radius / np.maximum(counts.of_classes, max(counts.deviation, 1.0))
         return scales[:, None] * noisy.reshape(exact.shape), scales * deviation
 
@@ -184,7 +184,7 @@ class ClassMeasurement(NamedTuple):
             sums = row_sums.residual_moments(rows, means, radius, pool, by_position=by_position)
         finally:
             pool.close()
-        noisy, _ = self._release(share, sums.vector, sensitivity(0.0, self.adjacency), stream)
+        noisy, _ = self._add_noise(share, sums.vector, sensitivity(0.0, self.adjacency), stream)
         with single_threaded_blas():
             values, vectors = eigh(sums.read(noisy).gram / n, lower=True)
         return values[::-1], np.ascontiguousarray(vectors.T[::-1])
@@ -196,7 +196,7 @@ class ClassMeasurement(NamedTuple):
         n_groups = centers.shape[0] * centers.shape[1]
         groups = row_sums.nearest(points, rows.codes, centers)
         exact = CLUSTERS.vector(points, groups, n_groups, rows.weights)
-        noisy, deviation = self._release(share, exact, CLUSTERS.sensitivity(self.adjacency), stream)
+        noisy, deviation = self._add_noise(share, exact, CLUSTERS.sensitivity(self.adjacency), stream)
         counts, sums = CLUSTERS.read(noisy, n_groups)
         many = counts > 2.0 * deviation / CLUSTERS.weight
         moved = sums / np.where(many, counts, 1.0)[:, None]
@@ -214,7 +214,7 @@ class ClassMeasurement(NamedTuple):
         """Return the moments of the components, in units in which the unit ball has this radius."""
         n_groups, k = centers.shape[0] * centers.shape[1], points.shape[1]
         exact = MOMENTS.vector(points, row_sums.nearest(points, rows.codes, centers), n_groups, rows.weights)
-        noisy, deviation = self._release(share, exact, MOMENTS.sensitivity(self.adjacency), stream)
+        noisy, deviation = self._add_noise(share, exact, MOMENTS.sensitivity(self.adjacency), stream)
         counts, sums, squares = MOMENTS.read(noisy, n_groups, k)
         shape, (a, b, c) = centers.shape[:2], np.sqrt(MOMENTS.shares)
         return NoisyMoments(

@@ -128,7 +128,7 @@ class Measurement(NamedTuple):
     the same way; each round has one of the scores, and one of the interactions of the selected pairs. Which function of
     the rows a release is of depends on earlier releases alone, its sensitivity holds for every such function
     (`TableSums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
-    multiplied by `reach` in one place, `_release`: what a unit adds is clipped, for each release, to that many times
+    multiplied by `reach` in one place, `_add_noise`: what a unit adds is clipped, for each release, to that many times
     the norm of one row, or is that many times an average of rows (`_shares`), and so are differences of two of them. So
     the event is their composition, whatever is selected.
     Mechanisms of shares that sum to one compose to one release of the whole multiplier, since the squares of mu add up
@@ -173,7 +173,7 @@ class Measurement(NamedTuple):
         noise = self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE)
         return terms._replace(with_wholes=0.0 < noise <= LARGEST_FRACTION * self.n)
 
-    def _release(
+    def _add_noise(
         self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
     ) -> tuple[Doubles, float]:
         """Return a vector with the noise of a share of the budget, and the standard deviation of that noise.
@@ -190,7 +190,7 @@ class Measurement(NamedTuple):
         if not sums.sets:
             return {}, self.n
         vector = sums.vector(rows.codes, self._shares(rows, sums))
-        noisy, deviation = self._release(share, vector, sums.sensitivity(self.adjacency), stream)
+        noisy, deviation = self._add_noise(share, vector, sums.sensitivity(self.adjacency), stream)
         most = self.n  # as a row weighs 1 at most; or that sum, where it was released before
         if rows.units is not None and () in sums.sets:  # of a unit that is clipped by its norm a factor times it is
             most *= self.reach / (sums.weights[0] if self._clips_norms() else 1.0)
@@ -333,7 +333,7 @@ class Measurement(NamedTuple):
         `shares` are those of the scores and of the tables.
         """
         exact = selection.scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
-        found, _ = self._release(shares[0], exact, selection.sensitivity(len(open_pairs)), stream)
+        found, _ = self._add_noise(shares[0], exact, selection.sensitivity(len(open_pairs)), stream)
         deviation = self.noise_of_rows / math.sqrt(shares[1])
         return selection.best_pairs(found, open_pairs, levels, expected, deviation)
 

@@ -317,7 +317,7 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
 
-    def _release(self, fit: Fit, rows: LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
         n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete

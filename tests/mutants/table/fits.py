@@ -72,7 +72,7 @@ FAULTS = faults_of(
             ("fit-part-released-twice", "Fit._begin_part", "self._released[part] = 0.0", "None", "fit"),
             (
                 "group-fit-planned-by-rows",
-                "Fit.take",
+                "Fit.read_shape",
                 "self.n_rows if self.units is None else self.units.n_units",
                 "self.n_rows",
                 "streamed_units",

@@ -7,7 +7,7 @@ FAULTS = faults_of(
         "skdp.synthesis.class_mixture.class_generator": [
             (
                 "class-mixture-group-by-row",
-                "DPClassMixtureGenerator._release",
+                "DPClassMixtureGenerator._learn",
                 "clip_groups(fit.units, weight_of_each(weights, n), 1.0)",
                 "weight_of_each(weights, n)",
                 "guarantees_units",
@@ -16,11 +16,16 @@ FAULTS = faults_of(
         "skdp.synthesis.class_mixture.noisy_moments": [
             (
                 "class-mixture-noise-of-whole-budget",
-                "ClassMeasurement._release",
+                "ClassMeasurement._add_noise",
                 "self.noise_multiplier / math.sqrt(share)",
                 "self.noise_multiplier",
             ),
-            ("class-mixture-without-noise", "ClassMeasurement._release", "mechanism.release(vector, stream)", "vector"),
+            (
+                "class-mixture-without-noise",
+                "ClassMeasurement._add_noise",
+                "mechanism.release(vector, stream)",
+                "vector",
+            ),
         ],
         "skdp.synthesis.class_mixture.row_sums": [
             (
@@ -101,10 +106,10 @@ FAULTS = faults_of(
                 "self._interactions(of_tables, sums, rows, stream.spawn('tables', t))",
                 "self._interactions(1.0, sums, rows, stream.spawn('tables', t))",
             ),
-            ("tables-without-noise", "Measurement._release", "mechanism.release(vector, stream)", "vector"),
+            ("tables-without-noise", "Measurement._add_noise", "mechanism.release(vector, stream)", "vector"),
             (
                 "tables-noise-ignores-reach",
-                "Measurement._release",
+                "Measurement._add_noise",
                 "self.reach * sensitivity",
                 "sensitivity",
                 "guarantees_units",
@@ -116,7 +121,7 @@ FAULTS = faults_of(
         "skdp.synthesis.marginals.synthesizer": [
             (
                 "synthesizer-ignores-groups",
-                "DPMarginalSynthesizer._release",
+                "DPMarginalSynthesizer._learn",
                 "LevelRows(codes, exact, fit.units)",
                 "LevelRows(codes, None, None)",
                 "guarantees_units",
@@ -131,7 +136,7 @@ FAULTS = faults_of(
         "skdp.synthesis.pair_quality": [
             (
                 "pair-quality-exact-mean",
-                "SynthesisEvaluation._release",
+                "SynthesisEvaluation._learn",
                 "mechanism.release(exact, fit.spawn('pairs')) / (2.0 * n)",
                 "exact / (2.0 * n)",
             ),
