@@ -138,7 +138,7 @@ def test_there_is_no_circle():
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (36, 11, 193), "accounting": (13, 11, 46)}
+    assert found == {"": (36, 11, 194), "accounting": (13, 11, 46)}
 
 
 def test_heavy_imports_stay_where_they_belong():

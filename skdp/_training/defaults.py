@@ -110,18 +110,6 @@ TABLE_INPUT_NORM = 4.0
 epsilon .1, 1 and 4 changed by -.003, -.001 and +.001 on Fulton, -.001, +.001 and +.001 on Adult, and +.010, +.013 and
 +.009 on credit default (four fifths each); with 5, credit default gained half as much. With 32 units in place of 100
 it gained .015 more at epsilon 1, and Fulton lost .004."""
-REGRESSION = {
-    "squared_error": NetworkRule(3.0, 0.5, 0.3, 5.0),
-    "huber": NetworkRule(3.0, 0.2, 0.3, 5.0),
-    "poisson": NetworkRule(3.0, 2.0, 0.3, 5.0),
-}
-"""By the loss. Chosen on four fifths each of California housing, elevators and wine quality, and on made-up counts.
-
-Input norms of 2, 3 and 5 gave the same R² within .01 from epsilon 1 on; at .1, 5 cost .05 on the smallest table.
-Huber's derivatives are at most .1. Where counts are rare, a clip of .5 takes most of what they say: at a mean of .2 the
-deviance explained was -.08 with .5, .115 with 2 and .107 with 4 (epsilon 1). The squared loss curves everywhere, so
-that long steps do not settle: at epsilon 16, R² of .74 and .87 with at most 10 became .32 and .14 with 60; without
-noise, 10 failed now and then on made-up rows, and 7 did not."""
 
 
 def network_sampling(n: int) -> Sampling:

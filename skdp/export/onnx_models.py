@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._training.outputs.bounded import REGRESSION_LOSSES
 from skdp.export.onnx_graph import OnnxGraph
 from skdp.export.onnx_rows import OnnxRows
 from skdp.export.onnx_trees import by_tree, leaves, plain_levels, scores_of_places
@@ -131,7 +132,7 @@ def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     values = graph.op("Squeeze", scores, np.array([1]))
     scale = getattr(model, "_fitted_scale", None)
     if scale is not None:
-        values = graph.op("Exp", values) if model._fitted_loss == "poisson" else values
+        values = graph.op("Exp", values) if REGRESSION_LOSSES[model._fitted_loss].are_counts else values
         values = graph.op("Add", graph.op("Mul", values, float(scale.half)), float(scale.middle))
         values = graph.op("Exp", values) if scale.is_log else values
     return {"predict": OnnxOutput(graph.between(values, *map(float, model.y_bounds_)))}

@@ -10,9 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._training import defaults as rule
 from skdp._training.models.network import network_scores
-from skdp._training.outputs.bounded import GradientRegressor
+from skdp._training.outputs.bounded import REGRESSION_LOSSES, GradientRegressor
 from skdp._training.run_fit import fit_run
 from skdp._training.solvers.network_solver import NetworkSolver
 from skdp.base import with_parameters
@@ -323,7 +322,7 @@ class DPMLPRegressor(GradientRegressor):
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkSolver:
-        return NetworkSolver(self, target, lambda n_outputs: rule.REGRESSION[self.loss], anew=anew)
+        return NetworkSolver(self, target, lambda n_outputs: REGRESSION_LOSSES[self.loss].rule, anew=anew)
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
         return partial(

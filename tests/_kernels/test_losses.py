@@ -17,12 +17,8 @@ from skdp._kernels import losses as _losses
 
 DTYPES = [np.float32, np.float64]
 ROWS = np.array([4, 4, 0, 7, 2])
-LOSSES = {
-    "logistic": (_losses.LOGISTIC, math.inf),
-    "squared_error": (_losses.SQUARED, math.inf),
-    "huber": (_losses.HUBER, 0.5),
-    "poisson": (_losses.POISSON, 3.0),
-}
+LIMITS = {"huber": 0.5, "poisson": 3.0}
+LOSSES = {name: (code, LIMITS.get(name, math.inf)) for name, code in _losses.LOSSES.items() if name != "softmax"}
 EXTREME = [0.0, 40.0, 710.0, -710.0, -1e308, math.inf, -math.inf, math.nan]
 
 

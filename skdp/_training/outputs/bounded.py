@@ -26,16 +26,49 @@ from skdp._checks.targets import (
     report_bounds_read,
 )
 from skdp._checks.weights import WeightReader
+from skdp._training.defaults import NetworkRule
 from skdp._training.estimator import GradientEstimator
 from skdp._training.offset import CountMean, Means, TargetMean
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._training.target import Target
 
-REGRESSION_LOSSES = ("squared_error", "huber", "poisson")
 
-HUBER = 0.1
-"""Where the line of the Huber loss begins, on the scale of targets from -1 to 1."""
+class RegressionLoss(NamedTuple):
+    """What is known of a loss of regressors beside its derivative, which is in `skdp._kernels.losses`.
+
+    Attributes
+    ----------
+    rule : NetworkRule
+        Defaults of networks.
+    limit : float
+        Of the derivative, for targets from -1 to 1. Of counts it is their bound.
+    fits_means : bool
+        As of `Target`.
+    are_counts : bool
+        Whether targets are counts, and scores the logarithms of their means.
+    """
+
+    rule: NetworkRule
+    limit: float = math.inf
+    fits_means: bool = True
+    are_counts: bool = False
+
+
+REGRESSION_LOSSES = {
+    "squared_error": RegressionLoss(NetworkRule(3.0, 0.5, 0.3, 5.0)),
+    # The Huber loss fits something between mean and median. Its line begins at the limit.
+    "huber": RegressionLoss(NetworkRule(3.0, 0.2, 0.3, 5.0), limit=0.1, fits_means=False),
+    "poisson": RegressionLoss(NetworkRule(3.0, 2.0, 0.3, 5.0), are_counts=True),
+}
+"""By the name in `skdp._kernels.losses`. Rules were chosen on four fifths each of California housing, elevators and
+wine quality, and on made-up counts.
+
+Input norms of 2, 3 and 5 gave the same R² within .01 from epsilon 1 on; at .1, 5 cost .05 on the smallest table.
+Huber's derivatives are at most .1. Where counts are rare, a clip of .5 takes most of what they say: at a mean of .2 the
+deviance explained was -.08 with .5, .115 with 2 and .107 with 4 (epsilon 1). The squared loss curves everywhere, so
+that long steps do not settle: at epsilon 16, R² of .74 and .87 with at most 10 became .32 and .14 with 60; without
+noise, 10 failed now and then on made-up rows, and 7 did not."""
 
 
 class BoundedOutput(NamedTuple):
@@ -63,19 +96,20 @@ class BoundedRegression(Target):
     least_signal: ClassVar[float] = LEAST_SIGNAL_OF_NUMBERS
 
     def loss_of(self, outputs: BoundedOutput) -> tuple[str, float]:
-        check_choice("loss", self.loss, REGRESSION_LOSSES)
-        if self.loss == "poisson":
-            return "poisson", outputs.bounds[1] / self.scale_of(outputs.bounds).half
-        return self.loss, HUBER if self.loss == "huber" else math.inf
+        known = self._known
+        return self.loss, outputs.bounds[1] / self.scale_of(outputs.bounds).half if known.are_counts else known.limit
+
+    @property
+    def _known(self) -> RegressionLoss:
+        """What is known of the loss, by a parameter that is checked here."""
+        return REGRESSION_LOSSES[check_choice("loss", self.loss, tuple(REGRESSION_LOSSES))]
 
     @property
     def fits_means(self) -> bool:  # type: ignore[override]
-        """See `Target`. The Huber loss fits something between mean and median."""
-        return bool(self.loss != "huber")
+        return self._known.fits_means
 
     def means(self, outputs: BoundedOutput) -> Means:
-        name, limit = self.loss_of(outputs)
-        return CountMean(limit) if name == "poisson" else TargetMean()
+        return CountMean(self.loss_of(outputs)[1]) if self._known.are_counts else TargetMean()
 
     @property
     def fits_logarithms(self) -> bool:
@@ -84,15 +118,15 @@ class BoundedRegression(Target):
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""
-        if self.loss == "poisson":
+        if self._known.are_counts:
             return TargetScale(0.0, math.sqrt(bounds[1]))
         return TargetScale.of(bounds, fit_intercept=True, is_log=self.fits_logarithms)
 
     @cached_property
     def named(self) -> BoundedOutput | None:
         bounds = check_y_bounds(self.y_bounds)
-        if check_y_transform(self.y_transform, bounds) and self.loss == "poisson":
-            raise ValueError("y_transform='log' with loss='poisson', which has a logarithm: set one of them to None.")
+        if check_y_transform(self.y_transform, bounds) and self._known.are_counts:
+            raise ValueError(f"y_transform='log' with loss={self.loss!r}, which has a logarithm: leave one out.")
         if bounds is None:
             return None
         self.check_bounds(*bounds)
@@ -126,7 +160,7 @@ class BoundedRegression(Target):
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         weights = self.weights.read(sample_weight, n_samples)
         values = check_targets(y, n_samples)
-        if self.loss == "poisson":
+        if self._known.are_counts:
             refuse_negative(values)
             if outputs is None:
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
@@ -136,14 +170,14 @@ class BoundedRegression(Target):
 
     def reader(self, outputs: BoundedOutput) -> TargetReader:
         scale = self.scale_of(outputs.bounds)
-        return TargetReader(outputs.bounds, scale, self.weights, self.loss == "poisson")
+        return TargetReader(outputs.bounds, scale, self.weights, self._known.are_counts)
 
     def check_bounds(self, low: float, high: float) -> None:
         """Reject bounds that do not fit the loss."""
-        if self.loss == "poisson" and not (low >= 0.0 and high >= 1.0):
+        if self._known.are_counts and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
-                f"y_bounds=({low!r}, {high!r}) with loss='poisson' are no bounds on counts: give (0, n), with n the "
-                "largest count that is distinguished from smaller ones."
+                f"y_bounds=({low!r}, {high!r}) with loss={self.loss!r} are no bounds on counts: give (0, n), with n "
+                "the largest count that is distinguished from smaller ones."
             )
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:
@@ -213,7 +247,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         """
         values = self._score_rows(X)[:, 0].astype(np.float64)
         scale = self._fitted_scale
-        if self._fitted_loss == "poisson":
+        if REGRESSION_LOSSES[self._fitted_loss].are_counts:
             np.exp(values, out=values)  # infinity is above the bounds
         return np.clip(scale.restored(values), *self.y_bounds_)
 
@@ -223,4 +257,4 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         return tags
 
 
-__all__ = ["HUBER", "REGRESSION_LOSSES", "BoundedOutput", "BoundedRegression", "GradientRegressor"]
+__all__ = ["REGRESSION_LOSSES", "BoundedOutput", "BoundedRegression", "GradientRegressor"]

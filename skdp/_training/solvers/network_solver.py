@@ -14,16 +14,12 @@ from skdp._training import defaults as rule
 from skdp._training.averaging import Averaging, ema_average, last_iterate, tail_average
 from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
 from skdp._training.optimizers import Optimizer, Schedule, adam, constant, cosine_decay, linear_decay, momentum_sgd
+from skdp._training.outputs.bounded import REGRESSION_LOSSES
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run
 from skdp._training.solver import DescentSolver
 from skdp._typing import Doubles, Vector
 from skdp.mechanisms.sampling import Sampling
-
-OUT_ACTIVATIONS = {
-    "logistic": "logistic", "softmax": "softmax", "squared_error": "identity", "huber": "identity", "poisson": "exp",
-}  # fmt: skip
-"""Activation of the output layer that goes with each loss."""
 
 
 class _Shape(NamedTuple):
@@ -191,7 +187,7 @@ class NetworkSolver(DescentSolver):
 
     def check_present(self, run: Run) -> None:
         architecture: Architecture = run.shape.architecture
-        asked, fitted = OUT_ACTIVATIONS[architecture.loss], self.model.out_activation_
+        asked, fitted = _out_activation(architecture.loss), self.model.out_activation_
         if asked != fitted:
             raise ValueError(
                 f"the outputs of this run are {asked!r} and those of earlier runs {fitted!r}: pass targets of the same "
@@ -229,13 +225,19 @@ class NetworkSolver(DescentSolver):
             "intercepts_": [table[-1].copy() for table in tables],
             "n_layers_": len(tables) + 1,
             "n_outputs_": run.outputs.n_outputs,
-            "out_activation_": OUT_ACTIVATIONS[run.shape.architecture.loss],
+            "out_activation_": _out_activation(run.shape.architecture.loss),
             "learning_rate_init_": run.learning_rate,
         }
 
     def moved(self, offset: Doubles) -> dict[str, Any]:
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
+
+
+def _out_activation(loss: str) -> str:
+    """Return the activation of the output layer that goes with a loss: of classes it has the same name."""
+    known = REGRESSION_LOSSES.get(loss)
+    return loss if known is None else "exp" if known.are_counts else "identity"
 
 
 def _penalty(alpha: float, shape: _Shape) -> Vector:
@@ -252,4 +254,4 @@ def _to_list(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-__all__ = ["OUT_ACTIVATIONS", "NetworkSolver"]
+__all__ = ["NetworkSolver"]

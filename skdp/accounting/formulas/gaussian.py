@@ -162,9 +162,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2.0 * high
     while not fits(low):
         low, high = 0.5 * low, low
-    mu, less = bisect(fits, low, high, relative=4e-16)[0], _SAFE
-    while gaussian_epsilon(delta, mu := mu * (1.0 - less)) > epsilon:
-        less *= 2.0  # near a delta of 1 a step of the rounding alone hardly moves delta
+    mu, less = bisect(fits, low, high, relative=4e-16)[0] * (1.0 - _SAFE), _SAFE
+    while gaussian_epsilon(delta, mu) > epsilon:
+        mu, less = mu * (1.0 - less), 2.0 * less  # near a delta of 1 a step of the rounding alone hardly moves delta
     return mu
 
 

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from skdp import _threads as threads
 from skdp._training.models import network as network_module
 from skdp._training.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
+from skdp._training.outputs.bounded import REGRESSION_LOSSES
 
 DTYPES = [np.float32, np.float64]
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}
 OUTPUTS = {
     "binary": ("logistic", 1), "classes": ("softmax", 3), "labels": ("logistic", 3),
-    "squared_error": ("squared_error", 1), "huber": ("huber", 1, 0.5), "poisson": ("poisson", 1, 3.0),
+    **{name: (name, 1, {"huber": 0.5, "poisson": 3.0}.get(name, math.inf)) for name in REGRESSION_LOSSES},
 }  # fmt: skip
 RADIUS, UNIT = 1.5, 2.0
 
