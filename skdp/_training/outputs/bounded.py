@@ -62,13 +62,13 @@ REGRESSION_LOSSES = {
     "poisson": RegressionLoss(NetworkRule(3.0, 2.0, 0.3, 5.0), are_counts=True),
 }
 """By the name in `skdp._kernels.losses`. Rules were chosen on four fifths each of California housing, elevators and
-wine quality, and on made-up counts.
+wine quality, and on simulated counts.
 
 Input norms of 2, 3 and 5 gave the same R² within .01 from epsilon 1 on; at .1, 5 cost .05 on the smallest table.
 Huber's derivatives are at most .1. Where counts are rare, a clip of .5 takes most of what they say: at a mean of .2 the
 deviance explained was -.08 with .5, .115 with 2 and .107 with 4 (epsilon 1). The squared loss curves everywhere, so
 that long steps do not settle: at epsilon 16, R² of .74 and .87 with at most 10 became .32 and .14 with 60; without
-noise, 10 failed now and then on made-up rows, and 7 did not."""
+noise, 10 failed now and then on simulated rows, and 7 did not."""
 
 
 class BoundedOutput(NamedTuple):
