@@ -22,7 +22,7 @@ from skdp._checks.adjacency import stated_adjacency
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.default_delta import check_delta, delta_for
 from skdp._checks.leaks import note_leaks, report_leak
-from skdp._checks.parameters import check_real
+from skdp._checks.parameters import check_real, refuse_removed, without_removed
 from skdp._checks.protocols import is_private
 from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
@@ -163,6 +163,7 @@ def _refuse_overrides(name: str, step: Any) -> None:
             )
 
 
+@without_removed
 def allocate_budget(
     pipeline: Pipeline,
     epsilon: Any = None,
@@ -258,6 +259,7 @@ def _ends_in_a_transformer(pipeline: Any) -> bool:
     return last is None or isinstance(last, str) or hasattr(last, "transform")
 
 
+@without_removed
 class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
@@ -529,6 +531,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self : PrivatePipeline
             The pipeline itself.
         """
+        refuse_removed(type(self), kwargs)
         with PUBLICATION:
             return super().set_params(**kwargs)
 
@@ -629,7 +632,9 @@ def _check_shared(steps: list[tuple[str, PrivateStep]]) -> None:
         ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
     ):
         if len(values) > 1:
-            raise ValueError(f"{parameter} differs between the steps {[n for n, _ in steps]}: give all of them one.")
+            raise ValueError(
+                f"{parameter} differs between the steps {[n for n, _ in steps]}: set the same value for all of them."
+            )
 
 
 def check_budget(pipeline: PrivatePipeline) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
+from skdp._checks.parameters import without_removed
 from skdp._checks.protocols import is_private
 from skdp._checks.table import Table
 from skdp._fit.step_traits import traits_of
@@ -36,6 +37,7 @@ FEW_ROWS_TIMES_EPSILON = 2_000.0
 """Below it noise decides which splits of trees are learned (benchmarks/README.md)."""
 
 
+@without_removed
 def tabular_pipeline(
     estimator: Any = "classifier",
     *,
@@ -80,7 +82,8 @@ def tabular_pipeline(
         (``vectorizer__fit_bins=False`` switches it off). Models of scaled numbers have no bins.
     epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``).
+        (``docs/risk.md``). There is no `noise_multiplier`: the two steps release different sums, and the noise of each
+        follows from this budget.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
         chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
@@ -201,6 +204,7 @@ def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
     return vectorizer
 
 
+@without_removed
 class TabularPipeline(PrivatePipeline):
     """Pipeline of a vectorizer and a regressor, which every fit chooses by what is public of the table.
 

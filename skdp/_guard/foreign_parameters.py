@@ -1,11 +1,13 @@
-"""Parameters of scikit-learn's estimators and of earlier versions that do not exist, and what replaces them."""
+"""Parameters of scikit-learn's estimators that do not exist, and what replaces them."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
+
+from skdp._checks.parameters import refuse_removed
 
 _PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
 _STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
@@ -37,29 +39,6 @@ REPLACEMENTS = {
 }
 
 
-REMOVED = {
-    "accounting": "set it on the accountant, PrivacyAccountant(method=...)",
-    "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
-    "n_directions": "a component always has up to 100 main directions",
-    "plain_share": "plain columns always have a third of the squared norm of a row",
-    "threshold_share": "the threshold of categories always has 1% of delta; set delta",
-    "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
-    "label_shares": "its name is class_prevalences",
-    **dict.fromkeys(["n_samples_public", "n_groups_public"], "pass adjacency=skdp.AddRemove(n_public=...)"),
-    "n_tries": "its name is n_trials",
-    "risk": "pass epsilon=skdp.Risk(advantage=...) or skdp.Risk(tpr=..., fpr=...)",
-    "shares": "its name is fractions",
-}
-"""Parameters of earlier versions, and what replaces them."""
-
-
-def refuse_removed(cls: type, names: Iterable[str]) -> None:
-    """Raise a TypeError for a parameter of earlier versions that is not one of the class."""
-    for name in names:
-        if name in REMOVED and name not in inspect.signature(cls).parameters:
-            raise TypeError(f"{cls.__name__} no longer has the parameter {name!r}: {REMOVED[name]}.")
-
-
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name of the tables that is not a parameter of the class."""
     for name in names:
@@ -68,7 +47,7 @@ def refuse_foreign(cls: type, names: Iterable[str]) -> None:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 
-def refuse_foreign_in_init(cls: type, refuse: Callable[[type, Iterable[str]], None] = refuse_foreign) -> None:
+def refuse_foreign_in_init(cls: type) -> None:
     """Let the constructor of a class refuse them, if it has one of its own, with the signature that it has."""
     init = vars(cls).get("__init__")
     if init is None:
@@ -76,7 +55,7 @@ def refuse_foreign_in_init(cls: type, refuse: Callable[[type, Iterable[str]], No
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        refuse(cls, kwargs)  # a subclass may hide what this one has
+        refuse_foreign(cls, kwargs)  # a subclass may hide what this one has
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]

@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import r2_score, roc_auc_score
 
 from skdp._checks.leaks import config_context, report_leak, silence
-from skdp._checks.parameters import check_count, check_real, show
+from skdp._checks.parameters import check_count, check_real, show, without_removed
 from skdp._checks.protocols import is_private, last_step
 from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import table_shape
@@ -163,6 +163,7 @@ class Rehearsal:
         ]
 
 
+@without_removed
 def rehearse(
     estimator: Any,
     schema_or_shape: TableSchema | Mapping[str, Any] | int | tuple[Any, ...],

@@ -13,14 +13,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, count_threads, reject_fit_params, show
+from skdp._checks.parameters import check_count, count_threads, refuse_removed, reject_fit_params, show
 from skdp._checks.row_traits import with_row_form, with_row_norm
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, tag_raw_tables
 from skdp._fit.releases import fit_publicly
 from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
-from skdp._guard.foreign_parameters import refuse_foreign_in_init, refuse_removed
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp._typing import Doubles
@@ -614,4 +613,3 @@ def _rule(step: Any) -> Iterator[tuple[str, str]]:
 
 
 register(PublicTreesEmbedding, _rule, ("schema",))
-refuse_foreign_in_init(PublicTreesEmbedding, refuse_removed)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
+from skdp._checks.parameters import without_removed
 from skdp._checks.rows import number_of_columns
 from skdp.evaluation.binary_figures import BinaryFigures
 from skdp.evaluation.counted import CountedEvaluation
@@ -43,6 +44,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     _part = BinaryFigures
 
 
+@without_removed
 def evaluate(
     model: Any,
     X: Any,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import check_real, show
+from skdp._checks.parameters import check_real, show, without_removed
 from skdp._checks.units import estimand_of
 from skdp._typing import Doubles
 from skdp.accounting.ledger.html import escaped, one_line
@@ -259,6 +259,7 @@ class HasCoefficientTable:
         """Names of the constants after the coefficients of the columns: one intercept, or none."""
         return ["(intercept)"] * count
 
+    @without_removed
     def summary(
         self,
         *,

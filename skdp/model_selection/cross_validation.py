@@ -14,7 +14,7 @@ from sklearn.base import is_regressor
 from skdp._checks.adjacency import with_n_public
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import note_leaks, silence
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import check_classes
 from skdp._fit.private_step import private_steps
@@ -32,6 +32,7 @@ from skdp.model_selection.whole_fit import PartRows, WholeFit, last_of, share_of
 from skdp.pipeline import PrivatePipeline
 
 
+@without_removed
 def cross_validate(
     estimator: Any,
     X: Any,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.parameters import check_real
+from skdp._checks.parameters import check_real, without_removed
 from skdp._checks.row_traits import indexable, take_rows
 from skdp._checks.rows import table_shape
 from skdp._checks.sources import refuse_rows_elsewhere
@@ -48,6 +48,7 @@ class Part:
     accountant: PrivacyAccountant
 
 
+@without_removed
 def private_train_test_split(
     X: Any,
     y: Any = None,

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from skdp._checks.parameters import without_removed
 from skdp.accounting import PrivacyAccountant, resolve_accountant
 from skdp.accounting.ledger.report import to_digits
 
@@ -17,6 +18,7 @@ from ._axes import AS_IT_IS, BLUE, GREY, VERMILION, axes_for, clear_frame, in_a_
 _MOST_BARS = 16
 
 
+@without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class BudgetDisplay:
     """Display of a ledger: what each charge took, the running total, the budget and what remains.

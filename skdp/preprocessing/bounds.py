@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
+from skdp._checks.parameters import without_removed
 from skdp.base import Fit, PrivateEstimator, begin, with_parameters
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -45,6 +46,7 @@ def _release_bounds(fit: Fit, rows: ColumnsRead) -> list[tuple[float, float]]:
     return [NOWHERE if cells is None else bounds_of_mass(cells) for cells in found]
 
 
+@without_removed
 def dp_bounds(
     X: Any,
     *,

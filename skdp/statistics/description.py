@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.readings import day_text, moment_of_text
 from skdp._checks.units import estimand_of
 from skdp.accounting import DpEvent
@@ -467,6 +467,7 @@ def _spread(figures: Mapping[str, Estimate]) -> dict[str, float]:
 # --- the description of a table, by one release ---
 
 
+@without_removed
 def describe(
     table: Any,
     *,

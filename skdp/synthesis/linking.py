@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.adjacency import adjacency_of
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import check_count, show
+from skdp._checks.parameters import check_count, show, without_removed
 from skdp._checks.readings import key_of
 from skdp._fit.budget import payment_of
 from skdp._fit.payment import recording_refusals
@@ -76,6 +76,7 @@ class HouseholdSynthesizer(DPMarginalSynthesizer):
         return homes, self._fitted_form.write(levels, self.within_bins, rng)
 
 
+@without_removed
 def synthesize_linked(
     households: Any,
     persons: Any,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
@@ -240,6 +240,7 @@ def _chance(shares: Doubles, n: float, m: float) -> float:
     """Return about the mean total variation between two tables of n and of m rows with these shares."""
     return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
 
+@without_removed
 
 def evaluate_synthesis(
     X: Any,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pickle
 
 import pytest
 from combinations import over_rows
@@ -15,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
+import skdp
 from skdp import (
     DPPCA,
     DPGaussianNB,
@@ -29,8 +32,9 @@ from skdp import (
     DPRidge,
     allocate_budget,
 )
-from skdp._guard.foreign_parameters import REMOVED, REPLACEMENTS
+from skdp._guard.foreign_parameters import REPLACEMENTS
 from skdp.base import PrivateEstimator
+from skdp.exceptions import REMOVED
 
 OURS = {
     DPLogisticRegression: ((), {"C", "cv", "early_stopping", "tol", "penalty", "solver", "n_iter_no_change"}),
@@ -50,6 +54,34 @@ PEERS = (
     GridSearchCV, RandomizedSearchCV,
 )  # fmt: skip
 
+COMMON = {"risk", "n_samples_public", "n_groups_public"}
+GONE = {
+    "allocate_budget": {"risk", "shares"},
+    "calibrate_jointly": {"risk", "shares"},
+    "calibrate_noise_multiplier": {"risk"},
+    "calibrate_selection": {"risk"},
+    "compare": COMMON,
+    "cross_validate": {"risk", "score_share"},
+    "describe": {"accounting", *COMMON},
+    "dp_bounds": {"accounting", *COMMON},
+    "evaluate": COMMON,
+    "evaluate_synthesis": COMMON - {"risk"},
+    "private_train_test_split": {"ledger"},
+    "rehearse": {"class_shares"},
+    "synthesize": {"accounting", *COMMON} - {"risk"},
+    "synthesize_linked": {"accounting", "n_households_public"},
+    "tabular_pipeline": {"risk"},
+}
+"""Parameters of public functions in earlier versions. Functions of one figure had those of the function below."""
+MODULES = [skdp, *(importlib.import_module(f"skdp.{name}") for name in skdp._MODULES)]
+FUNCTIONS = {
+    found
+    for module in MODULES
+    for found in (getattr(module, name) for name in module.__all__)
+    if inspect.isfunction(found)
+}
+ONE_FIGURE = {"skdp.metrics": "evaluate", "skdp.statistics": "describe"}
+
 
 @over_rows("cls", OURS)
 def test_foreign_parameter_points_to_documentation(cls):
@@ -62,14 +94,57 @@ def test_foreign_parameter_points_to_documentation(cls):
             cls(*arguments).set_params(**{name: 1})
 
 
-@over_rows("name", REMOVED)
+@over_rows("name", [name for name in REMOVED if name != "noise_multiplier"])
 def test_removed_parameter_names_its_replacement(name):
     model = DPLogisticRegression(classes=[0, 1])
     for call in (DPLogisticRegression, model.set_params):
-        with pytest.raises(TypeError, match=f"no longer has the parameter '{name}'") as error:
+        with pytest.raises(TypeError, match=f"has no parameter '{name}'") as error:
             call(**{name: 1})
         assert REMOVED[name] in str(error.value)
         assert "\n" not in str(error.value)
+
+
+def test_removed_parameters_of_functions_name_their_replacement():
+    seen = set()
+    for function in FUNCTIONS:
+        described = [GONE[name] for module, name in ONE_FIGURE.items() if function.__module__.startswith(module)]
+        needed = {
+            each.name: [0, 1]
+            for each in inspect.signature(function).parameters.values()
+            if each.default is each.empty and each.kind < each.VAR_KEYWORD
+        }
+        needed |= {"private_mean_difference": {"bounds": (0, 1), "categories": [0, 1]}}.get(function.__name__, {})
+        for name in GONE.get(function.__name__, set().union(*described)):
+            with pytest.raises(TypeError, match=f" has no parameter '{name}'") as error:
+                function(**needed, **{name: 1})
+            assert str(error.value).endswith(f": {REMOVED[name]}.")
+            seen.add(function.__name__)
+    assert seen >= GONE.keys()
+
+
+CALLS = {
+    "coefficients": lambda: DPRidge().summary(units=1),
+    "sample": lambda: skdp.DPMarginalSynthesizer().sample(1, balanced=True),
+    "accountant": lambda: skdp.PrivacyAccountant(risk=0.1),
+    "pipeline": lambda: skdp.pipeline.PrivatePipeline([("model", DPRidge())], shares={}),
+    "steps": lambda: skdp.tabular_pipeline().set_params(shares={}),
+    "display": lambda: skdp.plotting.BudgetDisplay(ceiling=1.0),
+    "table": lambda: skdp.tabular_pipeline(noise_multiplier=1.0),
+    "search": lambda: DPGridSearchCV(DPRidge(), {}, noise_multiplier=1.0),
+}
+
+
+@over_rows("call", CALLS)
+def test_removed_parameters_of_methods_and_containers(call):
+    with pytest.raises(TypeError, match=r"\A\w+ has no parameter '\w+': .*\.\Z"):
+        CALLS[call]()
+
+
+def test_a_function_without_removed_parameters_is_as_it_was():
+    assert inspect.signature(skdp.evaluate) == inspect.signature(inspect.unwrap(skdp.evaluate))
+    assert pickle.loads(pickle.dumps(skdp.evaluate)) is skdp.evaluate
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'epsilonn'"):
+        skdp.evaluate(epsilonn=1.0)
 
 
 @over_rows(("cls", "peer"), zip(OURS, PEERS, strict=True))

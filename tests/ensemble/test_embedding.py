@@ -298,9 +298,9 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
 
 
 def test_removed_plain_share_is_rejected():
-    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+    with pytest.raises(TypeError, match="has no parameter 'plain_share'"):
         PublicTreesEmbedding(plain_share=0.5)
-    with pytest.raises(TypeError, match="no longer has the parameter 'plain_share'"):
+    with pytest.raises(TypeError, match="has no parameter 'plain_share'"):
         trees_of().set_params(plain_share=0.5)
 
 

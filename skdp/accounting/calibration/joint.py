@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from skdp.exceptions import without_removed
+
 from ..events.composition import compose
 from ..events.specifications import DpEvent, read_real, show
 from ..formulas.numeric import Secant
@@ -26,6 +28,7 @@ def _check_fractions(fractions: Sequence[float], number: int) -> list[float]:
     return [share / math.fsum(kept) for share in kept]
 
 
+@without_removed
 def calibrate_jointly(
     make_events: Sequence[Callable[[float], DpEvent]],
     epsilon: float | Risk,

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from skdp.exceptions import without_removed
+
 from ..events.specifications import DpEvent, resolve
 from ..formulas.numeric import Secant, bisect
 from ..methods import check_adjacency, check_method
@@ -126,6 +128,7 @@ def _affordable(parameter: float, price: PriceOf, goal: float, most: float, refu
     return _in_reach(price, goal, (most,), refusal)
 
 
+@without_removed
 def calibrate_noise_multiplier(
     make_event: Callable[[float], DpEvent],
     epsilon: float | Risk,

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from skdp.exceptions import without_removed
+
 from ..events.specifications import DpEvent
 from ..formulas.selection_law import NumberOfTrials
 from ..methods import check_adjacency, check_method, get_epsilon
@@ -65,6 +67,7 @@ def fewest_trials(
     return laws[best], prices[best]
 
 
+@without_removed
 def calibrate_selection(
     make_event: Callable[[NumberOfTrials, float], DpEvent],
     expected: float,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from skdp.exceptions import AccountantDetachedError, BudgetFileError
+from skdp.exceptions import AccountantDetachedError, BudgetFileError, without_removed
 
 from ..events.specifications import DpEvent, NoOpDpEvent, resolve
 from ..methods import check_adjacency, check_delta, check_epsilon, check_known
@@ -23,6 +23,7 @@ from .serial import ledger_from_json, ledger_to_json
 from .split import DataSplit
 
 
+@without_removed
 class PrivacyAccountant(Figures):
     """Adds up what has been done to one data set, and refuses what would pass a budget.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.cells import format_names
-from skdp._checks.parameters import check_count, show
+from skdp._checks.parameters import check_count, show, without_removed
 from skdp._checks.readings import days_of, key_of, number_of
 from skdp._typing import Doubles
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -116,6 +116,7 @@ class SampledTables(PrivateGenerator):
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
+    @without_removed
     def sample(self, n_samples: int, random_state: Any = None, *, conditions: Mapping[str, Any] | None = None) -> Any:
         """Draw synthetic rows at no additional privacy cost.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.parameters import check_choice, check_count, show
+from skdp._checks.parameters import check_choice, check_count, show, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
@@ -368,6 +368,7 @@ class DPMarginalSynthesizer(SampledTables):
 # --- a raw table as a synthetic one, in one line ---
 
 
+@without_removed
 def synthesize(
     table: Any,
     *,
