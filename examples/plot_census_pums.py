@@ -74,7 +74,7 @@ if people.groups is not None:
 # Every fit has fresh, secret noise, and the table has mean and standard deviation of five; "lost" is AUROC below that
 # of the plain model, which reads the people without paying and protects nobody. Each line is priced as the only
 # release, at delta 1e-05; the price of all together is rounded up. The held-out fifth is taken as public. People
-# outside the labour force are among those who are not employed: the retired, students, people at home.
+# outside the labor force are among those who are not employed: the retired, students, people at home.
 
 auroc, held_out = get_scorer("roc_auc"), {"X": X[test], "y_true": y[test], "sample_weight": weights[test]}
 best, scores = auroc(LogisticRegression().fit(X[train], y[train], **weighted), **held_out), {}

@@ -445,7 +445,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         }
         if self.fractions is None and len(names) > 1:
             parts = [(name, step.estimator) for name, step in private_steps(self.steps)]
-            transformers = [(name, traits_of(part).share) for name, part in parts if hasattr(part, "transform")]
+            transformers = [(name, traits_of(part).fraction) for name, part in parts if hasattr(part, "transform")]
             most = 0.5 / len(names)
             found = {name: min(share or TRANSFORMER_SHARE, most) for name, share in transformers[: len(names) - 1]}
         left = [name for name in names if name not in found]

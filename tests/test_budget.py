@@ -61,7 +61,7 @@ def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, p
     accountant = PrivacyAccountant.open(path)
     event = PoissonSampledDpEvent(0.1, GaussianDpEvent(3.0))
     accountant.spend(event, "asked", parameters={"epsilon": 0.25, "delta": 1e-6})
-    accountant.record_refusal("DPPCA", note="NaN in a column")
+    accountant.record_rejection("DPPCA", note="NaN in a column")
     assert run(capsys, "increase", path, "--epsilon", "4", "--note", "agreed by the board")[0] == 0
     out = run(capsys, "show", path)[1]
     words = ("epsilon=0.25, delta=1e-06", "refused, not priced", "NaN in a column", "budget raised from 2 to 4")

@@ -146,8 +146,8 @@ def test_a_report_has_what_attackers_gain_beside_epsilon(model):
     profile = PrivacyProfile(model.privacy_event_)
     assert facts["advantage"] == profile.advantage()
     assert facts["mu"] == profile.mu()
-    assert facts["found_at_1_percent"] == profile.true_positive_rate(0.01)
-    assert facts["found_at_01_percent"] == profile.true_positive_rate(0.001)
+    assert facts["tpr_at_1_percent_fpr"] == profile.true_positive_rate(0.01)
+    assert facts["tpr_at_01_percent_fpr"] == profile.true_positive_rate(0.001)
     text = str(privacy_report(model))
     assert "at most 10.000%" in text
     assert "finds at most 19 of 1,000 rows that were used; without the model, 10" in " ".join(text.split())

@@ -92,8 +92,8 @@ class Fit:
     n, n_units : int
         The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
     noise_multiplier : float
-        Once the fit is planned, as `price`; `plan_at` settles none.
-    price : PrivacyCost
+        Once the fit is planned, as `cost`; `plan_at` settles none.
+    cost : PrivacyCost
         With `earlier`, that of all runs.
     file : Checkpoint or None
         From which the fit resumes, if it was interrupted.
@@ -212,13 +212,13 @@ class Fit:
         of_all_runs = compose([*(each.event for each in before), event]) if before else event
         self.plan_at(cost_of(self.budget, of_all_runs), event)
 
-    def plan_at(self, price: PrivacyCost, event: DpEvent | None = None) -> None:
+    def plan_at(self, cost: PrivacyCost, event: DpEvent | None = None) -> None:
         """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
 
-        `event` is that of this fit, where the price has those of earlier runs too.
+        `event` is that of this fit, where the cost has those of earlier runs too.
         """
         self._advance(PLANNED, BEGUN)
-        self.price, self.event = price, price.event if event is None else event
+        self.cost, self.event = cost, cost.event if event is None else event
         self._admit()
 
     def _admit(self) -> None:
@@ -226,7 +226,7 @@ class Fit:
         payment, price = self._payment, None
         self._was_charged = self.file is not None and self._is_charged()
         if not self._was_charged:
-            price = FitPrice(self.event, self.price.delta, payment.adjacency, payment.unit)
+            price = FitPrice(self.event, self.cost.delta, payment.adjacency, payment.unit)
         if leaks := report_foreign_fit(self.estimator, price):
             note_leaks(self.model, *leaks)
         if not self._was_charged:
@@ -273,7 +273,7 @@ class Fit:
         """
         self._advance(ENDED, PLANNED, READ)  # until the charge is made
         if not isinstance(self.rows, Iterator):
-            warn_of_weak_delta(self.price.delta, self.n, self.units is not None)
+            warn_of_weak_delta(self.cost.delta, self.n, self.units is not None)
             self.model._fitted_n_public = self.n
         if not self._was_charged:
             try:
@@ -402,7 +402,7 @@ class Fit:
         release = new_release(self.event, model.adjacency, model.privacy_unit_)
         if self.file is not None:  # a fit with a file keeps the id of its release when it resumes
             release = replace(release, id=self.file.receipt)
-        model.privacy_event_, model.epsilon_, model.delta_ = self.price
+        model.privacy_event_, model.epsilon_, model.delta_ = self.cost
         model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
 
     def _tell(self, interrupted: str) -> None:

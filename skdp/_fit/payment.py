@@ -42,10 +42,10 @@ class Payment(NamedTuple):
             given: dict[str, Any] = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
             self.accountant.spend(event, self.label, note=note, **given)
 
-    def record_refusal(self) -> None:
+    def record_rejection(self) -> None:
         """Record on the ledger that rows were refused: that is a query, which costs nothing here."""
         if self.accountant is not None:
-            self.accountant.record_refusal(self.label, adjacency=self.adjacency)
+            self.accountant.record_rejection(self.label, adjacency=self.adjacency)
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
     except Warning:  # a leak that was turned into an error
         raise
     except Exception:
-        find_payment().record_refusal()
+        find_payment().record_rejection()
         raise
 
 

@@ -41,7 +41,7 @@ class StepTraits:
     note_whole : callable or None, default=None
         ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the price of the
         whole pipeline, for a rule in them.
-    share : float or None, default=None
+    fraction : float or None, default=None
         Part of the budget's mu**2 that a transformer gets if nothing is said, None for that of most of them.
     """
 
@@ -54,7 +54,7 @@ class StepTraits:
     fault_behind: Callable[[Any], str] = _no_fault
     row_form: Callable[[int], Any] | None = None
     note_whole: Callable[[int, float], None] | None = None
-    share: float | None = None
+    fraction: float | None = None
 
 
 def traits_of(step: Any) -> StepTraits:

@@ -70,7 +70,7 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         # Outputs that are read from the targets do not affect the warning.
         fit.warn(weak_signal(solver, run, d, target.named or target.assumed()))
     stream = fit.run_stream(0 if earlier is None else earlier.counts[0])
-    run = run._replace(stream=stream, file=fit.file, epsilon=fit.price.epsilon, earlier=earlier)
+    run = run._replace(stream=stream, file=fit.file, epsilon=fit.cost.epsilon, earlier=earlier)
 
     rows = fit.rows
     if isinstance(rows, RowSource):

@@ -80,8 +80,8 @@ _MEANING = (
     "Columns: sex (1 female), age in years, educ 1-16 (9 high school, 13 bachelor's, 16 doctorate); others are 0/1; "
     "collegedegree is educ >= 13, blackfemale is black and female, englishability is good or native English."
 )
-EVERYBODY = "employed = 1 includes the armed forces; employed = 0 includes people outside the labour force."
-LABOUR_FORCE = "Only the labour force: employed = 1 includes the armed forces, employed = 0 is unemployed."
+EVERYBODY = "employed = 1 includes the armed forces; employed = 0 includes people outside the labor force."
+LABOR_FORCE = "Only the labor force: employed = 1 includes the armed forces, employed = 0 is unemployed."
 CENSUS_2000_TEXT = f"Adults of the Census 2000 PUMS, a teaching extract. {_UNIT} {_MEANING} {EVERYBODY} No weights."
 ACS_TEXT = f"Adults (18+) of a Census Bureau ACS person file, coded as the Census 2000 extract. {_UNIT} {_MEANING} "
 MADE_UP_TEXT = (
@@ -282,14 +282,14 @@ def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
     return score
 
 
-def recode(frame: Any, year: int | None, labour_force_only: bool) -> Any:
+def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     """Recode the adults of an ACS person file to the columns of the Census 2000 extract; see `load_pums`."""
     names = {str(name).upper(): name for name in frame.columns}
     missing = [name for name in ACS_CODES if name not in names]
     if missing:
         raise ValueError(f"no column {', '.join(missing)}: recoding an ACS person file needs {', '.join(ACS_CODES)}")
     keep = read_codes(frame[names["AGEP"]], "AGEP", ACS_CODES["AGEP"]) >= ACS_AGE[0]
-    if labour_force_only:
+    if labor_force_only:
         keep[keep] = read_codes(frame[names["ESR"]][keep], "ESR", ACS_CODES["ESR"]) != 6
     book = ACS_CODES | {name: span for name, span in ACS_OPTIONAL.items() if name in names}
     blank = {"ENG": 0}

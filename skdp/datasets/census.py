@@ -15,18 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from skdp._checks.parameters import without_removed
 from skdp.datasets import _tables as tables
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 _Features = Sequence[str] | str | None
 
 
+@without_removed
 def load_pums(
     path: str | os.PathLike[str],
     *,
     target: str = "employed",
     features: _Features = None,
-    labour_force_only: bool = False,
+    labor_force_only: bool = False,
     year: int | None = None,
     as_frame: bool = False,
 ) -> Bunch:
@@ -46,8 +48,8 @@ def load_pums(
         militaryservice, uscitizen, disability, englishability, blackfemale and age. ``"all"`` means every column of the
         file with a public code book. Both leave out the target and columns that reveal it (``divorced`` for
         ``married``).
-    labour_force_only : bool, default=False
-        Whether to keep the labour force only, so that ``employed = 0`` means unemployed. Not available for a Census
+    labor_force_only : bool, default=False
+        Whether to keep the labor force only, so that ``employed = 0`` means unemployed. Not available for a Census
         2000 extract, which does not record it.
     year : int or None, default=None
         Data year of an ACS file, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is
@@ -100,9 +102,9 @@ def load_pums(
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":
-        return _load_acs(parts, target, features, labour_force_only, year, as_frame)
-    if labour_force_only:
-        raise ValueError("labour_force_only=True: a Census 2000 extract does not record it; use an ACS file")
+        return _load_acs(parts, target, features, labor_force_only, year, as_frame)
+    if labor_force_only:
+        raise ValueError("labor_force_only=True: a Census 2000 extract does not record it; use an ACS file")
     names = {name.lower(): name for name in parts[0].names}
     there = [c for c in tables.COLUMNS if all(s in names for s in tables.DERIVED.get(c, (c,)))]
     chosen = tables.choose_columns(there, target, features)
@@ -225,14 +227,14 @@ def _make_schema(chosen: list[str], age: tuple[int, int], *, named: bool) -> Tab
 
 
 def _load_acs(
-    parts: Sequence[_Table], target: str, features: _Features, labour_force_only: bool, year: int | None, as_frame: bool
+    parts: Sequence[_Table], target: str, features: _Features, labor_force_only: bool, year: int | None, as_frame: bool
 ) -> Bunch:
     chosen = tables.choose_columns([c for c in tables.COLUMNS if c != "children"], target, features)
     needed = {*tables.ACS_CODES, *tables.ACS_OPTIONAL, *tables.ACS_MARKS, tables.ACS_HOUSEHOLD}
     frame = _read(parts, [name for name in parts[0].names if name.upper() in needed]).reset_index(drop=True)
-    people = tables.recode(frame, year, labour_force_only)
+    people = tables.recode(frame, year, labor_force_only)
     columns = {name: people[name].to_numpy() for name in people.columns}
-    description = tables.ACS_TEXT + (tables.LABOUR_FORCE if labour_force_only else tables.EVERYBODY)
+    description = tables.ACS_TEXT + (tables.LABOR_FORCE if labor_force_only else tables.EVERYBODY)
     weight = columns.pop("sample_weight", None)
     households = _read_households(frame.loc[people.index])
     description += tables.HOUSEHOLDS if households else ""

@@ -115,9 +115,9 @@ class CoefficientTable:
         -------
         frame : pandas.DataFrame
             One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise`` (the rest is a worst
-            case, see ``docs/coefficients.md``), the ``noise_share`` of its variance, ``z``, ``p``, ``low``, ``high``,
-            and ``doubt``, the reason if there is no interval. All numbers of such a row but ``coef`` are NaN. With
-            `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
+            case, see ``docs/coefficients.md``), the ``noise_fraction`` of its variance, ``z``, ``p``, ``low``,
+            ``high``, and ``doubt``, the reason if there is no interval. All numbers of such a row but ``coef`` are NaN.
+            With `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
         """
         import pandas as pd
 
@@ -131,7 +131,7 @@ class CoefficientTable:
             "std_err": error,
             "sampling": found.sampling,
             "noise": found.noise,
-            "noise_share": (found.noise / error) ** 2,
+            "noise_fraction": (found.noise / error) ** 2,
             "z": z,
             "p": 2.0 * stats.norm.sf(np.abs(z)),
             "low": found.estimate - reach,
@@ -146,7 +146,7 @@ class CoefficientTable:
         """Name, cells and doubt of each line; a line has cells or a doubt, but for its coefficient."""
         lines = []
         for name, row in zip(self._names, self.to_frame().itertuples(index=False), strict=True):
-            cells = [f"{row.coef:.4g}", *(f"{each:.3g}" for each in row[1:4]), f"{row.noise_share:.0%}"]
+            cells = [f"{row.coef:.4g}", *(f"{each:.3g}" for each in row[1:4]), f"{row.noise_fraction:.0%}"]
             cells += [f"{row.z:.2f}", f"{row.p:.3f}", f"{row.low:.4g}", f"{row.high:.4g}"]
             lines.append((name, cells[:1] if row.doubt else cells, str(row.doubt)))
         return lines

@@ -22,7 +22,7 @@ from skdp.model_selection.whole_fit import PartRows
 from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
 
 _OF_THE_SEARCH = {
-    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "shares",
+    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",
     "warm_start", "classes", "weight_bound", "memory", "verbose",
 }  # fmt: skip
 

@@ -335,7 +335,7 @@ class CrossValidation:
             evaluation._release(plan.counting, scores, counted._replace(subgroups=of_rows), fit.spawn("counts"))
         note_leaks(evaluation, *self._fitted_leaks)
         evaluation._fitted_n_public = fit.n
-        evaluation._set_price(fit.price, fit.paid)
+        evaluation._set_price(fit.cost, fit.paid)
         self.evaluation_ = evaluation
 
     def _fitted(self, fit: WholeFit, plan: FitPlan, scale: float, fold: int, rows: PartRows) -> Any:

@@ -95,7 +95,7 @@ class PrivateScore:
         """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
         return 0.5 * self.bound
 
-    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None, units: Units | None = None) -> float:
+    def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> float:
         """Sum the contributions, counted from the middle of their range.
 
         The sum of a unit is clipped to the sensitivity. So the accuracy of units is the share of those with more right
@@ -109,7 +109,7 @@ class PrivateScore:
             Private rows.
         y : ndarray of shape (n_samples,)
             Private labels.
-        shares : ndarray of shape (n_samples,) or None, default=None
+        weights : ndarray of shape (n_samples,) or None, default=None
             Private weights, divided by their bound and cut at it, by which contributions are multiplied.
         units : Units or None, default=None
             Private units of the rows. None: each row is one.
@@ -124,7 +124,7 @@ class PrivateScore:
         ValueError
             `contributions` does not give one real number per row.
         """
-        return self._sum(self._moves(estimator, X, y), shares, units)
+        return self._sum(self._moves(estimator, X, y), weights, units)
 
     def _moves(self, estimator: Any, X: Any, y: Any) -> Doubles:
         """What each row adds: its contribution, counted from the middle of the range."""
@@ -143,18 +143,18 @@ class PrivateScore:
         counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
         return np.asarray(counted - self.sensitivity, np.float64)
 
-    def _sum(self, moves: Doubles, shares: Any, units: Units | None) -> float:
+    def _sum(self, moves: Doubles, weights: Any, units: Units | None) -> float:
         """The sum over units, each clipped to [-C, C]."""
         size, power = math.frexp(self.sensitivity)  # whose square is a normal number
         total = Moves(size).new_sum("zero_out")
-        total.add(np.ldexp(moves, -power), 1.0 if shares is None else shares, units=units)
+        total.add(np.ldexp(moves, -power), 1.0 if weights is None else weights, units=units)
         return float(np.ldexp(total.vector[0], power))
 
     @property
     def _worst(self) -> float:
         return 0.0 if self.greater_is_better else self.bound
 
-    def total_of_all(self, estimator: Any, X: Any, y: Any, shares: Any = None, units: Units | None = None) -> float:
+    def total_of_all(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> float:
         """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
 
         Contributions are functions of one row each, so bisection finds which rows are refused.
@@ -167,7 +167,7 @@ class PrivateScore:
             Private rows.
         y : ndarray of shape (n_samples,)
             Private labels.
-        shares : ndarray of shape (n_samples,) or None, default=None
+        weights : ndarray of shape (n_samples,) or None, default=None
             As for `total`.
         units : Units or None, default=None
             As for `total`.
@@ -177,7 +177,7 @@ class PrivateScore:
         float
             Exact sum, which a mechanism has to release.
         """
-        return self._sum(self._moves_of_all(estimator, X, y), shares, units)
+        return self._sum(self._moves_of_all(estimator, X, y), weights, units)
 
     def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> Doubles:
         """What each row adds, that of a row that cannot be predicted being the worst."""
@@ -307,7 +307,7 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
 def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
     """Return the score that `scoring` names, for a private estimator whose parameters were checked."""
     if isinstance(scoring, TableScore):
-        scoring.refuse_other_classes(estimator)
+        scoring.reject_other_classes(estimator)
         return scoring
     if isinstance(scoring, PrivateScore):
         return scoring
@@ -376,7 +376,7 @@ class TableScore:
 
     sensitivity = 1.0
 
-    def total(self, estimator: Any, X: Any, y: Any, shares: Any = None, units: Units | None = None) -> Doubles:
+    def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> Doubles:
         """Count rows, or units, by class and score.
 
         Parameters
@@ -387,7 +387,7 @@ class TableScore:
             Private rows. A row that the estimator refuses has the score 0.
         y : ndarray of shape (n_samples,)
             Private labels.
-        shares : ndarray of shape (n_samples,) or None, default=None
+        weights : ndarray of shape (n_samples,) or None, default=None
             Private weights, divided by their bound and cut at it.
         units : Units or None, default=None
             Private units of the rows. None: each row is one.
@@ -397,7 +397,7 @@ class TableScore:
         ndarray of shape (2, n_bins)
             Exact counts, which a mechanism has to release.
         """
-        amounts = amounts_of(1.0 if shares is None else shares, units, len(y))
+        amounts = amounts_of(1.0 if weights is None else weights, units, len(y))
         rows = RowsOfCounts(encode_labels(y, estimator.classes_), amounts, None)
         return count_cells(ScoredRows(estimator, X), rows, (1, 2, self.n_bins), bins_of)[0] / GRID
 
@@ -420,7 +420,7 @@ class TableScore:
         """
         return float(np.asarray(self.metric(project(np.asarray(total, np.float64)[None], None)))[0])
 
-    def refuse_other_classes(self, estimator: Any) -> None:
+    def reject_other_classes(self, estimator: Any) -> None:
         """Refuse an estimator of which it is known that its classes are not two.
 
         Parameters

@@ -242,7 +242,7 @@ class PrivateSearch(WholeEstimator):
             step.estimator.set_params(accountant=given)
         estimator = seen_by_the_user(fitted)
         if is_private(estimator):
-            step_of(estimator).set_price(fit.price, fit.paid)
+            step_of(estimator).set_price(fit.cost, fit.paid)
         estimator._fitted_releases, estimator._fitted_n_public = fit.paid, fit.n
         if name := self.__dict__.get("_fitted_group_name"):
             estimator._fitted_group_name = name

@@ -189,7 +189,7 @@ class WholeFit(Fit):
 
     def _admit(self) -> None:
         super()._admit()
-        self.paid = (new_release(self.price.event, self.adjacency, unit_of(self.model)),)
+        self.paid = (new_release(self.cost.event, self.adjacency, unit_of(self.model)),)
 
     def public_stream(self, what: str) -> SecretStream:
         """Return the stream of what is drawn before a row is read, and is published."""
@@ -218,7 +218,7 @@ class WholeFit(Fit):
     def _note_price(self) -> None:
         """See `Fit`: epsilon and event follow from the releases of the parts."""
         model = self.model
-        model.delta_, model.adjacency_, model._fitted_releases = self.price.delta, self.adjacency, self.paid
+        model.delta_, model.adjacency_, model._fitted_releases = self.cost.delta, self.adjacency, self.paid
 
 
 def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:

@@ -116,7 +116,7 @@ class Study:
         fit.charge()
 
         models = fit.learn(model._fit_all, fit, plans, rows)
-        return fit.publish(models_=models, baseline_score_=scored, price_=fit.price)
+        return fit.publish(models_=models, baseline_score_=scored, price_=fit.cost)
 
     def _private_parts(self) -> list[Any]:
         return []  # what a fit would say is not told

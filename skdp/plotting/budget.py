@@ -53,7 +53,7 @@ class BudgetDisplay:
         One bar a charge, from the total before it to the total after it.
     remaining_bar_ : matplotlib.patches.Rectangle or None
         From the total to the budget; None without a budget, or if the budget is reached.
-    ceiling_line_ : matplotlib.lines.Line2D or None
+    budget_line_ : matplotlib.lines.Line2D or None
         Line at the budget; None without one.
     note_ : matplotlib.text.Annotation or None
         Small print; None if there is nothing to say.
@@ -121,7 +121,7 @@ class BudgetDisplay:
         Returns
         -------
         display : BudgetDisplay
-            The display itself, with `ax_`, `figure_`, `bars_`, `remaining_bar_`, `ceiling_line_` and `note_`.
+            The display itself, with `ax_`, `figure_`, `bars_`, `remaining_bar_`, `budget_line_` and `note_`.
         """
         ends = np.asarray(self.totals, float)
         starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
@@ -138,7 +138,7 @@ class BudgetDisplay:
                 text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small", bbox=_ON_WHITE
             )
         total = float(ends[-1]) if len(ends) else 0.0
-        self.remaining_bar_, self.ceiling_line_ = self._draw_ceiling(ax, len(ends), total)
+        self.remaining_bar_, self.budget_line_ = self._draw_budget(ax, len(ends), total)
         n_rows = len(ticks)
         ax.set_yticks(np.arange(n_rows), ticks, **AS_IT_IS)
         ax.set_ylim(max(n_rows, 1) - 0.4, -0.6)
@@ -150,7 +150,7 @@ class BudgetDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _draw_ceiling(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
+    def _draw_budget(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
         """The line of the budget, and below the charges the room up to it."""
         if self.budget is None:
             return None, None

@@ -10,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.protocols import last_step
 
 from ._axes import AS_IT_IS, BLACK, BLUE, PALE, axes_for, clear_frame, draw_legend, in_a_line, small_print, width_beside
 
 
+@without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientDisplay:
     """Display of the coefficients of a private linear model, beside what noise alone could make of them.
@@ -33,7 +34,7 @@ class CoefficientDisplay:
         Standard deviation of each coefficient by the noise alone. None draws no band, as for importances.
     feature_names : sequence of str of length n_features
         Names of the columns.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Share of coefficients, in (0, 1), that noise alone leaves within the band.
     max_features : int, default=20
         Most columns that are drawn: those whose coefficients are largest, measured by their noise if it is given.
@@ -64,18 +65,19 @@ class CoefficientDisplay:
     coef: ArrayLike
     coef_noise: ArrayLike | None
     feature_names: Sequence[str]
-    confidence: float = 0.95
+    level: float = 0.95
     max_features: int = 20
     xlabel: str = "coefficient"
 
     @classmethod
+    @without_removed
     def from_estimator(
         cls,
         estimator: Any,
         *,
         feature_names: Sequence[str] | None = None,
         class_label: Any = None,
-        confidence: float = 0.95,
+        level: float = 0.95,
         max_features: int = 20,
         ax: Any = None,
         **kwargs: Any,
@@ -91,7 +93,7 @@ class CoefficientDisplay:
             Names of the columns. By default those that the model saw, or that the steps before it give.
         class_label : object, optional
             Class whose coefficients are drawn. Required for more than two classes; importances are of all classes.
-        confidence : float, default=0.95
+        level : float, default=0.95
             Share of coefficients, in (0, 1), that noise alone leaves within the band.
         max_features : int, default=20
             Most columns that are drawn: those whose coefficients are largest, measured by their noise.
@@ -111,7 +113,7 @@ class CoefficientDisplay:
             The model has no known noise in its coefficients, or several rows of them and no `class_label`.
         """
         model = last_step(estimator)
-        drawn: dict[str, Any] = {"confidence": confidence, "max_features": max_features}
+        drawn: dict[str, Any] = {"level": level, "max_features": max_features}
         if (importances := getattr(model, "feature_importances_", None)) is not None:
             names = _names_of(estimator, model) if feature_names is None else feature_names
             display = cls(coef=importances, coef_noise=None, feature_names=list(names), xlabel="importance", **drawn)
@@ -154,15 +156,15 @@ class CoefficientDisplay:
                 f"coef has the shape {coef.shape}, coef_noise {noise.shape} and feature_names {len(names)} names: give "
                 "one of each a column."
             )
-        confidence = check_real("confidence", self.confidence, above=0, below=1, remedy="choose a share such as 0.95")
+        level = check_real("level", self.level, above=0, below=1, remedy="choose a share such as 0.95")
         self.features_ = self._largest(coef, noise)
-        reach = NormalDist().inv_cdf(0.5 + confidence / 2) * noise[self.features_]
+        reach = NormalDist().inv_cdf(0.5 + level / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
         ticks = [in_a_line(names[number]) for number in self.features_]
         ax = axes_for(self, ax, size=(width_beside(ticks), 1.6 + 0.26 * len(rows)))
         self.bands_ = None
         if self.coef_noise is not None:
-            band = f"noise alone, for a coefficient of 0 ({confidence:.0%})"
+            band = f"noise alone, for a coefficient of 0 ({level:.0%})"
             self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=PALE, label=band)
         style = {"color": BLUE, "height": 0.4, "label": "coefficient", **kwargs}
         self.bars_ = ax.barh(rows, coef[self.features_], **style)

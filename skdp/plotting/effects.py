@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, without_removed
 
 from ._axes import AS_IT_IS, BLUE, GREY, in_a_line, require_matplotlib, small_print
 
@@ -21,6 +21,7 @@ _MOST_LEVELS = 8
 _COLUMNS = 3
 
 
+@without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class EffectDisplay:
     """Display of what columns do to the score of a private model, each beside what its noise could make of it.
@@ -34,7 +35,7 @@ class EffectDisplay:
     ----------
     effects : list of ColumnEffect
         Of `skdp.effects.column_effects`.
-    confidence : float, default=0.95
+    level : float, default=0.95
         Share of values, in (0, 1), that noise alone leaves within the band.
 
     Attributes
@@ -64,12 +65,13 @@ class EffectDisplay:
     """
 
     effects: Sequence[ColumnEffect]
-    confidence: float = 0.95
+    level: float = 0.95
 
     @classmethod
+    @without_removed
     def from_estimator(
         cls, estimator: Any, *, features: Sequence[Any] | None = None, class_label: Any = None,
-        confidence: float = 0.95, max_features: int = 6, ax: Any = None, **kwargs: Any,
+        level: float = 0.95, max_features: int = 6, ax: Any = None, **kwargs: Any,
     ) -> EffectDisplay:  # fmt: skip
         """Plot what columns of a fitted model do. No row is read, and nothing is charged.
 
@@ -81,7 +83,7 @@ class EffectDisplay:
             Columns, and pairs of columns. By default the columns that do most.
         class_label : object, optional
             Class whose score it is. Required for more than two classes.
-        confidence : float, default=0.95
+        level : float, default=0.95
             Share of values, in (0, 1), that noise alone leaves within the band.
         max_features : int, default=6
             Number of columns that are drawn where `features` is None.
@@ -106,7 +108,7 @@ class EffectDisplay:
         effects = column_effects(estimator, features=features, class_label=class_label)
         if features is None:
             effects = sorted(effects, key=_size)[:n]
-        return cls(effects=effects, confidence=confidence).plot(ax=ax, **kwargs)
+        return cls(effects=effects, level=level).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Plot the effects, each on axes of its own.
@@ -125,7 +127,7 @@ class EffectDisplay:
         """
         require_matplotlib(self)
         remedy = "choose a share such as 0.95"
-        share = check_real("confidence", self.confidence, above=0, below=1, remedy=remedy)
+        share = check_real("level", self.level, above=0, below=1, remedy=remedy)
         effects, reach = list(self.effects), NormalDist().inv_cdf(0.5 + share / 2)
         self.axes_ = self._axes(ax, len(effects))
         self.figure_ = self.axes_[0].figure

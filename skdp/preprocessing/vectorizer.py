@@ -285,7 +285,7 @@ class DPTableVectorizer(SchemaBuyer):
         return replace(
             super().__step_traits__(),
             width_is_public=self.__private_step__() is None,
-            share=BINS_SHARE if self._is_complete() else None,
+            fraction=BINS_SHARE if self._is_complete() else None,
             gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
             gives_norms=not codes,
             gives_codes=codes and is_array,  # which carry their schema, as a frame does not

@@ -204,7 +204,7 @@ def privacy_report(model: Any, *, evaluation: Any = None) -> PrivacyReport:
     >>> y = (X[:, 0] > 0).astype(int)
     >>> model = DPLogisticRegression(epsilon=1.0, delta=1e-6, classes=[0, 1]).fit(X, y)
     >>> facts = privacy_report(model).to_dict()
-    >>> facts["noise"], facts["unpaid"]["reads"]
+    >>> facts["noise"], facts["unaccounted"]["reads"]
     ({'source': 'secret'}, [])
     """
     return PrivacyReport(gather(model, evaluation))

@@ -91,7 +91,7 @@ def guess_at(epsilon: float, delta: float) -> float:
     return 1.0 - (1.0 - delta) * math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
 
 
-def guess_by_profile(priced: Priced) -> float | None:
+def attacker_accuracy_by_profile(priced: Priced) -> float | None:
     """The same, by all pairs (epsilon, delta) of the event; None if PLD cannot price it.
 
     At epsilon = 0 the bound is (1 + delta(0)) / 2. The best test against the worst pair of tables reaches it, as
@@ -119,10 +119,10 @@ def attack_figures(priced: Priced) -> dict[str, float | str | None]:
     try:
         profile = PrivacyProfile(priced.event, adjacency=priced.adjacency)
     except (TypeError, ValueError):
-        return dict.fromkeys(("mu", "advantage", "found_at_1_percent", "found_at_01_percent"))
+        return dict.fromkeys(("mu", "advantage", "tpr_at_1_percent_fpr", "tpr_at_01_percent_fpr"))
     return {
         "mu": number(profile.mu()),
         "advantage": profile.advantage(),
-        "found_at_1_percent": float(profile.true_positive_rate(0.01)),
-        "found_at_01_percent": float(profile.true_positive_rate(0.001)),
+        "tpr_at_1_percent_fpr": float(profile.true_positive_rate(0.01)),
+        "tpr_at_01_percent_fpr": float(profile.true_positive_rate(0.001)),
     }

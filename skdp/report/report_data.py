@@ -18,10 +18,10 @@ from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, fla
 from skdp.accounting.events.kinds import kind_of, law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
-from skdp.report.price import Priced, attack_figures, guess_at, guess_by_profile, price_of
+from skdp.report.price import Priced, attack_figures, attacker_accuracy_by_profile, guess_at, price_of
 from skdp.report.values import is_hidden, number, one_line, shown
 
-SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 2
+SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 3
 _MOST_NAMES, _MOST_ROWS = 50, 60
 
 
@@ -47,7 +47,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
             "kind": _kind(model),
             "private_parts": [_named(*each) for each in parts],
             "public_steps": [_named(*each) for each in _steps(model) if each not in parts],
-            "has_ledger": any(getattr(part, "accountant", None) is not None for _, part in parts),
+            "has_accountant": any(getattr(part, "accountant", None) is not None for _, part in parts),
         },
         "guarantee": _guarantee(model, priced),
         "accounting": _accounting(priced),
@@ -57,12 +57,12 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
             {"part": one_line(name), "rows": _constant_rows(part)}
             for name, part in [*parts, *([("search", model)] if _kind(model) == "search" else [])]
         ],
-        "shares": _shares(model, parts, priced),
+        "fractions": _shares(model, parts, priced),
         "tuning": _tuning(model, priced),
         "quality": _quality(model, evaluation),
         "effects": _effects(model),
         "public": _public(model, parts, priced, leaks),
-        "unpaid": {
+        "unaccounted": {
             "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
             "reads": [leak._asdict() for leak in leaks if leak.kind not in (SEED, UNKNOWN)],
         },
@@ -107,17 +107,17 @@ def _named(name: str, part: Any) -> dict[str, str]:
 
 
 def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
-    guess = guess_by_profile(priced)
+    guess = attacker_accuracy_by_profile(priced)
     return {
         "unit": getattr(model, "privacy_unit_", "row"),
-        "unit_of_ledger": _unit(model),
+        "accountant_unit": _unit(model),
         "groups": _groups(model),
         **_partition(model),
         "adjacency": priced.adjacency,
         "epsilon": number(priced.epsilon),
         "delta": priced.delta,
-        "guess_at_most": guess_at(priced.epsilon, priced.delta),
-        "guess_by_profile": guess,
+        "attacker_accuracy": guess_at(priced.epsilon, priced.delta),
+        "attacker_accuracy_by_profile": guess,
         **attack_figures(priced),
         "n_units_public": _n_public(model),
     }
@@ -264,7 +264,7 @@ def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[di
     squares = [gaussian_mu(each, priced.delta) ** 2 for each in alone if each is not None]
     whole = sum(squares)
     return [
-        {"part": one_line(name), "epsilon_alone": number(epsilon or 0.0), "share": square / whole}
+        {"part": one_line(name), "epsilon_alone": number(epsilon or 0.0), "fraction": square / whole}
         for (name, _), epsilon, square in zip(parts, alone, squares, strict=True)
     ]
 
@@ -363,7 +363,7 @@ def _columns(model: Any) -> list[dict[str, str]]:
         bought = vars(step).get("_fitted_bought", ())
         remains = vars(step).get("_fitted_remains", {})
         for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
-            source = "" if kind == "drop" else "bought" if name in bought else "given"
+            source = "" if kind == "drop" else "estimated" if name in bought else "given"
             left = "" if name not in remains else remains[name].describe()
             values = {"part": part, "name": name, "kind": kind, "known": text, "source": source, "lost": left}
             found.append({key: one_line(value) for key, value in values.items()})

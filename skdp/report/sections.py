@@ -65,12 +65,12 @@ def _summary(facts: Facts) -> Section:
     rows: TableCells = [
         ("Epsilon", figure(facts["guarantee"]["epsilon"])),
         ("Delta", f"{facts['guarantee']['delta']:g}"),
-        ("Right guess, by epsilon and delta", _percent(facts["guarantee"]["guess_at_most"])),
-        ("Right guess, by the privacy profile", _percent(facts["guarantee"]["guess_by_profile"])),
+        ("Right guess, by epsilon and delta", _percent(facts["guarantee"]["attacker_accuracy"])),
+        ("Right guess, by the privacy profile", _percent(facts["guarantee"]["attacker_accuracy_by_profile"])),
         ("mu, down to errors of 1e-6", wording.known(facts, "mu")),
         ("Advantage: true less false positives", wording.known_percent(facts, "advantage")),
-        ("Found at 1% false positives", wording.known_percent(facts, "found_at_1_percent")),
-        ("Found at 0.1% false positives", wording.known_percent(facts, "found_at_01_percent")),
+        ("Found at 1% false positives", wording.known_percent(facts, "tpr_at_1_percent_fpr")),
+        ("Found at 0.1% false positives", wording.known_percent(facts, "tpr_at_01_percent_fpr")),
         ("Unit", wording.unit(facts)),
         ("Neighbours", f"{adjacency}: {_IN_SHORT[adjacency].format(unit=wording.word(facts))}"),
         ("Noise", wording.noise(facts)),
@@ -108,7 +108,7 @@ def _guarantee(facts: Facts) -> Section:
 
 def _accounting(facts: Facts) -> Section:
     words = [wording.method(facts), wording.certified(facts), wording.sampling(facts), wording.accesses(facts)]
-    if facts["model"]["has_ledger"]:
+    if facts["model"]["has_accountant"]:
         words.append("A ledger was given: what all charges cost together is written there, not here.")
     return Section("accounting", "How it was accounted", [*words, f"Releases: {facts['accounting']['event']}."], [], [])
 
@@ -145,15 +145,17 @@ def _rows_used(row: dict[str, Any]) -> str:
 
 
 def _shares(facts: Facts) -> Section | None:
-    if not facts["shares"]:
+    if not facts["fractions"]:
         return None
-    rows: TableCells = [(e["part"], figure(e["epsilon_alone"]), f"{100 * e['share']:.1f}%") for e in facts["shares"]]
+    rows: TableCells = [
+        (e["part"], figure(e["epsilon_alone"]), f"{100 * e['fraction']:.1f}%") for e in facts["fractions"]
+    ]
     words = (
         "The steps cost less together than one by one. The share of a step is its part of the sum of mu squared, where "
         "mu is that of the Gaussian mechanism of the same price."
     )
-    return Section("shares", "Shares of the steps", [words],
-                   [Listing("Private steps", ("step", "epsilon alone", "share"), rows)], [])  # fmt: skip
+    return Section("fractions", "Budget of the steps", [words],
+                   [Listing("Private steps", ("step", "epsilon alone", "fraction"), rows)], [])  # fmt: skip
 
 
 def _quality(facts: Facts) -> Section | None:
@@ -214,11 +216,11 @@ def _public(facts: Facts) -> Section:
 
 
 def _unpaid(facts: Facts) -> Section:
-    reads = [each["text"] for each in facts["unpaid"]["reads"]]
+    reads = [each["text"] for each in facts["unaccounted"]["reads"]]
     words = reads or ["Nothing that the fit knew of."]
-    if not facts["unpaid"]["recorded"]:
+    if not facts["unaccounted"]["recorded"]:
         words = [*reads, "It was not, or not always, recorded."]
-    return Section("unpaid", "What was read without payment", words, [], [])
+    return Section("unaccounted", "What was read without payment", words, [], [])
 
 
 def _notices(facts: Facts) -> Section | None:

@@ -28,7 +28,7 @@ def word(facts: Facts) -> str:
     guarantee = facts["guarantee"]
     if guarantee["unit"] == "row":
         return "row"
-    named = guarantee["unit_of_ledger"]
+    named = guarantee["accountant_unit"]
     return "group" if named in (None, "row") else str(named)
 
 
@@ -83,14 +83,14 @@ def layperson(facts: Facts) -> str:
     return (
         f"Somebody who knows all other {what}s, knows the {what} in question and sees the whole model "
         f"guesses {which}: if a "
-        f"fair coin decided that, the guess is right with probability at most {percent(guarantee['guess_at_most'])}, "
-        f"where a blind guess is right with 50%{seeded}."
+        f"fair coin decided that, the guess is right with probability at most "
+        f"{percent(guarantee['attacker_accuracy'])}, where a blind guess is right with 50%{seeded}."
     )
 
 
 def tighter(facts: Facts) -> str:
     """The same figure by the whole privacy profile."""
-    simple, guess = facts["guarantee"]["guess_at_most"], facts["guarantee"]["guess_by_profile"]
+    simple, guess = facts["guarantee"]["attacker_accuracy"], facts["guarantee"]["attacker_accuracy_by_profile"]
     words = f"By epsilon and delta a guess at even odds is right with probability at most {percent(simple)}"
     if guess is None:
         return f"{words}. The privacy profile of the releases, which may give less, is not known."
@@ -111,7 +111,7 @@ def known_percent(facts: Facts, name: str) -> str:
 
 def people(facts: Facts) -> str:
     """The same as numbers of people, at a share of false positives; "" if it is not known."""
-    found, what = facts["guarantee"]["found_at_1_percent"], word(facts)
+    found, what = facts["guarantee"]["tpr_at_1_percent_fpr"], word(facts)
     if found is None:
         return ""
     which = "have the value asked about" if facts["guarantee"]["adjacency"] == "replace_one" else "were used"
@@ -263,9 +263,9 @@ def exceptions(facts: Facts) -> list[str]:
             "The noise is seeded: the guarantee does not hold against those who know the seed, nor against anyone if "
             "the seed was used for two fits."
         )
-    if not facts["unpaid"]["recorded"]:
+    if not facts["unaccounted"]["recorded"]:
         found.append("What was read without payment was not, or not always, recorded.")
-    found += [each["text"] for each in facts["unpaid"]["reads"]]
+    found += [each["text"] for each in facts["unaccounted"]["reads"]]
     delta, n = facts["guarantee"]["delta"], facts["guarantee"]["n_units_public"]
     if n is not None and delta * n >= 1:
         found.append("Delta is too large: publishing one whole record would satisfy it.")

@@ -17,7 +17,7 @@ from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import Fit, PrivateEstimator, begin
 
-LABEL_SHARES = ("bought", "uniform")
+CLASS_PREVALENCES = ("estimate", "uniform")
 
 
 ClassesAndCodes = tuple[NDArray[Any], NDArray[np.int64]]
@@ -179,10 +179,10 @@ class PrivateGenerator(PrivateEstimator):
                     f"class_prevalences has {len(shares)} shares: give one for each of the classes, which are named by "
                     "classes, in ascending order."
                 )
-        elif self.class_prevalences not in LABEL_SHARES:
+        elif self.class_prevalences not in CLASS_PREVALENCES:
             raise ValueError(
-                f"class_prevalences={show(self.class_prevalences)} is not known: use 'bought', 'uniform' or a list of "
-                "public prevalences, one a class."
+                f"class_prevalences={show(self.class_prevalences)} is not known: use 'estimate', 'uniform' or a list "
+                "of public prevalences, one a class."
             )
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:

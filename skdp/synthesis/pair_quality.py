@@ -103,7 +103,6 @@ class SynthesisEvaluation(PrivateEstimator):
     """
 
     noise_multiplier = None
-    accounting = "pld"
 
     synthetic: Any
     schema: Any
@@ -240,8 +239,8 @@ def _chance(shares: Doubles, n: float, m: float) -> float:
     """Return about the mean total variation between two tables of n and of m rows with these shares."""
     return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
 
-@without_removed
 
+@without_removed
 def evaluate_synthesis(
     X: Any,
     synthetic: Any,

@@ -177,7 +177,7 @@ def test_fit_ignores_parameters_set_meanwhile():
     fit, _ = fit_after("")
     fit.estimator.set_params(epsilon=100.0)
     fit.plan()
-    assert fit.price.epsilon <= 1.0
+    assert fit.cost.epsilon <= 1.0
 
 
 def test_interrupted_fit_publishes_with_warning():

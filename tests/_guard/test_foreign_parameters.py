@@ -66,6 +66,7 @@ GONE = {
     "dp_bounds": {"accounting", *COMMON},
     "evaluate": COMMON,
     "evaluate_synthesis": COMMON - {"risk"},
+    "load_pums": {"labour_force_only"},
     "private_train_test_split": {"ledger"},
     "rehearse": {"class_shares"},
     "synthesize": {"accounting", *COMMON} - {"risk"},
@@ -129,6 +130,7 @@ CALLS = {
     "pipeline": lambda: skdp.pipeline.PrivatePipeline([("model", DPRidge())], shares={}),
     "steps": lambda: skdp.tabular_pipeline().set_params(shares={}),
     "display": lambda: skdp.plotting.BudgetDisplay(ceiling=1.0),
+    "effects": lambda: skdp.plotting.EffectDisplay.from_estimator(None, confidence=0.9),
     "table": lambda: skdp.tabular_pipeline(noise_multiplier=1.0),
     "search": lambda: DPGridSearchCV(DPRidge(), {}, noise_multiplier=1.0),
 }

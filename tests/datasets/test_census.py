@@ -33,7 +33,7 @@ def test_census_2000_extract(tmp_path, suffix):
     assert bunch.groups is None  # there is no household number
     assert bunch.classes == (0, 1)
     assert bunch.target_names == ("not employed", "employed")
-    for said in ("not a household", "outside the labour force", "No weights"):
+    for said in ("not a household", "outside the labor force", "No weights"):
         assert said in bunch.DESCR
 
 
@@ -69,7 +69,7 @@ def test_a_row_number_as_unnamed_first_column_does_no_harm(tmp_path):
         ({"features": ["age", "employed"]}, "employed is the target"),
         ({"features": []}, "at least one"),
         ({"target": "age"}, "0/1 column"),
-        ({"labour_force_only": True}, "does not record"),
+        ({"labor_force_only": True}, "does not record"),
     ],
 )
 def test_wrong_arguments_say_so_in_one_line(tmp_path, kwargs, said):
@@ -142,15 +142,15 @@ def test_acs_file(tmp_path):
     np.testing.assert_array_equal(bunch.sample_weight, frame["PWGTP"][:-1].astype(float))
     assert bunch.bounds["age"] == (18, 99)
     assert bunch.sample_weight_bounds == (1.0, 9999.0)
-    assert "outside the labour force" in bunch.DESCR
+    assert "outside the labor force" in bunch.DESCR
 
 
-def test_acs_labour_force(tmp_path):
+def test_acs_labor_force(tmp_path):
     frame = acs()
-    bunch = load_pums(write(frame, tmp_path / "p.csv"), labour_force_only=True)
+    bunch = load_pums(write(frame, tmp_path / "p.csv"), labor_force_only=True)
     assert len(bunch.target) == np.sum(frame["ESR"][:-1] != 6)
     assert np.mean(bunch.target == 0) == np.mean(frame["ESR"][frame["ESR"] < 6] == 3)
-    assert "Only the labour force" in bunch.DESCR
+    assert "Only the labor force" in bunch.DESCR
 
 
 def test_a_zip_of_two_parts_is_read_whole(tmp_path):

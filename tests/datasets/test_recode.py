@@ -10,8 +10,8 @@ from census_files import acs, one_line
 from skdp.datasets import _tables as tables
 
 
-def recode_acs(frame, year=None, labour_force_only=False):
-    return tables.recode(frame, year, labour_force_only)
+def recode_acs(frame, year=None, labor_force_only=False):
+    return tables.recode(frame, year, labor_force_only)
 
 
 def recoded(column, values, name, **kwargs):
@@ -92,9 +92,9 @@ def test_adults_only_with_the_index_they_had():
     assert people["age"].tolist() == [18, 99]
 
 
-def test_labour_force_only_and_weights():
+def test_labor_force_only_and_weights():
     frame = acs(6, ESR=range(1, 7), PWGTP=[10, 20, 30, 40, 50, 60])
-    people = recode_acs(frame, labour_force_only=True)
+    people = recode_acs(frame, labor_force_only=True)
     assert people["employed"].tolist() == [1, 1, 0, 1, 1]
     assert people["sample_weight"].tolist() == [10.0, 20.0, 30.0, 40.0, 50.0]
     assert people["sample_weight"].dtype == np.float64

@@ -15,6 +15,7 @@ PARAMETERS: dict[str, str] = {}
 CLASSES: dict[str, str] = {}
 FACTS: dict[str, str] = {
     "label_shares_": "class_prevalences_",
+    "noise_share": "noise_fraction",
     "gaps": "missing",
     "gaps_low": "missing_low",
     "gaps_high": "missing_high",

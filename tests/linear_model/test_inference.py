@@ -251,7 +251,7 @@ def test_the_table_adds_up(named):
     frame = named.summary().to_frame()
     assert list(frame.index) == ["age", "a_b", "<i>", "50%", "(intercept)"]
     np.testing.assert_allclose(frame["std_err"] ** 2, frame["sampling"] ** 2 + frame["noise"] ** 2)
-    np.testing.assert_allclose(frame["noise_share"], frame["noise"] ** 2 / frame["std_err"] ** 2)
+    np.testing.assert_allclose(frame["noise_fraction"], frame["noise"] ** 2 / frame["std_err"] ** 2)
     np.testing.assert_allclose(frame["high"] - frame["low"], 2 * stats.norm.isf(0.025) * frame["std_err"])
     np.testing.assert_allclose(frame["p"], 2 * stats.norm.sf(np.abs(frame["coef"] / frame["std_err"])))
     at_once = named.summary(simultaneous=True, level=0.9).to_frame()
@@ -286,7 +286,7 @@ def test_coefficients_are_scaled_back_by_public_units():
     by = np.append(1.0 / units, 1.0)
     for name in ("coef", "std_err", "sampling", "noise", "low", "high"):
         np.testing.assert_allclose(frame[name], same[name] * by)
-    for name in ("z", "p", "noise_share"):
+    for name in ("z", "p", "noise_fraction"):
         np.testing.assert_allclose(frame[name], same[name])
     assert "noise hides" in fitted((X * units, y)).summary().to_frame()["doubt"].iloc[0]
 

@@ -639,7 +639,16 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
         ({"random_state": "x"}, "random_state='x'"),
         *(
             ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
-            for name in ("epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "classes")
+            for name in (
+                "epsilon",
+                "delta",
+                "noise_multiplier",
+                "accountant",
+                "adjacency",
+                "random_state",
+                "classes",
+                "fractions",
+            )
         ),
         ({"estimator": model(adjacency="add_remove")}, "is private; set adjacency="),
     ],

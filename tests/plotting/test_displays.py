@@ -459,7 +459,7 @@ def test_bars_are_what_each_charge_added():
     assert display.privacy_costs == pytest.approx([get_epsilon(event, DELTA) for event in EVENTS])
     assert (display.budget, display.delta) == (4.0, DELTA)
     assert display.remaining == ledger.remaining()
-    assert display.ceiling_line_.get_xdata()[0] == 4.0
+    assert display.budget_line_.get_xdata()[0] == 4.0
     left = display.remaining_bar_
     assert left.get_x() == pytest.approx(totals[-1])
     assert left.get_x() + left.get_width() == pytest.approx(4.0)
@@ -484,10 +484,10 @@ def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
     assert empty.remaining_bar_.get_width() == 2.0
     ledger = PrivacyAccountant.open(path)
     ledger.spend(GaussianDpEvent(3.0), "fit")
-    ledger.record_refusal("fit")
+    ledger.record_rejection("fit")
     ledger.increase_budget(5.0)
     display = BudgetDisplay.from_accountant(path)
-    assert display.ceiling_line_.get_xdata()[0] == 5.0
+    assert display.budget_line_.get_xdata()[0] == 5.0
     note = display.note_.get_text().replace("\n", " ")
     told = float(re.search(r"was raised \(1 x\): what is guaranteed is the adaptive price, ([\d.]+)\.", note)[1])
     assert 0 <= told - ledger.spent < 0.01
@@ -502,7 +502,7 @@ def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
 def test_bars_and_bands_of_coefficients():
     coef, noise = [0.1, -3.0, 0.5, 0.0], [0.1, 1.0, 0.1, 0.2]
     names = ["a", "b", "c", "d"]
-    display = CoefficientDisplay(coef=coef, coef_noise=noise, feature_names=names, confidence=0.9).plot()
+    display = CoefficientDisplay(coef=coef, coef_noise=noise, feature_names=names, level=0.9).plot()
     assert display.features_.tolist() == [2, 1, 0, 3]
     assert [bar.get_width() for bar in display.bars_] == [0.5, -3.0, 0.1, 0.0]
     reach = NormalDist().inv_cdf(0.95)

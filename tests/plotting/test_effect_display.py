@@ -30,7 +30,7 @@ def model():
 
 
 def test_curves_and_bands_are_the_numbers(model):
-    display = EffectDisplay.from_estimator(model, features=["age"], confidence=0.9)
+    display = EffectDisplay.from_estimator(model, features=["age"], level=0.9)
     (age,) = column_effects(model, features=["age"])
     curve = next(line for line in display.axes_[0].lines if line.get_drawstyle() == "steps-mid")
     n = age.n_ordered[0]
@@ -61,5 +61,5 @@ def test_pairs_are_maps(model):
 def test_refusals(model):
     with pytest.raises(ValueError, match="effects is empty"):
         EffectDisplay(effects=[]).plot()
-    with pytest.raises(ValueError, match=r"confidence=1\.0 is out of range"):
-        EffectDisplay.from_estimator(model, features=["age"], confidence=1.0)
+    with pytest.raises(ValueError, match=r"level=1\.0 is out of range"):
+        EffectDisplay.from_estimator(model, features=["age"], level=1.0)

@@ -49,7 +49,7 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.report import sentences as wording
-from skdp.report.price import Priced, guess_at, guess_by_profile
+from skdp.report.price import Priced, attacker_accuracy_by_profile, guess_at
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -129,11 +129,11 @@ def test_figures_are_those_of_the_model_and_of_its_event(name):
     assert (accounting["epsilon_at_least"], accounting["epsilon_at_most"]) == bounds
     assert bounds[0] <= model.epsilon_
     simple = (math.exp(model.epsilon_) + model.delta_) / (1 + math.exp(model.epsilon_))
-    assert found["guess_at_most"] == pytest.approx(simple, rel=1e-12)
+    assert found["attacker_accuracy"] == pytest.approx(simple, rel=1e-12)
     profile = (1 + get_delta(model.privacy_event_, 0.0, adjacency=model.adjacency_)) / 2
     if profile < simple:
-        assert found["guess_by_profile"] == pytest.approx(profile, rel=1e-12)
-    assert found["guess_by_profile"] <= found["guess_at_most"]
+        assert found["attacker_accuracy_by_profile"] == pytest.approx(profile, rel=1e-12)
+    assert found["attacker_accuracy_by_profile"] <= found["attacker_accuracy"]
 
 
 def test_the_simple_bound_is_reached_by_the_worst_mechanism():
@@ -150,16 +150,16 @@ def test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise(sig
     event = GaussianDpEvent(sigma)
     priced = Priced(event, get_epsilon(event, 1e-5), 1e-5, "zero_out", "pld", None)
     exact = norm.cdf(0.5 / sigma)
-    assert exact <= guess_by_profile(priced) * (1 + 1e-15)
-    assert guess_by_profile(priced) == pytest.approx(exact, rel=1e-9)
+    assert exact <= attacker_accuracy_by_profile(priced) * (1 + 1e-15)
+    assert attacker_accuracy_by_profile(priced) == pytest.approx(exact, rel=1e-9)
 
 
 def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
     event = ZCDpEvent(0.1)
     priced = Priced(event, get_epsilon(event, 1e-5, method="rdp"), 1e-5, "zero_out", "rdp", None)
-    assert guess_by_profile(priced) is None
+    assert attacker_accuracy_by_profile(priced) is None
     facts = facts_of(fitted("linear"))
-    facts["guarantee"]["guess_by_profile"] = None
+    facts["guarantee"]["attacker_accuracy_by_profile"] = None
     facts["accounting"]["epsilon_at_least"] = facts["accounting"]["epsilon_at_most"] = None
     assert "no certified bracket" in str(PrivacyReport(facts))
 
@@ -171,7 +171,7 @@ def test_printed_figures_are_never_below_the_exact_ones(name):
     epsilon = float(re.search(r"Epsilon (\S+)", words)[1])
     assert facts["guarantee"]["epsilon"] <= epsilon <= facts["guarantee"]["epsilon"] * (1 + 1e-3)
     shown = [float(each) / 100 for each in re.findall(r"at most (\d+\.\d)%", words)]
-    simple, profile = facts["guarantee"]["guess_at_most"], facts["guarantee"]["guess_by_profile"]
+    simple, profile = facts["guarantee"]["attacker_accuracy"], facts["guarantee"]["attacker_accuracy_by_profile"]
     for one, other in zip(shown, [simple, simple, profile], strict=True):  # the sentence, and two rows of the table
         assert other <= one + 1e-15 < other + 0.0011
     low, high = re.search(r"lies between (\S+) and (\S+),", " ".join(str(PrivacyReport(facts)).split())).groups()
@@ -224,9 +224,9 @@ def test_constants_are_those_of_the_fit(name):
 
 def test_shares_of_steps_are_those_that_were_allotted():
     model = fitted("pipeline")
-    shares = facts_of(model)["shares"]
+    shares = facts_of(model)["fractions"]
     assert [each["part"] for each in shares] == ["dppca", "dplogisticregression"]
-    assert [each["share"] for each in shares] == pytest.approx([0.15, 0.85], abs=1e-4)
+    assert [each["fraction"] for each in shares] == pytest.approx([0.15, 0.85], abs=1e-4)
     for each in shares:
         event = model.named_steps[each["part"]].privacy_event_
         assert each["epsilon_alone"] == get_epsilon(event, model.delta_)
@@ -248,7 +248,7 @@ def test_the_choice_and_the_refit_compose_to_the_whole_search(name):
 
 
 def kinds_of(model):
-    return [each["kind"] for each in facts_of(model)["unpaid"]["reads"]]
+    return [each["kind"] for each in facts_of(model)["unaccounted"]["reads"]]
 
 
 @pytest.mark.parametrize("make", [lambda **p: linear(**p), lambda **p: pipeline(**p), lambda **p: search(linear(**p))])
@@ -348,7 +348,7 @@ def test_compositions_around_a_fit_are_told_of_each_time(name):
         warnings.simplefilter("ignore")
         model = CALLERS[name]()
     assert kinds_of(model) == ["caller"]
-    (read,) = facts_of(model)["unpaid"]["reads"]
+    (read,) = facts_of(model)["unaccounted"]["reads"]
     assert name in read["text"]
     assert "It was fitted inside" in section_of(str(privacy_report(model)), "Summary")
 
@@ -357,7 +357,7 @@ def test_a_state_without_a_record_says_so():
     model = fit(linear())
     del model._fitted_leaks
     report = privacy_report(model)
-    assert report.to_dict()["unpaid"]["recorded"] is False
+    assert report.to_dict()["unaccounted"]["recorded"] is False
     assert report.to_dict()["noise"]["source"] == "not recorded"
     assert "not, or not always, recorded" in section_of(str(report), "Summary")
 
@@ -459,7 +459,7 @@ def test_privacy_report_object_without_budget_raises():
     for model in (LogisticRegression(), make_pipeline(linear()), PrivacyAccountant(), part):
         with pytest.raises(TypeError, match="has no privacy budget of its own"):
             privacy_report(model)
-    for text in ("{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 3}'):
+    for text in ("{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 2}'):
         with pytest.raises(ValueError, match="to_dict or to_json"):
             PrivacyReport.from_json(text)
 
@@ -496,12 +496,12 @@ def test_a_model_of_a_table_reports_it_and_no_search():
 
 
 SCHEMA = {
-    "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants", "shares",
-         "tuning", "quality", "effects", "public", "unpaid", "notices", "versions"],
-    "model": ["class", "kind", "private_parts", "public_steps", "has_ledger"],
-    "guarantee": ["unit", "unit_of_ledger", "groups", "partition", "partition_rule", "adjacency", "epsilon",
-                  "delta", "guess_at_most", "guess_by_profile", "mu", "advantage", "found_at_1_percent",
-                  "found_at_01_percent", "n_units_public"],
+    "": ["schema", "schema_version", "model", "guarantee", "accounting", "noise", "mechanisms", "constants",
+         "fractions", "tuning", "quality", "effects", "public", "unaccounted", "notices", "versions"],
+    "model": ["class", "kind", "private_parts", "public_steps", "has_accountant"],
+    "guarantee": ["unit", "accountant_unit", "groups", "partition", "partition_rule", "adjacency", "epsilon",
+                  "delta", "attacker_accuracy", "attacker_accuracy_by_profile", "mu", "advantage",
+                  "tpr_at_1_percent_fpr", "tpr_at_01_percent_fpr", "n_units_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
     "mechanisms": ["rows", "number"],
@@ -509,7 +509,7 @@ SCHEMA = {
                "epsilon_of_refit"],
     "public": ["parameters", "n_units", "n_features", "feature_names", "columns", "classes",
                "classes_read_from_labels"],
-    "unpaid": ["recorded", "reads"],
+    "unaccounted": ["recorded", "reads"],
     "versions": ["skdp", "numpy", "scikit-learn", "python"],
 }  # fmt: skip
 ROWS = {"mechanism", "rows", "sampling_rate", "noise_multiplier", "note", "times", "within"}
@@ -519,7 +519,7 @@ def test_report_clean_fit_has_schema_and_no_exceptions(tmp_path):
     for name in MODELS:
         report = privacy_report(fitted(name))
         facts = report.to_dict()
-        assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 2)
+        assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 3)
         for key, keys in SCHEMA.items():
             found = facts if not key else facts[key]
             assert found is None or list(found) == keys, (name, key)
@@ -527,7 +527,7 @@ def test_report_clean_fit_has_schema_and_no_exceptions(tmp_path):
         assert all(set(row) == ROWS for row in facts["mechanisms"]["rows"])
         assert all(set(row) == {"name", "value", "meaning"} for part in facts["constants"] for row in part["rows"])
         assert facts["noise"]["source"] == "secret"
-        assert facts["unpaid"] == {"recorded": True, "reads": []}
+        assert facts["unaccounted"] == {"recorded": True, "reads": []}
         assert wording.exceptions(facts) == []
         assert section_of(str(report), "What was read without payment") == "Nothing that the fit knew of."
         assert json.loads(report.to_json(tmp_path / "report.json")) == facts
@@ -557,7 +557,7 @@ def test_the_columns_are_listed_as_they_were_given_or_bought():
     model = skdp.tabular_pipeline(schema=schema, classes=[0, 1]).fit(table, people.target)
     model[0].set_params(schema={})  # a report is about the fit
     columns = {each["name"]: each for each in facts_of(model)["public"]["columns"]}
-    assert [columns[name]["source"] for name in ("age", "sex", "number")] == ["given", "bought", ""]
+    assert [columns[name]["source"] for name in ("age", "sex", "number")] == ["given", "estimated", ""]
     assert columns["age"]["known"] == "18 to 90"
 
 

@@ -160,8 +160,8 @@ def test_names_do_not_break_out_of_json(hostile):
 def test_facts_that_others_wrote_are_escaped_too(benign):
     """A report that is read from a file may have been changed."""
     facts = privacy_report(benign[0]).to_dict()
-    facts["model"]["class"] = facts["accounting"]["event"] = facts["unpaid"]["reads"] = HOSTILE[1]
-    facts["unpaid"]["reads"] = [{"kind": "caller", "text": HOSTILE[3]}]
+    facts["model"]["class"] = facts["accounting"]["event"] = facts["unaccounted"]["reads"] = HOSTILE[1]
+    facts["unaccounted"]["reads"] = [{"kind": "caller", "text": HOSTILE[3]}]
     facts["constants"][0]["part"] = HOSTILE[1]
     facts["mechanisms"]["rows"][0]["note"] = HOSTILE[0]
     facts["versions"]["skdp"] = HOSTILE[2]

@@ -53,13 +53,13 @@ def fitted(name, **parameters):
     return make(name, **parameters).fit(*labelled(60))
 
 
-@over_rows("shares", ["bought", "uniform", [0.5, 0.3, 0.2]])
+@over_rows("shares", ["estimate", "uniform", [0.5, 0.3, 0.2]])
 @by_name
 def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(name, shares):
     """Shares that were not bought are not there, and others may be of other classes."""
     model = fitted(name, class_prevalences=shares)
     expected = model.sample(200, random_state=0)[1]
-    for changed in ("bought", "uniform", [0, 0, 1], [0.5]):
+    for changed in ("estimate", "uniform", [0, 0, 1], [0.5]):
         model.set_params(class_prevalences=changed, classes=[7])
         np.testing.assert_array_equal(model.sample(200, random_state=0)[1], expected)
 

@@ -360,7 +360,7 @@ class PrivacyAccountant(Figures):
         named = self._name_partition(partition, partition_rule)
         self._log.check(replace(self._entry(event, "", adjacency, parameters, ""), **named))
 
-    def record_refusal(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
+    def record_rejection(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
         """Write down that rows were refused: an entry without a price.
 
         A refusal that can be repeated for nothing is a query; the ledger shows how often it was made. This is for the

@@ -48,7 +48,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
         `PrivacyLeakWarning` is issued. Not looked at without labels.
-    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
         How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
         each class in ascending order.
     weight_bound : float or None, default=None
@@ -181,7 +181,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     _: KW_ONLY
     bounds: Any = None
     classes: Any = None
-    class_prevalences: Any = "bought"
+    class_prevalences: Any = "estimate"
     weight_bound: Any = None
     epsilon: Any = 1.0
     delta: float | str = "auto"

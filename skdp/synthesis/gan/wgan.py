@@ -66,9 +66,9 @@ class DPWGAN(PrivateGenerator):
         Number of units in each hidden layer of the generator.
     n_latent : int, default=64
         Numbers of noise from which a row is made.
-    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
         How labels of samples, and of what the generator learns from, are drawn: by noisy counts, all alike, or by
-        public shares, one for each class in ascending order. "bought" pays about a hundredth of the budget for the
+        public shares, one for each class in ascending order. "estimate" pays about a hundredth of the budget for the
         counts; without labels, give "uniform" and save it.
     critic_steps : int or "auto", default="auto"
         Steps of the critic before one of the generator. "auto" is 5, or 10 for a noise multiplier of 1.5 or more.
@@ -189,7 +189,7 @@ class DPWGAN(PrivateGenerator):
     - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
 
     **Proof.** A fit makes one Gaussian release of the counts of classes, to which a row adds 1, if `class_prevalences`
-    is "bought" and there are labels; then the steps of `skdp._training.plan.DPSGDPlan` for the gradients of
+    is "estimate" and there are labels; then the steps of `skdp._training.plan.DPSGDPlan` for the gradients of
     `skdp.synthesis.gan.critic.CriticModel` or `skdp.synthesis.gan.convolutions.ConvolutionalModel`, of which none is
     longer than C. The price is that of both releases; without labels the counts are paid for all the same. All else is
     a function of what was released.
@@ -237,7 +237,7 @@ class DPWGAN(PrivateGenerator):
     capacity: int = 32
     generator_layer_sizes: Any = (256, 256)
     n_latent: int = 64
-    class_prevalences: Any = "bought"
+    class_prevalences: Any = "estimate"
     critic_steps: int | str = "auto"
     gradient_penalty: float = 10.0
     max_grad_norm: float = 0.1
@@ -380,7 +380,7 @@ class DPWGAN(PrivateGenerator):
         return compose([GaussianDpEvent(COUNT_NOISE * noise_multiplier), steps])
 
     def _buys_shares(self) -> bool:
-        return isinstance(self.class_prevalences, str) and self.class_prevalences == "bought"
+        return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
     def _sampling_and_steps(self, n: int) -> tuple[Sampling, int]:
         sampling = self._chosen_sampling(n) or sampling_at(min(LOT_SIZE / n, 0.25))

@@ -75,7 +75,7 @@ class DPMarginalSynthesizer(SampledTables):
         within each class, and else 200.
     max_iter : int or None, default=None
         Iterations of its fit. If None, a rule in public numbers: the less noise, the more.
-    class_prevalences : {"bought", "uniform"} or sequence of float, default="bought"
+    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
         How labels of samples are drawn: by the noisy counts of the release, all alike, or by public shares, one for
         each class in ascending order.
     within_bins : {"auto", "uniform", "middle"}, default="auto"
@@ -241,7 +241,7 @@ class DPMarginalSynthesizer(SampledTables):
     triples: bool | str = "auto"
     n_components: int | None = None
     max_iter: int | None = None
-    class_prevalences: Any = "bought"
+    class_prevalences: Any = "estimate"
     within_bins: str = "auto"
     weight_bound: Any = None
     epsilon: Any = 1.0
@@ -337,7 +337,7 @@ class DPMarginalSynthesizer(SampledTables):
         found, mixture = measurement.measure(given_rows, terms, stream)
         form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
         form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
-        buys_shares = isinstance(self.class_prevalences, str) and self.class_prevalences == "bought"
+        buys_shares = isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
         redrawing = None if weights is not None else Redrawing(measurement, terms, found.noisy, buys_shares)
         self._fitted_redrawing = redrawing
         self._publish(form, rows.schema.impossible, terms, found, mixture)

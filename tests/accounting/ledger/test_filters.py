@@ -385,7 +385,7 @@ def test_failures_inside_tries_have_no_price_by_renyi_outside_the_filters():
 def with_everything(path=None):
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     accountant.spend(GAUSS, "first", parameters={"epsilon": 0.3})
-    assert accountant.record_refusal("DPPCA", note="NaN in a column")
+    assert accountant.record_rejection("DPPCA", note="NaN in a column")
     accountant.increase_budget(4.0, note="why")
     accountant.spend(FIT, "second")
     return accountant
@@ -419,15 +419,15 @@ def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
     sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
     accountant.spend(GaussianDpEvent(sigma))
     for _ in range(3):
-        assert accountant.record_refusal("DPPCA", adjacency="replace_one")
+        assert accountant.record_rejection("DPPCA", adjacency="replace_one")
     assert len(accountant.entries) == 4
     assert accountant.adjacency == "zero_out"
     assert accountant.get_epsilon() == get_epsilon(GaussianDpEvent(sigma), 1e-5)
-    assert pickle.loads(pickle.dumps(accountant)).record_refusal("DPPCA") is False
+    assert pickle.loads(pickle.dumps(accountant)).record_rejection("DPPCA") is False
     path = str(tmp_path / "a.budget")
     in_file = PrivacyAccountant(1.0, 1e-5, path=path)
     os.unlink(path)
-    assert in_file.record_refusal("DPPCA") is False
+    assert in_file.record_rejection("DPPCA") is False
 
 
 def test_check_writes_nothing_and_raises_like_spend(tmp_path):
@@ -489,7 +489,7 @@ def test_a_rule_that_cannot_be_is_refused(rule):
 
 def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
     accountant = PrivacyAccountant(3.0, 1e-5)
-    accountant.record_refusal("DPPCA", adjacency="add_remove")
+    accountant.record_rejection("DPPCA", adjacency="add_remove")
     accountant.spend(FIT, adjacency="replace_one")
     assert accountant.history[0].rule is not None
 

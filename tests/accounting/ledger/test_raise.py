@@ -59,7 +59,7 @@ def test_less_that_was_asked_for_is_kept_with_the_entry():
 def test_raise_before_first_charge_sets_the_budget(path):
     """As if the accountant had been created with it, whatever was recorded at no privacy cost before."""
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
-    assert accountant.record_refusal("DPPCA")
+    assert accountant.record_rejection("DPPCA")
     accountant.spend(SelfComposedDpEvent(GAUSS, 0))
     accountant.increase_budget(3.0)
     created = PrivacyAccountant(3.0, 1e-5)

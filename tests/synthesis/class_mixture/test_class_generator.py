@@ -310,14 +310,14 @@ def test_rules_are_public():
         assert min(shares_of(n_components)) > 0
 
 
-@pytest.mark.parametrize("shares", ["bought", "uniform", [0.7, 0.2, 0.1], (0, 1, 0)])
+@pytest.mark.parametrize("shares", ["estimate", "uniform", [0.7, 0.2, 0.1], (0, 1, 0)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     X, y = rows_of(3000)
     model = generator(class_prevalences=shares).fit(X, y)
     bought = model.class_count_ / model.class_count_.sum()
-    expected = {"bought": bought, "uniform": [1 / 3] * 3}.get(str(shares), shares)
+    expected = {"estimate": bought, "uniform": [1 / 3] * 3}.get(str(shares), shares)
     _, made = model.sample(20_000, random_state=0)
     found = [(made == name).mean() for name in CLASSES]
     assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
-    if shares == "bought":
+    if shares == "estimate":
         assert not np.isclose(model.class_count_, [(y == name).sum() for name in CLASSES], atol=1e-6).any()

@@ -82,14 +82,14 @@ def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(critic, 
     assert_all_else_is_equal(first, second)
 
 
-@over_rows("shares", ["bought", "uniform", [1.0, 2.0, 1.0]])
+@over_rows("shares", ["estimate", "uniform", [1.0, 2.0, 1.0]])
 @over_rows("adjacency", ADJACENCIES)
 def test_the_price_is_that_of_counts_and_steps(adjacency, shares):
     X, y = rows_of()
     model = wgan(adjacency=with_n_public(adjacency, 80), class_prevalences=shares, delta=1e-5).fit(X, y)
     sigma = model.noise_multiplier_
     event = SelfComposedDpEvent(PoissonSampledDpEvent(0.25, GaussianDpEvent(sigma)), 12)
-    if shares == "bought":
+    if shares == "estimate":
         event = compose([GaussianDpEvent(COUNT_NOISE * sigma), event])
     assert model.privacy_event_ == event
     assert model.epsilon_ == pytest.approx(get_epsilon(event, 1e-5, adjacency=adjacency))
@@ -297,7 +297,7 @@ def test_steps_of_the_generator_see_no_exact_count(monkeypatch):
 
     monkeypatch.setattr(adversaries, "GeneratorSteps", watched)
     X, y = rows_of()
-    for shares in ("bought", "uniform", [1.0, 0.0, 3.0]):
+    for shares in ("estimate", "uniform", [1.0, 0.0, 3.0]):
         model = wgan(class_prevalences=shares).fit(X, y)
         np.testing.assert_array_equal(seen[-1], model.class_prevalences_)
         exact = np.bincount(y, minlength=3) / len(y)

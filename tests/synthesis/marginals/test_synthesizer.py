@@ -521,15 +521,15 @@ def test_nothing_left_to_draw_is_said_in_one_line():
 # --- samples ----------------------------------------------------------------------------------------------------------
 
 
-@over_rows("shares", ["bought", "uniform", [0.9, 0.1], (0, 1)])
+@over_rows("shares", ["estimate", "uniform", [0.9, 0.1], (0, 1)])
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     frame = people(3000)
     y = labels(frame)
     model = synthesizer(class_prevalences=shares).fit(frame, y)
-    expected = {"bought": model.marginals_[-1], "uniform": [0.5, 0.5]}.get(str(shares), shares)
+    expected = {"estimate": model.marginals_[-1], "uniform": [0.5, 0.5]}.get(str(shares), shares)
     _, made = model.sample(20_000, random_state=0)
     assert abs((made == "yes").mean() - expected[1]) < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6
-    if shares == "bought":
+    if shares == "estimate":
         assert model.marginals_[-1][1] != pytest.approx((y == "yes").mean(), abs=1e-9)
 
 
