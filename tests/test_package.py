@@ -135,6 +135,32 @@ def test_every_estimator_has_a_name_at_the_top():
     assert estimators <= set(skdp.__all__)
 
 
+OLD_WORDS = {
+    "bought", "buy", "ceiling", "figures", "gaps", "heard", "ledger", "paid", "price", "prices", "purchase", "refusal",
+    "refuse", "share", "shares", "tries", "unpaid",
+}  # fmt: skip
+"""Words in names for which the field has terms."""
+
+
+def parameters_of(value):
+    try:
+        return inspect.signature(getattr(value, "__func__", value)).parameters
+    except (TypeError, ValueError):
+        return ()
+
+
+def test_public_names_have_the_terms_of_the_field():
+    """Of functions and classes, their parameters, and the methods of classes with theirs."""
+    modules = [skdp, *(importlib.import_module(f"skdp.{name}") for name in ("base", *skdp._MODULES))]
+    public = {name: getattr(module, name) for module in modules for name in module.__all__}
+    names = {each for name, value in public.items() for each in (name, *parameters_of(value))}
+    for value in filter(inspect.isclass, public.values()):
+        members = {name: inspect.getattr_static(value, name) for name in dir(value) if not name.startswith("_")}
+        names |= {each for name, member in members.items() for each in (name, *parameters_of(member))}
+    assert len(names) > 500
+    assert not [name for name in names if OLD_WORDS & set(name.lower().split("_"))]
+
+
 def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\w*", skdp.__version__)
     try:
