@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,15 @@ from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import weight_of_each
 from skdp._threads import blas_within_quota
 from skdp._training.averaging import last_iterate
+from skdp._training.estimator import GradientEstimator
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solver import Solver
 from skdp._typing import Doubles, Vector
+from skdp.base import with_parameters
+from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
 from skdp.linear_model.likelihoods import LIKELIHOODS, BoundedCounts, Likelihood, LikelihoodScores, Multinomial, Ordinal
 from skdp.linear_model.newton_steps import STEP_SHARES, Pool, Step, next_theta, packed, settled_pool
@@ -355,3 +359,24 @@ class NewtonSolver(Solver):
 def entry_of(scale: RowScale) -> float:
     """The entry of the intercept in each z."""
     return scale.intercept * _ROOM / math.hypot(1.0, scale.intercept)
+
+
+@with_parameters
+class NewtonEstimator(HasCoefficientTable, GradientEstimator):
+    """Base class of estimators that are fitted by Newton steps alone."""
+
+    # What other gradient estimators have a choice of.
+    inference, checkpoint, warm_start, merge_equal_rows, verbose = True, None, False, "auto", 0
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    data_norm: float | None = None
+    weight_bound: Any = None
+    rows_per_group: int | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
+
+    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
+        return NewtonSolver(self, target, anew=anew)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,15 +14,13 @@ from sklearn.base import ClassifierMixin
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.weights import WeightReader
-from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.classes import Classification, Outputs
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.base import with_parameters
-from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.newton import NewtonSolver
+from skdp.linear_model.newton import NewtonEstimator
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class OrderedClassification(Classification):
 
 
 @with_parameters
-class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, GradientEstimator):
+class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     """Ordinal logistic regression with differential privacy for each row.
 
     Classes are in an order, such as grades or answers from "never" to "always". The log-odds of a class above each of
@@ -203,24 +201,13 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
     """
 
     _table_title, _table_meaning = "Private ordinal logistic regression", "the log-odds of a higher class"
-    # What other estimators of its base have a choice of.
-    class_weight, inference, checkpoint, warm_start, merge_equal_rows, verbose = None, True, None, False, "auto", 0
+    class_weight: ClassVar[Any] = None
     coef_: NDArray[np.float64] = field(init=False)
     thresholds_: NDArray[np.float64] = field(init=False)
     levels_: NDArray[Any] = field(init=False)
     classes_: NDArray[Any] = field(init=False)
 
     classes: Any = None
-    _: KW_ONLY
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    data_norm: float | None = None
-    weight_bound: Any = None
-    rows_per_group: int | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the classifier.
@@ -255,9 +242,6 @@ class DPOrdinalLogisticRegression(HasCoefficientTable, ClassifierMixin, Gradient
 
     def _target(self) -> OrderedClassification:
         return OrderedClassification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
-
-    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
-        return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
         return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}

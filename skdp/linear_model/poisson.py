@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -12,14 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from skdp._checks.weights import WeightReader
-from skdp._training.estimator import GradientEstimator
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.bounded import BoundedRegression
 from skdp._training.run_fit import fit_run
 from skdp._typing import Doubles
 from skdp.base import with_parameters
-from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.newton import NewtonSolver
+from skdp.linear_model.newton import NewtonEstimator
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class BoundedRates(BoundedRegression):
 
 
 @with_parameters
-class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator):
+class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     """Poisson regression with differential privacy for each row.
 
     The logarithm of the mean of a count is linear in the columns. A fit makes eight Newton steps on noisy scores and
@@ -174,22 +172,11 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
     """
 
     _table_title, _table_meaning = "Private Poisson regression", "the logarithm of the mean"
-    # What other estimators of its base have a choice of.
-    loss, inference, checkpoint, warm_start, merge_equal_rows, verbose = "poisson", True, None, False, "auto", 0
+    loss: ClassVar[str] = "poisson"
     y_transform: ClassVar[Any] = None
     y_bounds_: tuple[float, float] = field(init=False)
 
     y_bounds: Any = None
-    _: KW_ONLY
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    data_norm: float | None = None
-    weight_bound: Any = None
-    rows_per_group: int | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Fit the regressor.
@@ -224,9 +211,6 @@ class DPPoissonRegressor(HasCoefficientTable, RegressorMixin, GradientEstimator)
 
     def _target(self) -> BoundedRates:
         return BoundedRates(WeightReader.of(self.weight_bound), self.y_bounds, "poisson")
-
-    def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NewtonSolver:
-        return NewtonSolver(self, target, anew=anew)
 
     def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
         return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
