@@ -41,9 +41,10 @@ REPLACEMENTS = {
 
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name of the tables that is not a parameter of the class."""
+    names = list(names)
+    refuse_removed(cls, names)
     for name in names:
-        if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
-            refuse_removed(cls, [name])
+        if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 
