@@ -101,7 +101,11 @@ _estimator("skdp.DPQuantileBinner", X, None, 8, bounds=(-1, 1))
 _estimator("skdp.DPSimpleImputer", np.where(X > 0.9, np.nan, X), None, bounds=(-1, 1), ways=OF_ROWS)
 _estimator("skdp.DPOneHotEncoder", TABLE[["job"]], None, ways=OF_ROWS, sparse_output=False)
 _estimator("skdp.DPTableVectorizer", TABLE, None, ways=OF_ROWS, sparse_output=False)
-_estimator("skdp.DPClassMixtureGenerator", X, Y, 3, bounds=(-1, 1), classes=[0, 1])
+# Without "noise": directions of components are of noise alone there, and other processors turn them.
+_estimator(
+    "skdp.DPClassMixtureGenerator", X, Y, 3, bounds=(-1, 1), classes=[0, 1],
+    ways=("plain", "groups", "add_remove", "weights"),
+)  # fmt: skip
 _estimator("skdp.DPMarginalSynthesizer", TABLE, LABELS, SCHEMA, classes=[0, 1], ways=OF_ROWS)
 _estimator(
     "skdp.DPWGAN", X, Y, (-1, 1), classes=[0, 1], critic_layer_sizes=(8,), generator_layer_sizes=(8,), n_latent=4,

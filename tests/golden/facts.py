@@ -19,9 +19,11 @@ import scipy.sparse
 from skdp.accounting import PrivacyAccountant
 
 _CPU = Path("/proc/cpuinfo")
-_MODEL = [line for line in (_CPU.read_text() if _CPU.exists() else "").splitlines() if line.startswith("model name")]
+_CORE = (_CPU.read_text() if _CPU.exists() else platform.processor()).partition("\n\n")[0]
+_NAMES = "vendor_id", "cpu family", "model", "stepping", "flags"
+_KIND = [line for line in _CORE.splitlines() if line.startswith(_NAMES)]
 PLATFORM = {
-    "processor": _MODEL[0].partition(":")[2].strip() if _MODEL else platform.processor(),
+    "processor": hashlib.sha256("\n".join(_KIND or [_CORE]).encode()).hexdigest()[:16],
     **{name: version(name) for name in ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "pandas")},
 }
 """What the last bits of sums depend on."""
