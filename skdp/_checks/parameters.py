@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skdp.accounting.events.specifications import read_real as read_real  # accounting stands alone
+from skdp.exceptions import REMOVED as REMOVED
 from skdp.exceptions import refuse_removed as refuse_removed
 from skdp.exceptions import without_removed as without_removed
 

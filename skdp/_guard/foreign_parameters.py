@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
-from skdp._checks.parameters import refuse_removed
+from skdp._checks.parameters import REMOVED, refuse_removed
 
 _PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
 _STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
@@ -41,10 +41,9 @@ REPLACEMENTS = {
 
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name of the tables that is not a parameter of the class."""
-    names = list(names)
-    refuse_removed(cls, names)
     for name in names:
-        if name in REPLACEMENTS and name not in inspect.signature(cls).parameters:
+        if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
+            refuse_removed(cls, [name])
             raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
 
 

@@ -68,7 +68,6 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
     """
 
     strength = np.atleast_1d(np.asarray(penalty, np.float64))
-    is_penalized = bool(strength.any())
 
     def init(theta: Vector) -> Any:
         return MomentumState(np.zeros_like(theta), 0)
@@ -78,7 +77,7 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
         rate = learning_rate(n_done)
         new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
         momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta)
-        if is_penalized:
+        if strength.any():
             shrink(new_theta, rate, strength)
         return new_theta, MomentumState(new_velocity, n_done + 1)
 
@@ -106,7 +105,6 @@ def adam(
     """
 
     strength = np.atleast_1d(np.asarray(penalty, np.float64))
-    is_penalized = bool(strength.any())
 
     def init(theta: Vector) -> Any:
         return AdamState(np.zeros_like(theta), np.zeros_like(theta), 0)
@@ -122,7 +120,7 @@ def adam(
             gradient, first, second, theta, rate, beta_1, beta_2, unbias_1, unbias_2, adam_epsilon,
             new_first, new_second, new_theta,
         )  # fmt: skip
-        if is_penalized:
+        if strength.any():
             shrink(new_theta, rate, strength)
         return new_theta, AdamState(new_first, new_second, n_done + 1)
 
