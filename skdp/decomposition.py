@@ -21,7 +21,6 @@ from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._checks.weights import WeightReader
 from skdp._fit.step_traits import StepTraits
 from skdp._threads import blas_within_quota, single_threaded_blas
-from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import NoisySum, PrivateEstimator, StepPlan, begin, warn_of_weak_delta, with_parameters
 from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall, mean_weight
@@ -52,7 +51,7 @@ _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, '
 class _Centring(NamedTuple):
     """Centering: `public` is subtracted before rows are clipped; a `private` mean is released with the Gram matrix."""
 
-    public: Doubles | None
+    public: np.ndarray | None
     private: bool
 
 
@@ -347,10 +346,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`: one Gaussian release."""
         return StepPlan(GaussianDpEvent, {})
 
-    def _check_blocks(self, blocks: Iterator[Any], centering: _Centring) -> tuple[Iterator[NDArray[Any]], int]:
+    def _check_blocks(self, blocks: Iterator[Any], centering: _Centring) -> tuple[Iterator[np.ndarray], int]:
         """Return blocks that are checked as they are read, after the charge, and their number of columns."""
 
-        def checked() -> Iterator[NDArray[Any]]:
+        def checked() -> Iterator[np.ndarray]:
             for number, block in enumerate(blocks):
                 refusal = ""
                 try:
@@ -492,7 +491,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             return source.map_blocks(lambda rows: self._project(read_cells(rows, source.names)))
         return self._project(check_table(self, X, reset=False, by_blocks=True))
 
-    def _project(self, X: NDArray[Any]) -> NDArray[np.floating]:
+    def _project(self, X: np.ndarray) -> NDArray[np.floating]:
         """Transform checked rows."""
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         ball = self._fitted_ball
@@ -531,7 +530,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         axes = (self.components_ * self._whitening()[:, None]).astype(X.dtype)
         return X @ axes + self.mean_.astype(X.dtype)
 
-    def _whitening(self) -> Doubles:
+    def _whitening(self) -> np.ndarray:
         """Divisors of the coordinates. Variances are held above their noise, below which they are not known."""
         if not self.whiten:
             return np.ones(self.n_components_)
@@ -571,7 +570,7 @@ class WeightedMoments(ProductQuery):
     def width(self) -> int:
         return len(self.ball.center) + 1
 
-    def vectors(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def vectors(self, rows: np.ndarray) -> np.ndarray:
         dtype = np.float32 if self.by_position and np.can_cast(rows.dtype, np.float32) else np.float64
         inside = np.empty(rows.shape, dtype)
         self.ball.bring_in(rows, inside)
@@ -627,7 +626,7 @@ def _refuse_iterator(X: Any, method: str) -> None:
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
 
 
-def _fix_signs(components: Doubles) -> Doubles:
+def _fix_signs(components: np.ndarray) -> np.ndarray:
     """Make the entry of largest magnitude positive, since the sign of an eigenvector is arbitrary."""
     largest = np.abs(components).argmax(axis=1)
     return components * np.sign(components[np.arange(len(components)), largest])[:, None]

@@ -18,7 +18,6 @@ from skdp._checks.notices import few_rows_notice
 from skdp._checks.row_traits import row_indicators_of
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
 from skdp._checks.weights import WeightReader
-from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.mechanisms.bounded_sum import VectorQuery
@@ -54,7 +53,7 @@ class ClassMoments(VectorQuery):
     Proof. See the notes of `DPGaussianNB`.
     """
 
-    def __init__(self, bounds: Doubles, n_classes: int) -> None:
+    def __init__(self, bounds: np.ndarray, n_classes: int) -> None:
         self.bounds, self.n_cells, d = bounds, n_classes, len(bounds)
         self.width, self.row_limit = 1 + 2 * d, math.sqrt((COUNT_SHARE + 1.25) * d)
 
@@ -64,11 +63,11 @@ class ClassMoments(VectorQuery):
     def group_limits(self, adjacency: str) -> tuple[float, float]:
         return (np.inf, 1.0) if adjacency == "replace_one" else (self.row_limit, np.inf)
 
-    def cells(self, rows: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def cells(self, rows: np.ndarray, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """See `VectorQuery`: the class of each row."""
         return codes
 
-    def vectors(self, rows: NDArray[Any], codes: NDArray[np.int64]) -> Doubles:
+    def vectors(self, rows: np.ndarray, codes: NDArray[np.int64]) -> np.ndarray:
         d = len(self.bounds)
         found = np.empty((len(rows), self.width))
         found[:, 0] = math.sqrt(COUNT_SHARE * d)
@@ -295,7 +294,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     # --- predictions ---
 
-    def _likelihood_terms(self) -> tuple[Doubles, Doubles, Doubles, Doubles]:
+    def _likelihood_terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Constants of classes; means and inverse variances of scaled columns, 0 for indicators; slopes of these."""
         half = 0.5 * self.bounds_[:, 1] - 0.5 * self.bounds_[:, 0]
         marked = self.indicator_weights_ > 0
@@ -305,7 +304,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return constants, means, np.where(marked, 0.0, inverses), slopes
 
     @silent_arithmetic
-    def _joint_log_likelihood(self, X: Any) -> Doubles:
+    def _joint_log_likelihood(self, X: Any) -> np.ndarray:
         """Logarithm of the probability of each class and of the row, but for a term that no class changes."""
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
@@ -318,7 +317,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
                 made[start : start + _ROWS, c] += constants[c] - 0.5 * ((scaled - means[c]) ** 2 @ inverses[c])
         return made
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the classes of rows.
 
         Parameters
@@ -335,7 +334,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return np.asarray(self.classes_[likelihood.argmax(axis=1)])
 
     @silent_arithmetic
-    def predict_log_proba(self, X: ArrayLike) -> Doubles:
+    def predict_log_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict the logarithm of the probability of each class.
 
         Parameters
@@ -352,7 +351,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return likelihood - np.asarray(logsumexp(likelihood, axis=1, keepdims=True))
 
     @silent_arithmetic
-    def predict_proba(self, X: ArrayLike) -> Doubles:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict the probability of each class.
 
         Parameters
@@ -373,9 +372,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def _read_labels(
-    model: Any, y: Any, n_rows: int, classes: NDArray[Any] | None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _read_labels(model: Any, y: Any, n_rows: int, classes: np.ndarray | None) -> tuple[np.ndarray, NDArray[np.int64]]:
     """Return the classes, and the number of the class of each row."""
     if classes is None:
         report_classes_read(model)
@@ -385,7 +382,9 @@ def _read_labels(
 
 
 @silent_arithmetic
-def _moments_of(noisy: NoisySum, bounds: Doubles, indicators: Doubles | None, weight_bound: float) -> dict[str, Any]:
+def _moments_of(
+    noisy: NoisySum, bounds: np.ndarray, indicators: np.ndarray | None, weight_bound: float
+) -> dict[str, Any]:
     """Return counts, prevalences, means and variances of the classes, of released sums."""
     sums, deviation, d = noisy.value, noisy.deviation, len(bounds)
     weight, half = math.sqrt(COUNT_SHARE * d), 0.5 * bounds[:, 1] - 0.5 * bounds[:, 0]
@@ -407,8 +406,8 @@ def _moments_of(noisy: NoisySum, bounds: Doubles, indicators: Doubles | None, we
 
 
 def _shrunk_proportions(
-    means: Doubles, squares: Doubles, prevalences: Doubles, noise: Doubles, bounds: Doubles
-) -> Doubles:
+    means: np.ndarray, squares: np.ndarray, prevalences: np.ndarray, noise: np.ndarray, bounds: np.ndarray
+) -> np.ndarray:
     """Return the proportion of ones in each class by both moments of a column, shrunk by the noise of a mean."""
     zero, one = scale_rows(np.array([[0.0], [1.0]]) * np.ones(means.shape[1]), bounds)
     rise, rise_of_squares = one - zero, one**2 - zero**2
@@ -418,7 +417,7 @@ def _shrunk_proportions(
     return np.asarray(np.maximum(pooled, LEAST_VARIANCE) * (found + noise) / (pooled + noise))
 
 
-def scale_rows(X: NDArray[Any], bounds: Doubles) -> Doubles:
+def scale_rows(X: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return columns moved between their bounds, and scaled to [-1, 1]."""
     low, high = bounds.T
     half = 0.5 * high - 0.5 * low

@@ -6,17 +6,16 @@ import math
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may unpack a few bytes to gigabytes at a time
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def read_arrays(path: Path, names: Iterable[str] | None, most_bytes: int) -> list[NDArray[Any]] | None:
+def read_arrays(path: Path, names: Iterable[str] | None, most_bytes: int) -> list[np.ndarray] | None:
     """Return arrays of an archive, or None if one is missing, damaged, of objects, or larger than it should be.
 
     Parameters
@@ -43,7 +42,7 @@ def read_arrays(path: Path, names: Iterable[str] | None, most_bytes: int) -> lis
     return found
 
 
-def _read_array(file: IO[bytes], size: int) -> NDArray[Any]:
+def _read_array(file: IO[bytes], size: int) -> np.ndarray:
     """Read an array whose header agrees with its size: NumPy itself makes room for what the header says, and reads."""
     shape, by_columns, dtype = _HEADERS[npy.read_magic(file)](file)
     if dtype.hasobject or math.prod(shape) * dtype.itemsize != size - file.tell():

@@ -18,7 +18,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 _BLOCK_VALUES = 1 << 16
 _NAMED_COLUMNS = 5
@@ -34,7 +33,7 @@ _FLOATED_BY_NUMPY = {float, int, bool, NoneType, np.bool_, np.float64, np.float3
 """Types of cells of which NumPy, in a loop of its own, makes the float that `float_of` makes, and NaN of None."""
 
 
-def values_of(name: str, given: Any) -> NDArray[Any]:
+def values_of(name: str, given: Any) -> np.ndarray:
     """Return `given` as an array in which every cell is what it is in `given`, whatever other cells there are.
 
     Arrays, series and columns have a type, which is public. A list has none, and NumPy would choose one by looking at
@@ -71,7 +70,7 @@ def _has_dtype(kind: type) -> bool:
     return hasattr(kind, "__array__") or issubclass(kind, array | memoryview)
 
 
-def _array_of_cells(given: Any) -> NDArray[Any] | None:
+def _array_of_cells(given: Any) -> np.ndarray | None:
     """Return a cell, or a list of lists or arrays, as an array; None if its rows differ in length."""
     if hasattr(given, "__len__") and hasattr(given, "__getitem__") and not isinstance(given, str | bytes | Mapping):
         kinds = set(map(type, given))
@@ -115,7 +114,7 @@ def _unpacked(given: Any) -> Any:
     return list(values) if values.ndim == 1 else list(map(_unpacked, values))
 
 
-def _objects_of(values: NDArray[Any]) -> NDArray[Any]:
+def _objects_of(values: np.ndarray) -> np.ndarray:
     """Return an array of NumPy's scalars."""
     return np.fromiter(values.flat, object, values.size).reshape(values.shape)
 
@@ -125,7 +124,7 @@ def _holds_cells(kind: type) -> bool:
     return issubclass(kind, list | tuple) or (_has_dtype(kind) and not issubclass(kind, np.generic))
 
 
-def typed_cells(cells: Any, kinds: set[type]) -> NDArray[Any] | None:
+def typed_cells(cells: Any, kinds: set[type]) -> np.ndarray | None:
     """Return a list of cells, or of rows, as an array of numbers if each cell is read from it as alone, else None.
 
     `kinds` are the types of the cells.
@@ -155,7 +154,7 @@ def decoded(column: Any) -> Any:
     return column.cast(kind.value_type) if str(kind).startswith("dictionary<") else column
 
 
-def numbers_of(values: NDArray[Any]) -> tuple[int, NDArray[Any]]:
+def numbers_of(values: np.ndarray) -> tuple[int, np.ndarray]:
     """Return the worst kind of cell in an array and, if it is `NUMBER`, the values as numbers, gaps as NaN."""
     if values.dtype.kind != "O":
         return KIND_OF_DTYPE.get(values.dtype.kind, OTHER), values
@@ -224,7 +223,7 @@ def format_names(names: Iterable[Any]) -> str:
     return ", ".join([*shown[:_NAMED_COLUMNS], *(["..."] if len(shown) > _NAMED_COLUMNS else [])])
 
 
-def all_finite(values: NDArray[Any]) -> bool:
+def all_finite(values: np.ndarray) -> bool:
     """Whether all values are finite.
 
     One sum decides in most cases, as it is finite only if all of its terms are. It may overflow even so, and then the
@@ -238,7 +237,7 @@ def all_finite(values: NDArray[Any]) -> bool:
     return all(np.isfinite(block).all() for block in blocks(values))
 
 
-def blocks(values: NDArray[Any]) -> Iterable[NDArray[Any]]:
+def blocks(values: np.ndarray) -> Iterable[np.ndarray]:
     """Iterate over blocks of rows that stay in cache."""
     step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
     return (values[start : start + step] for start in range(0, len(values), step))

@@ -156,7 +156,7 @@ def _of_numpy(cell: Any, method: str) -> Any:
     return found if isinstance(found, np.datetime64 | np.timedelta64) else None
 
 
-def days_of_array(values: NDArray[Any]) -> NDArray[np.float64]:
+def days_of_array(values: np.ndarray) -> NDArray[np.float64]:
     """Return spans, or moments since 1970, as days, rounded down to microseconds; NaN for NaT."""
     name = "timedelta64" if values.dtype.kind == "m" else "datetime64"
     if np.datetime_data(values.dtype)[0] in ("fs", "as"):  # units of which no int64 holds a day

@@ -115,7 +115,7 @@ def row_form_of(rows: Any) -> Any:
     return getattr(rows, _FORM, None) if sp.issparse(rows) else None
 
 
-def with_row_schema(rows: NDArray[Any], schema: Any, names: Sequence[str] = ()) -> Any:
+def with_row_schema(rows: np.ndarray, schema: Any, names: Sequence[str] = ()) -> Any:
     """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
 
     Parameters

@@ -191,7 +191,7 @@ def _check_csr(X: Any) -> Any:
     return table
 
 
-def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool, reader: Any = None) -> NDArray[Any]:
+def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool, reader: Any = None) -> np.ndarray:
     values = _frame_values(X) if names is not None else values_of("X", X)
     check_shape(values.shape, reader)
     if values.dtype.kind not in "buif":
@@ -227,7 +227,7 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _frame_values(X: Any) -> NDArray[Any]:
+def _frame_values(X: Any) -> np.ndarray:
     """Return the values of a pandas frame if all are numbers of NumPy, else an empty stand-in of its shape."""
     dtypes = list(X.dtypes) if hasattr(X, "iloc") else []
     if dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
@@ -235,7 +235,7 @@ def _frame_values(X: Any) -> NDArray[Any]:
     return np.broadcast_to(np.array(None), X.shape)
 
 
-def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> NDArray[Any]:
+def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> np.ndarray:
     """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
     columns = []
     for j in range(shape[1]):
@@ -247,7 +247,7 @@ def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) ->
     return np.column_stack(columns)
 
 
-def _column(X: Any, j: int) -> NDArray[Any]:
+def _column(X: Any, j: int) -> np.ndarray:
     if isinstance(X, np.ndarray):
         return X[:, j]
     if not hasattr(X, "iloc"):
@@ -292,7 +292,7 @@ def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
 # --- labels ---
 
 
-def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = False) -> NDArray[Any]:
+def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = False) -> np.ndarray:
     """Return the labels as an array, one label per row.
 
     Parameters
@@ -333,7 +333,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     return np.ascontiguousarray(labels)
 
 
-def _check_label_shape(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
+def _check_label_shape(labels: np.ndarray, *, columns: bool) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
         return labels[:, 0]
@@ -342,7 +342,7 @@ def _check_label_shape(labels: NDArray[Any], *, columns: bool) -> NDArray[Any]:
     return labels
 
 
-def _check_label_types(labels: NDArray[Any]) -> NDArray[Any]:
+def _check_label_types(labels: np.ndarray) -> np.ndarray:
     """Return labels that are all numbers, or all strings."""
     if labels.dtype.kind in "buifU":
         return labels
@@ -364,7 +364,7 @@ def _check_label_types(labels: NDArray[Any]) -> NDArray[Any]:
     raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
 
 
-def _label_numbers(cells: list[Any], types: set[type]) -> NDArray[Any]:
+def _label_numbers(cells: list[Any], types: set[type]) -> np.ndarray:
     """Return labels that are numbers as an array if all are of one type, else as objects that keep their values."""
     if types <= {bool, np.bool_}:
         return np.array(cells, np.bool_)
@@ -383,24 +383,24 @@ def _number_of_label(cell: Any) -> int | float:
         return math.nan
 
 
-def _as_objects(cells: Iterable[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _as_objects(cells: Iterable[Any], shape: tuple[int, ...]) -> np.ndarray:
     return np.fromiter(cells, object, math.prod(shape)).reshape(shape)
 
 
-def _floats_among(labels: NDArray[Any]) -> NDArray[np.floating]:
+def _floats_among(labels: np.ndarray) -> NDArray[np.floating]:
     """Return the labels that are floats."""
     if labels.dtype.kind == "O":
         return np.array([label for label in labels.ravel().tolist() if type(label) is float], np.float64)
     return labels if labels.dtype.kind == "f" else np.empty(0)
 
 
-def is_continuous(labels: NDArray[Any]) -> bool:
+def is_continuous(labels: np.ndarray) -> bool:
     """Whether some labels are numbers with a fractional part."""
     numbers = _floats_among(labels)
     return bool((numbers != np.floor(numbers)).any())
 
 
-def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
+def classes_of(labels: np.ndarray) -> np.ndarray:
     """Distinct values of labels, at least two."""
     values = np.unique(labels)
     if len(values) < 2:
@@ -413,7 +413,7 @@ def classes_of(labels: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def encode_labels(y: NDArray[Any], classes: NDArray[Any], name: str = "y") -> NDArray[np.int64]:
+def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> NDArray[np.int64]:
     """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
 
     A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
@@ -427,7 +427,7 @@ def encode_labels(y: NDArray[Any], classes: NDArray[Any], name: str = "y") -> ND
     return codes
 
 
-def _are_compared_exactly(y: NDArray[Any], classes: NDArray[Any]) -> bool:
+def _are_compared_exactly(y: np.ndarray, classes: np.ndarray) -> bool:
     """Whether NumPy compares the labels with the classes as they are, by their public types and the classes alone."""
     kinds = {y.dtype.kind, classes.dtype.kind}
     if kinds == {"U"} or kinds == {"f"}:
@@ -435,13 +435,13 @@ def _are_compared_exactly(y: NDArray[Any], classes: NDArray[Any]) -> bool:
     return kinds <= set("biuf") and bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
 
 
-def _searched(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def _searched(y: np.ndarray, classes: np.ndarray) -> NDArray[np.int64]:
     # A label beyond the last class gets the last position, and fails the comparison.
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return np.where(classes[codes] == y, codes, -1)
 
 
-def _looked_up(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+def _looked_up(y: np.ndarray, classes: np.ndarray) -> NDArray[np.int64]:
     positions = {label: position for position, label in enumerate(classes.tolist())}
     found = map(positions.get, y.ravel().tolist(), itertools.repeat(-1))
     return np.fromiter(found, np.int64, y.size).reshape(y.shape)
@@ -464,7 +464,7 @@ def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
     return targets
 
 
-def check_classes(name: str, classes: Any) -> NDArray[Any]:
+def check_classes(name: str, classes: Any) -> np.ndarray:
     """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
     if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
         raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.adjacency import number_is_private
 from skdp._checks.cells import format_names
@@ -160,7 +159,7 @@ class RowSource:
     clips a sum of all rows of one unit to what a unit may add.
     """
 
-    map_blocks: ClassVar[Callable[[Any, Callable[[Any], NDArray[Any]]], NDArray[Any]]]
+    map_blocks: ClassVar[Callable[[Any, Callable[[Any], np.ndarray]], np.ndarray]]
     """Takes a function of a block of rows, and returns its results one after the other in the order of the rows."""
 
     @property
@@ -175,7 +174,7 @@ class RowSource:
     def check_targets(self) -> None:
         """Refuse labels and weights that their types, which are public, show to be none."""
 
-    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
+    def read_column(self, parameter: str, column: str) -> np.ndarray:
         """Read a column alone, before the charge: labels, weights, units or subgroups that a parameter names.
 
         Gaps are refused but in ``by``, where they are subgroups that are not listed.

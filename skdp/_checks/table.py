@@ -62,9 +62,9 @@ class CellValues(NamedTuple):
     """
 
     kind: str
-    values: NDArray[Any]
+    values: np.ndarray
     distinct: list[Any] = []  # noqa: RUF012  (never changed)
-    exact: NDArray[Any] | None = None
+    exact: np.ndarray | None = None
 
 
 class Table:
@@ -264,7 +264,7 @@ def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
     return _read_array(np.asarray(raw, dtype=object))
 
 
-def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
+def _read_array(values: np.ndarray) -> tuple[CellValues | None, int]:
     letter = values.dtype.kind
     if letter in "iu":
         return _integers(values), NUMBER
@@ -279,13 +279,13 @@ def _read_array(values: NDArray[Any]) -> tuple[CellValues | None, int]:
     return _read_objects(cells) if numbers_alone is None else _read_array(numbers_alone)
 
 
-def _integers(values: NDArray[Any], gaps: Any = slice(0)) -> CellValues:
+def _integers(values: np.ndarray, gaps: Any = slice(0)) -> CellValues:
     doubles = values.astype(np.float64)
     doubles[gaps] = np.nan
     return CellValues("number", doubles, exact=values)
 
 
-def _doubles(values: NDArray[Any]) -> NDArray[np.float64]:
+def _doubles(values: np.ndarray) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is clipped
         return np.asarray(values, dtype=np.float64)
 
@@ -387,7 +387,7 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
     return places[codes], list(index)
 
 
-def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _distinct(values: np.ndarray) -> tuple[np.ndarray, NDArray[np.int64]]:
     """Return what ``np.unique(values, return_inverse=True)`` does; small whole numbers, such as codes, are counted."""
     if len(values) > _FEW_VALUES and values.min() >= 0 and values.max() < _FEW_VALUES:
         levels = values.astype(np.int64)

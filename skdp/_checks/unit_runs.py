@@ -129,7 +129,7 @@ class RunReader:
         self._starts, self._n_rows = _Kept(np.dtype(np.int64)), 0
         self._last: str | None = None
 
-    def add(self, labels: NDArray[Any]) -> None:
+    def add(self, labels: np.ndarray) -> None:
         """Add the labels of the next rows, of shape (m,) and always of one type; refuse gaps among them."""
         labels = comparable(labels)
         if not len(labels):
@@ -161,7 +161,7 @@ class RepeatedHashes:
         """Add the hashes of texts."""
         self._kept.add(hashes_of(texts, self.key))
 
-    def add_hashes(self, hashes: NDArray[Any]) -> None:
+    def add_hashes(self, hashes: np.ndarray) -> None:
         """Add what `hashes_of` returned elsewhere, under the key of these."""
         self._kept.add(hashes)
 
@@ -177,7 +177,7 @@ class RepeatedHashes:
         return False
 
 
-def hashes_of(texts: list[str], key: bytes) -> NDArray[Any]:
+def hashes_of(texts: list[str], key: bytes) -> np.ndarray:
     """Return the hash of each text, of 16 bytes."""
     size, blake = _DIGEST.itemsize, hashlib.blake2b
     found = [blake(text.encode("utf-8", "surrogatepass"), digest_size=size, key=key).digest() for text in texts]
@@ -187,14 +187,14 @@ def hashes_of(texts: list[str], key: bytes) -> NDArray[Any]:
 class _Kept:
     """An array that grows by parts; beyond `MOST_HELD` bytes it is in a file, in pieces that `arrange` has arranged."""
 
-    def __init__(self, dtype: np.dtype[Any], arrange: Callable[[Any], NDArray[Any]] = np.asarray) -> None:
+    def __init__(self, dtype: np.dtype[Any], arrange: Callable[[Any], np.ndarray] = np.asarray) -> None:
         self._dtype, self._arrange = dtype, arrange
         self._file: Any = None
-        self._held: list[NDArray[Any]] = []
+        self._held: list[np.ndarray] = []
         self._n_held = 0
         self._written: list[int] = []
 
-    def add(self, part: NDArray[Any]) -> None:
+    def add(self, part: np.ndarray) -> None:
         self._held.append(part.astype(self._dtype, copy=False))
         self._n_held += len(part)
         if self._n_held * self._dtype.itemsize >= MOST_HELD:
@@ -207,7 +207,7 @@ class _Kept:
         self._file.write(piece.view(np.uint8))
         self._held, self._n_held, self._written = [], 0, [*self._written, len(piece)]
 
-    def whole(self) -> NDArray[Any]:
+    def whole(self) -> np.ndarray:
         """Return the array."""
         if self._file is None:
             return self._arrange(np.concatenate([np.empty(0, self._dtype), *self._held]))
@@ -216,7 +216,7 @@ class _Kept:
         self._file.flush()
         return np.asarray(np.memmap(self._file, self._dtype, "r"))
 
-    def pieces(self) -> list[NDArray[Any]]:
+    def pieces(self) -> list[np.ndarray]:
         """Return the pieces of the array."""
         return np.split(self.whole(), np.cumsum(self._written)[:-1])
 

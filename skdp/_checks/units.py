@@ -134,7 +134,7 @@ def name_of(groups: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def read_labels(groups: Any, n_rows: int) -> NDArray[Any]:
+def read_labels(groups: Any, n_rows: int) -> np.ndarray:
     """Return labels as an array, as `comparable` does, or refuse them as `read_units` does."""
     labels = values_of("groups", groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -160,7 +160,7 @@ def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
     raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
 
 
-def numbers_of(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
+def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
     """Return a number for each label that is `comparable`, and how many of them differ."""
     if labels.dtype.kind != "O":
         found, codes = np.unique(labels, return_inverse=True)
@@ -176,7 +176,7 @@ def numbers_of(labels: NDArray[Any]) -> tuple[NDArray[np.int64], int]:
     return (_refuse_kind() if numbers is None else numbers), len(seen)
 
 
-def comparable(labels: NDArray[Any]) -> NDArray[Any]:
+def comparable(labels: np.ndarray) -> np.ndarray:
     """Return labels as what is compared: those of one type as they are, and all others as keys; refuse gaps."""
     if labels.dtype.kind in KIND_OF_DTYPE and labels.dtype.kind != "T":
         gaps = np.isnat(labels) if labels.dtype.kind in "mM" else labels != labels
@@ -201,7 +201,7 @@ def comparable(labels: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def texts_of(labels: NDArray[Any]) -> list[str]:
+def texts_of(labels: np.ndarray) -> list[str]:
     """Return the text of each label that is `comparable`: labels of one type are equal if their texts are."""
     if labels.dtype.kind in "mM":
         labels = labels.astype(str)

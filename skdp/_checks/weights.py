@@ -135,7 +135,7 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
 _LIST_CLASSES = "give a dict of class to weight, such as {0: 1.0, 1: 3.0}"
 
 
-def class_weights(class_weight: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+def class_weights(class_weight: Any, classes: np.ndarray) -> NDArray[np.float64]:
     """Return the factors by which the weights of the rows of each class are multiplied.
 
     Parameters

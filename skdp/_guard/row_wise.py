@@ -218,7 +218,7 @@ def _schema(table: Any) -> Any:
     return type(table), getattr(table, "shape", ())[1:], tuple(_types(table)), tuple(_columns(table) or ())
 
 
-def _take(table: Any, rows: NDArray[Any]) -> Any:
+def _take(table: Any, rows: np.ndarray) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[rows]
     if sparse.issparse(table):
@@ -237,13 +237,13 @@ def _same(expected: Any, found: Any) -> bool:
     return _same_values(a, b, _lengths(a))
 
 
-def _split(table: Any) -> list[NDArray[Any]]:
+def _split(table: Any) -> list[np.ndarray]:
     if hasattr(table, "iloc"):
         return [np.asarray(table.iloc[:, position]) for position in range(table.shape[1])]
     return [column.to_numpy() for column in table.get_columns()]
 
 
-def _lengths(values: NDArray[Any]) -> Any:
+def _lengths(values: np.ndarray) -> Any:
     """Return the largest finite magnitude of each row, to which rounding is relative."""
     if values.dtype.kind not in "fc" or values.ndim < 2 or not values.size:
         return None
@@ -252,7 +252,7 @@ def _lengths(values: NDArray[Any]) -> Any:
     return largest.reshape(-1, *[1] * (values.ndim - 1))
 
 
-def _same_values(a: NDArray[Any], b: NDArray[Any], scale: Any) -> bool:
+def _same_values(a: np.ndarray, b: np.ndarray, scale: Any) -> bool:
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind or (a.dtype != b.dtype and a.dtype.kind not in "US"):
         return False
     if a.dtype.kind in "fc":
@@ -372,7 +372,7 @@ def _draw_coded(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[i
     kind = "" if _is_listed(dtype) else _kind(dtype)
     if kind in ("", "b"):
         return drawn
-    codes: NDArray[Any] = np.array(CODES)
+    codes: np.ndarray = np.array(CODES)
     if kind in "Mm":
         codes = np.array(DAY_CODES, "M8[s]") if kind == "M" else codes.astype("m8[s]")
     elif kind == "t" or (kind == "O" and text):
@@ -433,7 +433,7 @@ def _around_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np
     return np.round(rng.normal(0.0, 30.0, shape), rng.integers(0, 3))
 
 
-def _scatter(rng: np.random.Generator, drawn: Any, codes: NDArray[Any]) -> Any:
+def _scatter(rng: np.random.Generator, drawn: Any, codes: np.ndarray) -> Any:
     """Place each code in a row of its own, with different rows in each column."""
     columns = drawn.reshape(len(drawn), -1)
     for column in range(columns.shape[1]):

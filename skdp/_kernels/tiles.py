@@ -21,7 +21,6 @@ from numba import config, types
 from numba.core import cgutils
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
 from skdp._kernels.caching import njit
 
@@ -153,7 +152,7 @@ def panel_columns(rows):
     return 2 * _REGISTER // rows.itemsize
 
 
-def pack(table: NDArray[Any], packed: NDArray[Any]) -> None:
+def pack(table: np.ndarray, packed: np.ndarray) -> None:
     """Copy a table of shape (k, n) to panels, one below the other, with zeros beyond column n. It is no kernel.
 
     Parameters

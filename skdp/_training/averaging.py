@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.updates import move_towards
-from skdp._typing import Vector
 
 _EMA_SHARE = 0.1
 
@@ -22,9 +21,9 @@ class Averaging(NamedTuple):
     state is never modified: a run that is stopped in the middle of a step falls back to the state before it.
     """
 
-    init: Callable[[Vector], Any]
-    update: Callable[[int, Vector, Any], Any]
-    result: Callable[[Vector, Any], Vector]
+    init: Callable[[np.ndarray], Any]
+    update: Callable[[int, np.ndarray, Any], Any]
+    result: Callable[[np.ndarray, Any], np.ndarray]
     kept: Callable[[], NDArray[np.float64]] | None = None
 
 
@@ -37,11 +36,11 @@ def tail_average(n_steps: int) -> Averaging:
     """The mean of the iterates of the second half of `n_steps` (suffix averaging; Rakhlin, Shamir & Sridharan 2012)."""
     start = n_steps // 2
 
-    def update(step: int, theta: Vector, state: Any) -> Any:
+    def update(step: int, theta: np.ndarray, state: Any) -> Any:
         total, count = state
         return (total + theta, count + 1) if step >= start else state
 
-    def result(theta: Vector, state: Any) -> Vector:
+    def result(theta: np.ndarray, state: Any) -> np.ndarray:
         total, count = state
         return total / theta.dtype.type(count) if count else theta
 
@@ -55,14 +54,14 @@ def ema_average(n_steps: int) -> Averaging:
     """Exponential moving average with the memory of a tenth of `n_steps`, its weights scaled to sum to one."""
     decay = max(0.0, 1.0 - 1.0 / (_EMA_SHARE * n_steps))
 
-    def update(step: int, theta: Vector, state: Any) -> Any:
+    def update(step: int, theta: np.ndarray, state: Any) -> Any:
         mean, weight = state
         weight = decay * weight + 1.0  # the sum of all weights so far, which makes them sum to one
         moved = np.empty_like(mean)
         move_towards(mean, theta, 1.0 / weight, moved)
         return moved, weight
 
-    def result(theta: Vector, state: Any) -> Vector:
+    def result(theta: np.ndarray, state: Any) -> np.ndarray:
         mean, weight = state
         return mean if weight else theta
 

@@ -28,7 +28,6 @@ import numpy as np
 
 from skdp._checks.archives import read_arrays
 from skdp._fit.releases import Release
-from skdp._typing import Vector
 from skdp.exceptions import warn
 from skdp.mechanisms.streams import SecretStream
 
@@ -42,7 +41,7 @@ class TrainingState(NamedTuple):
     """State of a run after `n_done` steps; `positions` are those of the streams, for a seeded run with a file."""
 
     n_done: int
-    theta: Vector
+    theta: np.ndarray
     optimizer: Any
     average: Any
     positions: Any = None

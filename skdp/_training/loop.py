@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from skdp._training.averaging import Averaging
 from skdp._training.checkpoint import Checkpoint, Streams, TrainingState
 from skdp._training.models.bound_rows import Model
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan
-from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 
 
 def start_of_run(
-    optimizer: Optimizer, theta: Vector, stream: SecretStream, averaging: Averaging, checkpoint: Checkpoint | None
+    optimizer: Optimizer, theta: np.ndarray, stream: SecretStream, averaging: Averaging, checkpoint: Checkpoint | None
 ) -> tuple[TrainingState, Streams]:
     """Return the state from which a run starts or resumes, and its streams of sampling and noise."""
     streams = stream.spawn("sampling"), stream.spawn("noise")
@@ -27,13 +28,13 @@ def run_dpsgd(
     model: Model,
     plan: DPSGDPlan,
     optimizer: Optimizer,
-    theta: Vector,
+    theta: np.ndarray,
     stream: SecretStream,
     *,
     averaging: Averaging,
     on_step: Callable[[int], Any] | None,
     checkpoint: Checkpoint | None = None,
-) -> tuple[Vector, int]:
+) -> tuple[np.ndarray, int]:
     """Run `plan` from `theta` (DP-SGD; Abadi et al. 2016, algorithm 1).
 
     Parameters

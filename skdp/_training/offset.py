@@ -9,11 +9,9 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.linalg as sl
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum
 from skdp.mechanisms.cell_counts import column_sensitivity
 
@@ -58,7 +56,7 @@ class Means(VectorQuery, Protocol):
         """Return the means that suit this noise, a public number: the noise of a sum, divided by the number of rows."""
         return self
 
-    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Return what each row adds, of shape (n, width).
 
         Parameters
@@ -69,7 +67,7 @@ class Means(VectorQuery, Protocol):
             Targets as the loss reads them; private.
         """
 
-    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+    def offset(self, sums: np.ndarray, deviation: float) -> np.ndarray:
         """Return what is added to the score of each output, from noisy sums and the noise's standard deviation."""
 
 
@@ -122,12 +120,12 @@ class OfClasses(Means):
         width = n_labels * k * (k + 2 if self.has_products else 1)
         vars(self).update(shape=(n_labels, k), width=width, row_limit=math.sqrt(n_labels * self.most_square))
 
-    def truth(self, values: NDArray[Any]) -> Doubles:
+    def truth(self, values: np.ndarray) -> np.ndarray:
         """Return 1 at the class of each row and label and 0 elsewhere, of shape (n, n_labels, n_classes)."""
         n_labels, k = self.shape
         return np.eye(k)[values.reshape(len(values), n_labels).astype(np.intp)]
 
-    def scores_of(self, odds: Doubles) -> Doubles:
+    def scores_of(self, odds: np.ndarray) -> np.ndarray:
         """Return the score of each output from log-odds of shape (n_labels, n_classes), of two classes or of mean 0."""
         if self.n_outputs > 1 and not self.are_labels:
             return odds[0] - odds[0].mean()
@@ -160,18 +158,18 @@ class OutcomeCounts(OfClasses):
     def group_limits(self, adjacency: str) -> tuple[float, float]:
         return self.row_limit, np.inf
 
-    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """See `Means`. The scores do not matter."""
         return self.truth(values).reshape(len(values), -1)
 
-    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+    def offset(self, sums: np.ndarray, deviation: float) -> np.ndarray:
         """See `Means`: the scores at which a run starts."""
         counts = sums.reshape(self.shape)
         smoothed = np.maximum(counts, deviation) + max(_SMOOTHED * deviation, 1.0)
         are_enough = counts.sum(axis=1, keepdims=True) > ENOUGH * deviation
         return self.scores_of(np.where(are_enough, np.log(smoothed), 0.0))
 
-    def rarest(self, sums: Doubles) -> Doubles:
+    def rarest(self, sums: np.ndarray) -> np.ndarray:
         """Return the noisy count of each class, or of the rarer value of each label."""
         counts = sums.reshape(self.shape)
         return counts.min(axis=1) if self.are_labels else counts[0]
@@ -199,7 +197,7 @@ class ClassMeans(OfClasses):
 
     most_square, has_products = 2.0 + _PART**2, True
 
-    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """See `Means`. A row of which a score is no number adds nothing."""
         n, (n_labels, k), truth = len(scores), self.shape, self.truth(values)
         found = np.stack([expit(-scores), expit(scores)], axis=-1) if k == 2 else softmax(scores, axis=1)[:, None, :]
@@ -208,12 +206,12 @@ class ClassMeans(OfClasses):
         terms[~np.isfinite(found).all(axis=(1, 2))] = 0.0
         return terms.reshape(n, self.width)
 
-    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+    def offset(self, sums: np.ndarray, deviation: float) -> np.ndarray:
         n_labels, k = self.shape
         return self.scores_of(np.array([_move(each, k, deviation) for each in sums.reshape(n_labels, -1)]))
 
 
-def _move(sums: Doubles, k: int, deviation: float) -> Doubles:
+def _move(sums: np.ndarray, k: int, deviation: float) -> np.ndarray:
     """Return the offsets of the scores of k classes, of mean 0, from noisy sums (`ClassMeans`).
 
     Classes of few rows have the share that the model gives them, which says more of it than the sums do.
@@ -271,13 +269,13 @@ class TargetMean(Means):
         """See `Means`: errors are cut where noise and cutting move the mean by as little as can be."""
         return replace(self, largest=min(self.largest, math.cbrt(_NOISE_AT_ONE / noise)))
 
-    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """See `Means`. An error that is NaN counts as none."""
         errors = values - np.clip(scores[:, 0], self.low, self.high)
         cut = np.clip(np.where(np.isnan(errors), 0.0, errors) / self.largest, -1.0, 1.0)
         return np.column_stack([np.ones(len(cut)), cut])
 
-    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+    def offset(self, sums: np.ndarray, deviation: float) -> np.ndarray:
         """See `Means`: the mean error in units of targets, shrunk where noise may have made it."""
         total, errors = sums
         if total < ENOUGH * deviation:
@@ -306,14 +304,14 @@ class CountMean(Means):
     row_limit = math.sqrt(2.0)
     width = 2
 
-    def vectors(self, scores: Doubles, values: NDArray[Any]) -> Doubles:
+    def vectors(self, scores: np.ndarray, values: np.ndarray) -> np.ndarray:
         """See `Means`. A score that is NaN predicts a count of 0."""
         with np.errstate(over="ignore"):
             predicted = np.exp(scores[:, 0])
         predicted = np.clip(np.where(np.isnan(predicted), 0.0, predicted) / self.largest, 0.0, 1.0)
         return np.column_stack([predicted, np.clip(values / self.largest, 0.0, 1.0) - predicted])
 
-    def offset(self, sums: Doubles, deviation: float) -> Doubles:
+    def offset(self, sums: np.ndarray, deviation: float) -> np.ndarray:
         """See `Means`: the logarithm of the ratio of the means."""
         if sums[0] < ENOUGH * deviation:
             return np.zeros(1)
@@ -321,7 +319,7 @@ class CountMean(Means):
         return np.log(np.clip(ratio, 1.0 / _MOST, _MOST))
 
 
-def shrunk(values: Doubles, deviation: float, doubted: float = 1.0) -> Doubles:
+def shrunk(values: np.ndarray, deviation: float, doubted: float = 1.0) -> np.ndarray:
     """Return noisy values, moved towards 0, which they are within `doubted` standard deviations of the noise."""
     doubt = doubted * deviation
     return values * np.maximum(0.0, 1.0 - np.square(doubt / np.where(values == 0.0, doubt, values)))

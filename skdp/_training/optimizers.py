@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._kernels.updates import adam_update, momentum_update, shrink
-from skdp._typing import Vector
 
 Schedule = Callable[[int], float]
 
@@ -17,23 +16,23 @@ Schedule = Callable[[int], float]
 class MomentumState(NamedTuple):
     """Velocity, and the number of steps done."""
 
-    velocity: Vector
+    velocity: np.ndarray
     n_done: int
 
 
 class AdamState(NamedTuple):
     """First and second moments, and the number of steps done."""
 
-    first: Vector
-    second: Vector
+    first: np.ndarray
+    second: np.ndarray
     n_done: int
 
 
 class Optimizer(NamedTuple):
     """A pair of functions: ``init(theta) -> state`` and ``update(gradient, state, theta) -> (theta, state)``."""
 
-    init: Callable[[Vector], Any]
-    update: Callable[[Vector, Any, Vector], tuple[Vector, Any]]
+    init: Callable[[np.ndarray], Any]
+    update: Callable[[np.ndarray, Any, np.ndarray], tuple[np.ndarray, Any]]
 
 
 def constant(rate: float) -> Schedule:
@@ -51,7 +50,7 @@ def cosine_decay(start: float, end: float, n_steps: float) -> Schedule:
     return lambda step: end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / n_steps)))
 
 
-def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | float = 0.0) -> Optimizer:
+def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: np.ndarray | float = 0.0) -> Optimizer:
     """Gradient descent with dampened momentum and an implicit step for an L2 penalty.
 
     ``v = momentum * v + (1 - momentum) * g``, then ``theta = (theta - learning_rate * v) / (1 + learning_rate *
@@ -69,10 +68,10 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: Vector | flo
 
     strength = np.atleast_1d(np.asarray(penalty, np.float64))
 
-    def init(theta: Vector) -> Any:
+    def init(theta: np.ndarray) -> Any:
         return MomentumState(np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: MomentumState, theta: Vector) -> tuple[Vector, MomentumState]:
+    def update(gradient: np.ndarray, state: MomentumState, theta: np.ndarray) -> tuple[np.ndarray, MomentumState]:
         velocity, n_done = state
         rate = learning_rate(n_done)
         new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
@@ -89,7 +88,7 @@ def adam(
     beta_1: float,
     beta_2: float,
     adam_epsilon: float,
-    penalty: Vector | float = 0.0,
+    penalty: np.ndarray | float = 0.0,
 ) -> Optimizer:
     """Adam on noisy gradients (DP-Adam).
 
@@ -106,10 +105,10 @@ def adam(
 
     strength = np.atleast_1d(np.asarray(penalty, np.float64))
 
-    def init(theta: Vector) -> Any:
+    def init(theta: np.ndarray) -> Any:
         return AdamState(np.zeros_like(theta), np.zeros_like(theta), 0)
 
-    def update(gradient: Vector, state: AdamState, theta: Vector) -> tuple[Vector, AdamState]:
+    def update(gradient: np.ndarray, state: AdamState, theta: np.ndarray) -> tuple[np.ndarray, AdamState]:
         first, second, n_done = state
         rate = learning_rate(n_done)
         # Moments start at zero; these factors undo the bias (Kingma & Ba 2015, section 3).

@@ -15,7 +15,6 @@ from skdp._training.earlier_runs import EarlierRuns
 from skdp._training.noise_stages import Stage
 from skdp._training.optimizers import Optimizer
 from skdp._training.plan import DPSGDPlan, event_of_steps
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling
@@ -94,7 +93,7 @@ class Run(NamedTuple):
         """Return what adds noise to a release beside the steps, by its name."""
         return GaussianMechanism(self.releases.beside[name] * self.plan.noise_multiplier, sensitivity)
 
-    def released(self, name: str, mechanism: GaussianMechanism, add_up: Callable[[], Doubles]) -> Doubles:
+    def released(self, name: str, mechanism: GaussianMechanism, add_up: Callable[[], np.ndarray]) -> np.ndarray:
         """Return a release beside the steps: from the file of the run, or the sums of `add_up` with noise.
 
         A file gets it at once: whatever ends the run from now on, the one that resumes does not release it again.

@@ -6,6 +6,8 @@ import math
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
+
 from skdp._checks.sources import RowSource, found_to_fit, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
 from skdp._training.checkpoint import Checkpoint
@@ -15,7 +17,6 @@ from skdp._training.run import OFFSET, Run, Targets
 from skdp._training.run_lock import RunLock
 from skdp._training.solver import DescentSolver, Solver, weak_signal
 from skdp._training.target import Target
-from skdp._typing import Vector
 from skdp.base import Fit, begin
 
 Fitted = TypeVar("Fitted")
@@ -172,7 +173,7 @@ def _run_steps(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets
         return learned or _learned(solver, run, theta, n_done), f"{where}, before {solver.last_release}"
 
 
-def _learned(solver: Solver, run: Run, theta: Vector, n_done: int) -> dict[str, Any]:
+def _learned(solver: Solver, run: Run, theta: np.ndarray, n_done: int) -> dict[str, Any]:
     """Return all that a run learned in its first `n_done` steps."""
     plan, (steps, epochs) = run.plan, run.before
     return {

@@ -22,7 +22,6 @@ from skdp._training.models.unit_layout import UnitLayout
 from skdp._training.noise_stages import Stage, falling_noise
 from skdp._training.offset import OFFSET_SHARE, Means, ScoredSum
 from skdp._training.run import OFFSET, START, PlannedReleases, Run, Targets
-from skdp._typing import Doubles, Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.preprocessing.histograms.purchase import noise_ratio
 
@@ -71,10 +70,10 @@ class Solver(Protocol):
         """Make the releases before the first step, and return rows and targets as the steps read them."""
         return rows, targets
 
-    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[np.ndarray, int]:
         """Run the plan; return the parameters and the number of steps done, fewer if it was interrupted."""
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         """Return the attributes that are the result of a run, of which `n_done` steps were made."""
 
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
@@ -92,7 +91,7 @@ class DescentSolver(Solver, Protocol):
     """What solvers by noisy gradient descent share, whatever the model."""
 
     last_release: ClassVar[str] = "the correction of the mean"
-    _origin: Doubles | None = None  # scores at which a first run starts, if they are not 0
+    _origin: np.ndarray | None = None  # scores at which a first run starts, if they are not 0
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
@@ -123,10 +122,10 @@ class DescentSolver(Solver, Protocol):
             found[OFFSET] = noise_ratio(share, sampling.rate, n_steps)
         return found
 
-    def start(self, run: Run, dtype: Any) -> Vector:
+    def start(self, run: Run, dtype: Any) -> np.ndarray:
         """Return the initial parameters: the current ones of a run that continues others."""
 
-    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+    def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
         """Add the scores at which a first run starts to the intercepts of its initial parameters."""
 
     def factory(self, run: Run, dtype: Any) -> Callable[..., Model]:
@@ -171,7 +170,7 @@ class DescentSolver(Solver, Protocol):
             self._origin = self._count_classes(run, rows, targets)
         return rows, targets
 
-    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> Doubles:
+    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> np.ndarray:
         """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
         counts = self.target.counts(run.outputs)
         mechanism = run.mechanism(START, counts.sensitivity(self.model.adjacency))
@@ -181,7 +180,7 @@ class DescentSolver(Solver, Protocol):
             note_notice(self.model, notice)
         return counts.offset(noisy, deviation)
 
-    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[np.ndarray, int]:
         theta = self.start(run, rows.dtype)
         if self._origin is not None:
             self.shift(theta, run, self._origin)
@@ -212,7 +211,7 @@ class DescentSolver(Solver, Protocol):
         noisy = run.released(OFFSET, mechanism, partial(self.sum_terms, means, run, rows, targets))
         return self.moved(means.offset(noisy, deviation))
 
-    def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> Doubles:
+    def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> np.ndarray:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
         score = self.model._scorer() if means.of_scores else None
         new_sum = partial(ScoredSum, means, self.model.adjacency, score)
@@ -221,7 +220,7 @@ class DescentSolver(Solver, Protocol):
         (total := new_sum()).add(rows, targets.values, targets.weights, units=targets.units)
         return total.vector
 
-    def moved(self, offset: Doubles) -> dict[str, Any]:
+    def moved(self, offset: np.ndarray) -> dict[str, Any]:
         """Return what changes as these offsets are added to the scores of the outputs."""
 
     def _check_clip(self) -> float | None:

@@ -16,7 +16,6 @@ from sklearn.base import clone
 
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.rows import check_labels, check_table
-from skdp._typing import Doubles
 from skdp.accounting import (
     AddRemove,
     DpEvent,
@@ -116,7 +115,7 @@ def one_run_epsilon(
     return get_epsilon_bounds(event_at(1.0 / mu), delta)[0] if mu else 0.0
 
 
-def _guesses(coins: NDArray[np.bool_], scores: Doubles) -> Iterator[tuple[int, int]]:
+def _guesses(coins: NDArray[np.bool_], scores: np.ndarray) -> Iterator[tuple[int, int]]:
     """How many guesses are made, and how many of them are right."""
     order, n = np.argsort(scores, kind="stable"), len(coins)
     for half in sorted({min(math.isqrt(4 * n), n // 2), n // 8}):
@@ -242,7 +241,7 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
     return _read(model, coins, seen, heard, confidence)
 
 
-def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Rows and labels, those of the canaries at the end.
 
     Each canary has a column of its own, and a small part in a column that more rows of the other label share. What the
@@ -262,7 +261,7 @@ def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any
     return rows, targets
 
 
-def _read(model: Any, coins: NDArray[Any], seen: dict[str, Doubles], heard: Likelihoods, confidence: float) -> Attack:
+def _read(model: Any, coins: np.ndarray, seen: dict[str, np.ndarray], heard: Likelihoods, confidence: float) -> Attack:
     """What releases and coefficients tell of the coins."""
     bound = partial(one_run_epsilon, coins, delta=model.delta_)
     laws: dict[str, Any] = {

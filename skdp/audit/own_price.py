@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from skdp._typing import Doubles
 from skdp.accounting import (
     ComposedDpEvent,
     DiscreteLaplaceDpEvent,
@@ -71,7 +70,7 @@ def least_delta(event: DpEvent, epsilon: float, adjacency: str) -> float:
     )
 
 
-def _means(full: float, lots: _Lots | None) -> tuple[Doubles, Doubles]:
+def _means(full: float, lots: _Lots | None) -> tuple[np.ndarray, np.ndarray]:
     """Means of the sum, in its standard deviation, and their probabilities; `full` is the mu^2 of full batches."""
     if lots is None:
         return np.array([math.sqrt(full)]), np.ones(1)
@@ -89,7 +88,7 @@ def _mean(lots: _Lots) -> float:
     return rate * math.sqrt(count) / noise
 
 
-def _spare(one: Doubles, other: Doubles, masses: Doubles, epsilon: float) -> float:
+def _spare(one: np.ndarray, other: np.ndarray, masses: np.ndarray, epsilon: float) -> float:
     """The most of P(one > c) - exp(epsilon) P(other > c), of mixtures of normals with these means."""
     thresholds = np.linspace(min(one.min(), other.min()) - _FAR, max(one.max(), other.max()) + _FAR, _N_THRESHOLDS)
     missing = max(0.0, 1.0 - float(masses.sum()))

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
 from skdp.accounting import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -66,14 +65,14 @@ class World(NamedTuple):
 
     fitted: AuditedFit
     parts: Claims
-    moves: list[list[Doubles]]
+    moves: list[list[np.ndarray]]
 
 
 class Heard:
     """Noise by its kind, and lots by their law, over all fits."""
 
     def __init__(self) -> None:
-        self.noise: dict[tuple[int, float], list[Doubles]] = defaultdict(list)
+        self.noise: dict[tuple[int, float], list[np.ndarray]] = defaultdict(list)
         self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
         self.n_normals = 0
         self._are_words_repeated = False
@@ -100,7 +99,7 @@ class Heard:
         place = np.arange(lot.n_rows) - (np.cumsum(copies) - copies)[group]
         return order[place < lot.rows[group]]
 
-    def _mixed(self) -> list[Doubles]:
+    def _mixed(self) -> list[np.ndarray]:
         """The first noise of each kind, then the second of each, and so on."""
         turns = itertools.zip_longest(*self.noise.values())
         return [each for turn in turns for each in turn if each is not None]
@@ -255,7 +254,7 @@ def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
     ]
 
 
-def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[Doubles]]:
+def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[np.ndarray]]:
     """Return the change of each release of each track by the canary, in units of the sensitivity.
 
     Numbers that the release without the canary lacks are left out: they are published with the probability of the
@@ -301,7 +300,7 @@ def _drawn_more_than_once(without: AuditedFit, fitted: AuditedFit) -> Iterator[A
 # --- what the shifts are worth ---
 
 
-def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[list[Doubles]]:
+def views_of(shifts: list[list[list[np.ndarray]]], without: AuditedFit) -> list[list[np.ndarray]]:
     """How far each view moves each release, from the shifts of each canary.
 
     Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
@@ -331,7 +330,7 @@ def views_of(shifts: list[list[list[Doubles]]], without: AuditedFit) -> list[lis
     ]
 
 
-def _exchange(one: Doubles, other: Doubles, is_sampled: bool, order: float) -> float:
+def _exchange(one: np.ndarray, other: np.ndarray, is_sampled: bool, order: float) -> float:
     """How far an exchange of two shifts moves a release, in halves of the change."""
     distance = float(np.linalg.norm(one - other, order)) if one.size else 0.0
     if not is_sampled or distance == 0.0:
@@ -432,7 +431,7 @@ def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEve
     return bounds[chosen], events[chosen]
 
 
-def _farthest(moves: Doubles) -> Doubles:
+def _farthest(moves: np.ndarray) -> np.ndarray:
     """The moves of releases of which one alone is seen: that which moves farthest. All have the same noise."""
     return np.where(np.arange(len(moves)) == np.argmax(moves), moves, 0.0) if len(moves) else moves
 

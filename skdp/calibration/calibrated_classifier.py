@@ -6,13 +6,11 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.isotonic import isotonic_regression
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_choice
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.binary_metrics import centres, refined
@@ -152,7 +150,7 @@ class DPCalibratedClassifier(TableClassifier):
         self.map_ = fit_map(self.method, table, float(evaluation.noise_deviation_))
 
     @silent_arithmetic
-    def predict_proba(self, X: Any) -> Doubles:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Predict calibrated probabilities of the classes.
 
         Parameters
@@ -169,7 +167,7 @@ class DPCalibratedClassifier(TableClassifier):
         chances = self.map_(scores)
         return np.column_stack([1.0 - chances, chances])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the class whose calibrated probability is the larger one.
 
         Parameters
@@ -206,7 +204,7 @@ class LogitMap(NamedTuple):
     slope: float
     offset: float
 
-    def __call__(self, scores: Doubles) -> Doubles:
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
         return _inverse_logit(self.slope * _logit(scores) + self.offset)
 
 
@@ -218,14 +216,14 @@ class StepMap(NamedTuple):
     x, y : ndarray of shape (n_points,)
     """
 
-    x: Doubles
-    y: Doubles
+    x: np.ndarray
+    y: np.ndarray
 
-    def __call__(self, scores: Doubles) -> Doubles:
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
         return np.interp(scores, self.x, self.y)
 
 
-def fit_map(method: str, table: Doubles, noise: float) -> LogitMap | StepMap:
+def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
     """Return the map that a table of counts asks for.
 
     Parameters
@@ -248,7 +246,7 @@ def fit_map(method: str, table: Doubles, noise: float) -> LogitMap | StepMap:
     fine = refined(table[None])[0]
     at, totals = _logit(centres(fine.shape[1])), max(float(fine.sum()), 1.0)
 
-    def loss(parameters: Doubles) -> tuple[float, Doubles]:
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         value = parameters[0] * at + (parameters[1] if len(parameters) > 1 else 0.0)
         losses = fine[0] @ np.logaddexp(0.0, value) + fine[1] @ np.logaddexp(0.0, -value)
         slope = (fine.sum(0) * _inverse_logit(value) - fine[1]) / totals
@@ -260,7 +258,7 @@ def fit_map(method: str, table: Doubles, noise: float) -> LogitMap | StepMap:
     return LogitMap(float(found[0]), float(found[1]) if len(found) > 1 else 0.0)
 
 
-def _isotonic(table: Doubles, noise: float) -> StepMap:
+def _isotonic(table: np.ndarray, noise: float) -> StepMap:
     negatives, positives = table
     total = float(table.sum())
     share = float(positives.sum()) / total if total > 0 else 0.5
@@ -270,10 +268,10 @@ def _isotonic(table: Doubles, noise: float) -> StepMap:
     return StepMap(centres(table.shape[1]), isotonic_regression(shares, sample_weight=weights, y_min=0.0, y_max=1.0))
 
 
-def _logit(scores: Doubles) -> Doubles:
+def _logit(scores: np.ndarray) -> np.ndarray:
     kept = np.clip(scores, _LEAST, 1.0 - _LEAST)
     return np.log(kept) - np.log1p(-kept)
 
 
-def _inverse_logit(values: Doubles) -> Doubles:
+def _inverse_logit(values: np.ndarray) -> np.ndarray:
     return np.exp(-np.logaddexp(0.0, -values))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
@@ -19,7 +20,6 @@ from skdp._checks.rows import check_labels, classes_of, column_names, without_la
 from skdp._checks.weights import WeightReader
 from skdp._fit.private_step import private_steps
 from skdp._fit.releases import ids_of
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, WorstOfDpEvent, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import target_of
@@ -307,7 +307,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return "estimator_" in self.__dict__
 
     @silent_arithmetic
-    def _scores(self, X: Any) -> Doubles:
+    def _scores(self, X: Any) -> np.ndarray:
         """Scores of the estimator, as they were counted."""
         check_is_fitted(self)
         return score_of_two(self.estimator_, without_labels(self, X))

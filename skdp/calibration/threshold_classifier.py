@@ -7,14 +7,12 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.rows import without_labels
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.calibration.table_classifier import TableClassifier
 from skdp.evaluation.binary_metrics import above
@@ -225,7 +223,7 @@ class DPThresholdClassifier(TableClassifier):
         check_is_fitted(self)
         return self.estimator_.predict_proba(without_labels(self, X))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the second class where the score is at or above the threshold.
 
         Parameters
@@ -263,13 +261,13 @@ class Purpose(NamedTuple):
         One of `RATES`, which subgroups have in common.
     """
 
-    cost: Doubles
+    cost: np.ndarray
     min_precision: float | None
     min_recall: float | None
     equal_rates: str | None
 
 
-def choose_thresholds(tables: Doubles, purpose: Purpose) -> Doubles:
+def choose_thresholds(tables: np.ndarray, purpose: Purpose) -> np.ndarray:
     """Return the threshold of each subgroup.
 
     Among all candidates that keep the least precision and recall the one of least cost is taken; where none does, the
@@ -299,7 +297,7 @@ def choose_thresholds(tables: Doubles, purpose: Purpose) -> Doubles:
     return scores_at(candidates[:, np.argmin(np.where(kept, costs, np.inf))])
 
 
-def _candidates(tables: Doubles, rate: str | None) -> Doubles:
+def _candidates(tables: np.ndarray, rate: str | None) -> np.ndarray:
     """Places of thresholds to choose from, of shape (n_subgroups, n_candidates), from high to low ones."""
     n_bins = tables.shape[-1]
     edges = np.arange(n_bins, -1, -1) / n_bins
@@ -309,7 +307,7 @@ def _candidates(tables: Doubles, rate: str | None) -> Doubles:
     return np.array([_thresholds_at(table, rate, edges, wanted) for table in tables])
 
 
-def _thresholds_at(table: Doubles, rate: str, edges: Doubles, wanted: Doubles) -> Doubles:
+def _thresholds_at(table: np.ndarray, rate: str, edges: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Places of thresholds at which a subgroup has the wanted rates; evenly spread ones where it has no rows."""
     negatives, positives = above(table[None], edges)[0]
     counts = {"selection_rate": negatives + positives, "true_positive_rate": positives}.get(rate, negatives)
@@ -320,7 +318,7 @@ def _thresholds_at(table: Doubles, rate: str, edges: Doubles, wanted: Doubles) -
     return np.interp(wanted, rates + upward, edges)
 
 
-def _short_of(least: float | None, counts: Doubles, of: Doubles) -> Doubles:
+def _short_of(least: float | None, counts: np.ndarray, of: np.ndarray) -> np.ndarray:
     """By how much a share falls short; a share of nobody does not."""
     if least is None:
         return np.zeros(np.shape(counts))

@@ -22,7 +22,6 @@ from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp._fit.step_traits import StepTraits
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import Fit, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.cluster import noisy_tree
@@ -80,7 +79,9 @@ class Clustering:
         return run_steps(rows, centers, radius, self.n_steps, self.adjacency, releases, STEPS)
 
 
-def start(leaves: noisy_tree.Leaves, moments: RowMoments, k: int, coins: np.random.Generator) -> tuple[Doubles, float]:
+def start(
+    leaves: noisy_tree.Leaves, moments: RowMoments, k: int, coins: np.random.Generator
+) -> tuple[np.ndarray, float]:
     """Cluster noisy leaves; return k centers in the cube, and the radius at which the first step clips offsets."""
     centers, variance = np.empty((0, len(moments.mean))), moments.variance
     if len(leaves.counts):
@@ -328,7 +329,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return nearest(self._checked(X), self._fitted_centers).astype(np.int32)
 
     @silent_arithmetic
-    def transform(self, X: ArrayLike) -> Doubles:
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the distances of rows to the centers, of columns scaled to [-1, 1].
 
         Parameters

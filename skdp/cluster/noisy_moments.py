@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.cluster.rows import SharedNoise, WeightedRows
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 
@@ -33,8 +32,8 @@ class RowMoments(NamedTuple):
     """
 
     total: float
-    mean: Doubles
-    root: Doubles
+    mean: np.ndarray
+    root: np.ndarray
     variance: float
 
 

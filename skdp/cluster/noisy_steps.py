@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.cluster.rows import NoisyVector, SharedNoise, WeightedRows, counts_by_group, nearest, sums_by_group, within
 
 STEP_RADIUS = 2.0
@@ -22,8 +21,8 @@ _ROWS = 8192
 class Clusters(NamedTuple):
     """Centers in the cube, noisy counts of the rows nearest to each, and the sum of their squared distances."""
 
-    centers: Doubles
-    counts: Doubles
+    centers: np.ndarray
+    counts: np.ndarray
     inertia: float
 
 
@@ -59,7 +58,7 @@ def step_sensitivity(adjacency: str) -> float:
 
 def run_steps(
     rows: WeightedRows,
-    centers: Doubles,
+    centers: np.ndarray,
     radius: float,
     n_steps: int,
     adjacency: str,
@@ -89,7 +88,7 @@ def run_steps(
     return Clusters(centers, counts, inertia)
 
 
-def sum_rows(rows: WeightedRows, centers: Doubles, radius: float, parts: StepParts) -> Doubles:
+def sum_rows(rows: WeightedRows, centers: np.ndarray, radius: float, parts: StepParts) -> np.ndarray:
     """What the rows add up to: k counts, k sums of d numbers, and the sum of squares."""
     k, d = centers.shape
     counts, sums, squares = np.zeros(k), np.zeros((k, d)), 0.0
@@ -104,7 +103,7 @@ def sum_rows(rows: WeightedRows, centers: Doubles, radius: float, parts: StepPar
     return np.concatenate([of_counts * counts, of_sums * sums.ravel(), [of_squares * squares]])
 
 
-def _read(noisy: NoisyVector, k: int, radius: float, parts: StepParts) -> tuple[Doubles, Doubles, float]:
+def _read(noisy: NoisyVector, k: int, radius: float, parts: StepParts) -> tuple[np.ndarray, np.ndarray, float]:
     """Return counts, moves of the centers, shrunk by their noise, and the mean squared distance in radii."""
     of_counts, of_sums, of_squares = np.sqrt(parts)
     counts = np.maximum(noisy.value[:k] / of_counts, max(1.0, noisy.deviation / of_counts))

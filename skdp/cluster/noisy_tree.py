@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
 from skdp.cluster.noisy_moments import RowMoments
 from skdp.cluster.rows import CubeRows, NoisyVector, SharedNoise, WeightedRows, counts_by_group, sums_by_group, within
 from skdp.mechanisms.row_products import row_products
@@ -27,8 +26,8 @@ _ROWS = 4096
 class Leaves(NamedTuple):
     """Leaves of a tree: their noisy means in the cube, and their noisy counts, above 0."""
 
-    means: Doubles
-    counts: Doubles
+    means: np.ndarray
+    counts: np.ndarray
 
 
 def n_levels(n_clusters: int) -> int:
@@ -91,8 +90,8 @@ def grow(
 class Planes(NamedTuple):
     """A plane for each node, through its mean: normals, and the directions in which both halves lie; all public."""
 
-    normals: Doubles
-    directions: Doubles
+    normals: np.ndarray
+    directions: np.ndarray
 
 
 class NodeShapes(NamedTuple):
@@ -102,8 +101,8 @@ class NodeShapes(NamedTuple):
     2 / pi of its variance across the cut is gone in each.
     """
 
-    means: Doubles
-    roots: Doubles
+    means: np.ndarray
+    roots: np.ndarray
 
     def draw_planes(self, coins: np.random.Generator) -> Planes:
         """Draw a plane for each node, whose normal is drawn from the covariance: long axes are cut more often."""

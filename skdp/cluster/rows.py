@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.row_products import row_products
 from skdp.mechanisms.streams import SecretStream
@@ -22,9 +21,9 @@ _ROWS = 2048
 class Cube:
     """The public map of columns between bounds, of shape (d, 2), to [-1, 1]; what is beyond is moved to the bounds."""
 
-    bounds: Doubles
+    bounds: np.ndarray
 
-    def bring_in(self, X: NDArray[Any]) -> Doubles:
+    def bring_in(self, X: np.ndarray) -> np.ndarray:
         """Return rows in the cube."""
         low, high = self.bounds.T
         values = np.clip(np.asarray(X, np.float64), low, high)
@@ -33,7 +32,7 @@ class Cube:
         values -= 1.0
         return np.clip(values, -1.0, 1.0, out=values)
 
-    def take_out(self, values: Doubles) -> Doubles:
+    def take_out(self, values: np.ndarray) -> np.ndarray:
         """Return rows of the cube in the units of their columns."""
         low, high = self.bounds.T
         return np.clip(low + (0.5 * high - 0.5 * low) * (values + 1.0), low, high)
@@ -49,7 +48,7 @@ class SparseRows:
     table: sp.csr_matrix
     cube: Cube
 
-    def __getitem__(self, chosen: Any) -> Doubles:
+    def __getitem__(self, chosen: Any) -> np.ndarray:
         return self.cube.bring_in(self.table[chosen].toarray())
 
     def __len__(self) -> int:
@@ -61,7 +60,7 @@ class SparseRows:
         return len(self), int(self.table.shape[1])
 
 
-CubeRows = Doubles | SparseRows
+CubeRows = np.ndarray | SparseRows
 """Rows in the cube, of which a slice or an array of numbers takes some as an array."""
 
 
@@ -72,13 +71,13 @@ class WeightedRows(NamedTuple):
     """
 
     values: CubeRows
-    weights: Doubles
+    weights: np.ndarray
 
 
 class NoisyVector(NamedTuple):
     """A vector with noise, and the standard deviation of the noise of an entry."""
 
-    value: Doubles
+    value: np.ndarray
     deviation: float
 
 
@@ -105,13 +104,13 @@ class SharedNoise:
     noise_multiplier: float
     stream: SecretStream
 
-    def release(self, share: float, vector: Doubles, sensitivity: float, *purpose: str | int) -> NoisyVector:
+    def release(self, share: float, vector: np.ndarray, sensitivity: float, *purpose: str | int) -> NoisyVector:
         """Add the noise of a share of mu**2; `purpose` names the stream, and no two releases have the same."""
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), sensitivity)
         return NoisyVector(mechanism.release(vector, self.stream.spawn(*purpose)), mechanism.standard_deviation)
 
 
-def within(offsets: Doubles, radius: float) -> tuple[Doubles, Doubles]:
+def within(offsets: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Scale vectors into the unit ball, ``v / max(radius, |v|)``, and return them with their squared norms.
 
     Notes
@@ -128,19 +127,19 @@ def within(offsets: Doubles, radius: float) -> tuple[Doubles, Doubles]:
     return offsets / longest[:, None], np.minimum(squares / longest**2, 1.0)
 
 
-def sums_by_group(codes: NDArray[np.int64], n_groups: int, values: Doubles, weights: Doubles) -> Doubles:
+def sums_by_group(codes: NDArray[np.int64], n_groups: int, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted sums of the rows of each group, of shape (n_groups, d)."""
     n = len(codes)
     chosen = sp.csr_array((weights, (codes, np.arange(n))), shape=(n_groups, n))
     return np.asarray(chosen @ values)
 
 
-def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: Doubles) -> Doubles:
+def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: np.ndarray) -> np.ndarray:
     """Sums of the weights of each group, of shape (n_groups,)."""
     return np.bincount(codes, weights, minlength=n_groups).astype(np.float64)
 
 
-def squared_distances(values: CubeRows, centers: Doubles) -> Doubles:
+def squared_distances(values: CubeRows, centers: np.ndarray) -> np.ndarray:
     """Squared distances of rows to centers, of shape (n_rows, n_centers).
 
     Each row is treated alone, to the last bit: products of matrices round by the place of a row among others.
@@ -155,6 +154,6 @@ def squared_distances(values: CubeRows, centers: Doubles) -> Doubles:
     return found
 
 
-def nearest(values: CubeRows, centers: Doubles) -> NDArray[np.int64]:
+def nearest(values: CubeRows, centers: np.ndarray) -> NDArray[np.int64]:
     """Return the number of the center that is nearest to each row."""
     return squared_distances(values, centers).argmin(axis=1)

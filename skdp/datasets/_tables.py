@@ -156,7 +156,7 @@ def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None 
     return np.asarray(values, dtype=np.float64)
 
 
-def derive(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def derive(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Add collegedegree and blackfemale if the columns from which they derive are present."""
     if "educ" in columns:
         columns["collegedegree"] = (columns["educ"] >= 13).astype(np.int16)
@@ -165,13 +165,13 @@ def derive(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
+def draw_people(n: int, rng: np.random.RandomState) -> dict[str, np.ndarray]:
     """Draw `n` people, each column given those before it; every column is int16 of shape (n,)."""
 
     def draw_flags(probability: Any) -> NDArray[np.int16]:
         return np.asarray(rng.random_sample(n) < probability, dtype=np.int16)
 
-    def draw_indices(probabilities: Sequence[float] | NDArray[Any], size: int) -> NDArray[np.intp]:
+    def draw_indices(probabilities: Sequence[float] | np.ndarray, size: int) -> NDArray[np.intp]:
         return np.searchsorted(np.cumsum(probabilities)[:-1], rng.random_sample(size), side="right")
 
     table = probabilities()
@@ -205,12 +205,12 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, NDArray[Any]]:
     return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[NDArray[Any]]:
+def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[np.ndarray]:
     """Return an array of each column of a table that is written row by row."""
     return (np.array([row[name] for row in rows]) for name in rows[0])
 
 
-def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.int64]:
+def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> NDArray[np.int64]:
     """Draw the household of each person, of shape (n,), numbered from 0.
 
     Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is
@@ -233,7 +233,7 @@ def draw_households(people: Mapping[str, NDArray[Any]], rng: np.random.RandomSta
 
 
 def _join(
-    home: NDArray[np.int64], origin: NDArray[Any], guests: NDArray[np.int64], most: int, rng: np.random.RandomState
+    home: NDArray[np.int64], origin: np.ndarray, guests: NDArray[np.int64], most: int, rng: np.random.RandomState
 ) -> NDArray[np.int64]:
     """Let people who live alone join households of their origin, of `most` adults at most."""
     stay = np.ones(len(home), dtype=bool)
@@ -251,7 +251,7 @@ def _join(
 
 
 def draw_children(
-    people: Mapping[str, NDArray[Any]], home: NDArray[np.int64], rng: np.random.RandomState
+    people: Mapping[str, np.ndarray], home: NDArray[np.int64], rng: np.random.RandomState
 ) -> NDArray[np.int16]:
     """Draw whether there are children in the household of each person, of shape (n,): the same for all of one."""
     table = probabilities()
@@ -264,7 +264,7 @@ def draw_children(
     return (rng.random_sample(len(chance)) < chance).astype(np.int16)[home]
 
 
-def draw_weights(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState) -> NDArray[np.float64]:
+def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> NDArray[np.float64]:
     """Draw whole person weights, of shape (n,), as of a survey that reaches some people less often than others."""
     expected = 80.0 * np.where(people["uscitizen"] == 1, 1.0, 1.3)
     for column, factor in (("employed", 1.3), ("disability", 0.8)):
@@ -273,7 +273,7 @@ def draw_weights(people: Mapping[str, NDArray[Any]], rng: np.random.RandomState)
     return np.clip(np.round(expected * np.exp(0.25 * rng.standard_normal(len(expected)))), *MADE_UP_WEIGHT)
 
 
-def _log_odds_employed(people: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+def _log_odds_employed(people: dict[str, np.ndarray]) -> NDArray[np.float64]:
     table = probabilities()["employed"]
     age = table["age"]
     score = table["constant"] + age["height"] * ((people["age"] - age["peak"]) / age["unit"]) ** 2
@@ -300,7 +300,7 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     return import_extra("pandas").DataFrame(columns, index=frame.index[keep])
 
 
-def _recode(acs: dict[str, NDArray[np.float64]], never_served: int) -> dict[str, NDArray[Any]]:
+def _recode(acs: dict[str, NDArray[np.float64]], never_served: int) -> dict[str, np.ndarray]:
     """Recode checked ACS codes (a blank ENG is 0) to the columns of the Census 2000 extract."""
     educ = np.zeros(25, dtype=np.int16)
     educ[list(SCHL_TO_EDUC)] = list(SCHL_TO_EDUC.values())

@@ -182,7 +182,7 @@ def make_census(
 
 
 def _make_bunch(
-    columns: Mapping[str, NDArray[Any]],
+    columns: Mapping[str, np.ndarray],
     chosen: list[str],
     target: str,
     age: tuple[int, int],
@@ -190,7 +190,7 @@ def _make_bunch(
     description: str,
     weight: NDArray[np.float64] | None = None,
     weight_bounds: tuple[float, float] = tables.ACS_WEIGHT,
-    households: tuple[str, NDArray[Any]] | None = None,
+    households: tuple[str, np.ndarray] | None = None,
 ) -> Bunch:
     """Collect rows, what is private beside them, and public facts in a Bunch; `households` are a name and labels."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
@@ -242,7 +242,7 @@ def _load_acs(
     return _make_bunch(columns, chosen, target, tables.ACS_AGE, as_frame, description, weight, ends, households)
 
 
-def _read_households(frame: Any) -> tuple[str, NDArray[Any]] | None:
+def _read_households(frame: Any) -> tuple[str, np.ndarray] | None:
     """Return the name and the labels of the households of people, if the file has them."""
     names = [name for name in frame.columns if name.upper() == tables.ACS_HOUSEHOLD]
     if not names:

@@ -99,7 +99,7 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _draw_column(
     column: Column, low: float, ranks: NDArray[np.float64], n_scores: int, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+) -> tuple[np.ndarray, NDArray[np.float64]]:
     """Cells, and what each says of the target, of shape (n_scores, n); `ranks` are uniform."""
     if column.kind == "drop":
         return np.zeros(ranks.size), np.zeros((n_scores, ranks.size))
@@ -113,7 +113,7 @@ def _draw_column(
 
 def _draw_number(
     column: Column, low: float, ranks: NDArray[np.float64], n_scores: int, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+) -> tuple[np.ndarray, NDArray[np.float64]]:
     ends = column.bounds or _UNKNOWN_BOUNDS
     numbers = ends[0] + (ends[1] - ends[0]) * ranks**low
     cells = np.array([day_text(math.floor(day), column.form) for day in numbers]) if column.kind == "date" else numbers
@@ -124,7 +124,7 @@ def _draw_number(
 
 def _draw_category(
     column: Column, low: float, ranks: NDArray[np.float64], n_scores: int, rng: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+) -> tuple[np.ndarray, NDArray[np.float64]]:
     known = ("0", "1") if column.kind == "flag" else column.categories or _MADE_UP_WORDS
     shares = np.arange(1.0, len(known) + 1.0) ** -_RARE
     says = rng.normal(size=(n_scores, len(known)))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
@@ -67,7 +66,7 @@ def _from_file(path: Path) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def _fault_in(*parts: NDArray[Any]) -> str:
+def _fault_in(*parts: np.ndarray) -> str:
     """Say what is wrong with images and labels, if anything is."""
     for images, labels in (parts[:2], parts[2:]):
         if images.ndim < 2 or images.size != len(images) * _PIXELS or images.dtype != np.uint8:

@@ -267,9 +267,9 @@ class _Stage:
     """Rows to fit and rows to score, none of them private."""
 
     X: Any
-    y: NDArray[Any]
+    y: np.ndarray
     X_test: Any
-    y_test: NDArray[Any]
+    y_test: np.ndarray
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.effects.scores import PublicValues, Score, names_of, score_of
 
 _CELLS_OF_PAIRS = 8
@@ -43,8 +42,8 @@ class ColumnEffect:
 
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
-    effect: Doubles
-    noise: Doubles | None
+    effect: np.ndarray
+    noise: np.ndarray | None
     n_ordered: tuple[int, ...]
     n_listed: tuple[int, ...]
     unit: str
@@ -148,7 +147,7 @@ def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
     )
 
 
-def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], Doubles]:
+def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], np.ndarray]:
     """Return the values of one column or two, and mean rows at these less those over all values of each column.
 
     Parameters
@@ -172,7 +171,7 @@ def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], 
 
 
 def _difference(
-    score: Score, cells: PublicValues, rows: Doubles, effect: Doubles
+    score: Score, cells: PublicValues, rows: np.ndarray, effect: np.ndarray
 ) -> tuple[str, str, float, float | None]:
     listed = effect[: cells.n_listed]
     low, high = int(listed.argmin()), int(listed.argmax())

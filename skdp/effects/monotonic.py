@@ -11,7 +11,6 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import show
-from skdp._typing import Doubles
 from skdp.effects.scores import names_of
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.vectorizer import DPTableVectorizer
@@ -119,7 +118,7 @@ def _read_constraints(given: Any, blocks: list[Block]) -> list[tuple[int, int]]:
     return found
 
 
-def _project(coef: Doubles, block: Block, direction: int) -> None:
+def _project(coef: np.ndarray, block: Block, direction: int) -> None:
     """Write the closest monotone coefficients of a block into them."""
     scaled = {"scale": 0, "both": block.width - 1}.get(block.numbers)
     if scaled is not None:

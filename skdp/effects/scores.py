@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.readings import day_text
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 
@@ -37,8 +35,8 @@ class PublicValues(NamedTuple):
     """
 
     labels: tuple[str, ...]
-    codes: NDArray[Any]
-    shares: Doubles
+    codes: np.ndarray
+    shares: np.ndarray
     n_ordered: int
     n_listed: int
 
@@ -54,7 +52,7 @@ class AdditiveScore:
     unit : str
     """
 
-    def __init__(self, vectorizer: DPTableVectorizer, coef: Doubles, noise: Doubles | None, unit: str) -> None:
+    def __init__(self, vectorizer: DPTableVectorizer, coef: np.ndarray, noise: np.ndarray | None, unit: str) -> None:
         self.blocks: list[Block] = vectorizer._fitted_blocks
         self.coef, self.unit, self._noise = coef, unit, noise
         self.starts = np.cumsum([0, *(block.width for block in self.blocks)]).tolist()
@@ -67,7 +65,7 @@ class AdditiveScore:
             return _cells_of_line(block, (edges[1:] + edges[:-1]) / 2.0, None)
         return cells_of(block, n_cells)
 
-    def mean_rows(self, chosen: dict[int, NDArray[Any]]) -> Doubles:
+    def mean_rows(self, chosen: dict[int, np.ndarray]) -> np.ndarray:
         """Mean of public rows in which the columns of these blocks have these codes, of shape (n_codes, n_columns).
 
         The other columns add the same to each, and are left out.
@@ -78,7 +76,7 @@ class AdditiveScore:
                 made[np.arange(len(made)), place + self.starts[k]] = 1.0 if value is None else value
         return made
 
-    def variance(self, rows: Doubles) -> Doubles | None:
+    def variance(self, rows: np.ndarray) -> np.ndarray | None:
         """Variance of ``rows @ coef`` by the noise alone; entries of `rows` sum to zero over levels of a block."""
         return None if self._noise is None else rows**2 @ self._noise**2
 
@@ -96,7 +94,7 @@ class TreesScore:
     unit : str
     """
 
-    def __init__(self, embedding: Any, blocks: list[Block], coef: Doubles, noise: Doubles, unit: str) -> None:
+    def __init__(self, embedding: Any, blocks: list[Block], coef: np.ndarray, noise: np.ndarray, unit: str) -> None:
         self.blocks, self.coef, self.unit, self._embedding = blocks, coef, unit, embedding
         widths = embedding._encoder.form.blocks.level_counts
         # The noise of independent levels before the projection, which took 1 / width of its variance.
@@ -108,14 +106,14 @@ class TreesScore:
         known = self._embedding.marginals or {}
         return cells_of(self.blocks[k], n_cells, known.get(self._embedding._fitted_blocks[k].name))
 
-    def mean_rows(self, chosen: dict[int, NDArray[Any]]) -> Doubles:
+    def mean_rows(self, chosen: dict[int, np.ndarray]) -> np.ndarray:
         n_cells = len(next(iter(chosen.values())))
         codes = [np.tile(each, n_cells) for each in self._rows]
         for k, each in chosen.items():
             codes[k] = np.repeat(each, _PUBLIC_ROWS)
         return self._embedding._encoder.mean_rows(codes, n_cells)
 
-    def variance(self, rows: Doubles) -> Doubles | None:
+    def variance(self, rows: np.ndarray) -> np.ndarray | None:
         return rows**2 @ self._variance
 
 
@@ -147,7 +145,7 @@ def score_of(estimator: Any, class_label: Any = None) -> Score:
 _TAKEN = "give a model of random trees, or a pipeline of DPTableVectorizer and a linear model, fitted."
 
 
-def coefficients_of(model: Any, class_label: Any = None) -> tuple[Doubles, Doubles | None, str]:
+def coefficients_of(model: Any, class_label: Any = None) -> tuple[np.ndarray, np.ndarray | None, str]:
     """Coefficients of one score, their noise if it is known, and the unit of the score in words."""
     coef, noise = np.atleast_2d(model.coef_), getattr(model, "coef_noise_", None)
     classes = getattr(model, "classes_", None)
@@ -204,13 +202,13 @@ def cells_of(block: Block, n_cells: int | None = None, known: Any = None) -> Pub
 _CELLS = 32
 
 
-def _cells_of_line(block: Block, values: Doubles, known: Any) -> PublicValues:
+def _cells_of_line(block: Block, values: np.ndarray, known: Any) -> PublicValues:
     n, is_date = len(values), block.column.kind == "date"
     labels = [day_text(value) if is_date else f"{value:.3g}" for value in values.tolist()]
     return PublicValues((*labels, "gap"), np.append(values, np.nan), _shares(known, n + 1, n), n, n)
 
 
-def _shares(known: Any, n: int, n_listed: int) -> Doubles:
+def _shares(known: Any, n: int, n_listed: int) -> np.ndarray:
     if known is None:
         known = np.arange(n) < max(1, n_listed)
     found = np.asarray(known, float)

@@ -22,7 +22,6 @@ from skdp._fit.saved_state import PlainState
 from skdp._fit.step_traits import StepTraits, traits_of
 from skdp._guard.public_rules import register
 from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.ensemble.people import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
@@ -365,7 +364,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         columns = [(name, j, column) for j, (name, column) in enumerate(self._read_schema(names).items())]
         return blocks_of(columns, int(self.n_bins))
 
-    def _codes(self, X: Any) -> list[NDArray[Any]]:
+    def _codes(self, X: Any) -> list[np.ndarray]:
         """Read each column of a table, or refuse columns that are not those of the fit."""
         check_is_fitted(self)
         table = Table(X, None)
@@ -383,7 +382,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
 
     # --- names ---
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the output.
 
         Parameters
@@ -434,7 +433,7 @@ class TreeEncoder:
     trees: Trees
     n_jobs: int | None
 
-    def leaves(self, codes: list[NDArray[Any]]) -> NDArray[np.int32]:
+    def leaves(self, codes: list[np.ndarray]) -> NDArray[np.int32]:
         """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
         leaves = np.empty((len(codes[0]), self.trees.n_trees), np.int32)
         writer = leaf_writer(self.trees, self.blocks, len(leaves))
@@ -450,7 +449,7 @@ class TreeEncoder:
         """Form of every row."""
         return row_form(self.plain, self.trees.n_trees, self.trees.n_leaves)
 
-    def mean_rows(self, codes: list[NDArray[Any]], n_groups: int) -> Doubles:
+    def mean_rows(self, codes: list[np.ndarray], n_groups: int) -> np.ndarray:
         """Return the mean of one-hot rows over each of `n_groups` runs of as many rows, (n_groups, n_columns)."""
         trees, widths, n_rows = self.trees, self.form.blocks.level_counts, len(codes[0])
         starts = np.cumsum([0, *widths])
@@ -463,7 +462,7 @@ class TreeEncoder:
         cells = columns.reshape(n_groups, -1) + np.arange(n_groups)[:, None] * starts[-1]
         return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
 
-    def encode(self, codes: list[NDArray[Any]], n_features: int) -> OneHotRows:
+    def encode(self, codes: list[np.ndarray], n_features: int) -> OneHotRows:
         """Return bins, levels and leaves of columns that were read, as one-hot rows without weights."""
         blocks, trees, n = self.form.blocks, self.trees, len(codes[0])
         packed, writer = blocks.empty_codes(n), leaf_writer(trees, self.blocks, n)
@@ -478,13 +477,13 @@ class TreeEncoder:
         _by_parts(write, n, self.n_jobs)
         return OneHotRows(blocks, packed, n_features)
 
-    def plain_places(self, codes: list[NDArray[Any]]) -> list[NDArray[np.int32]]:
+    def plain_places(self, codes: list[np.ndarray]) -> list[NDArray[np.int32]]:
         """Return the bin or level of each row in each plain block."""
         at = {block.position: each for block, each in zip(self.blocks, codes, strict=True)}
         # One entry each: bins and levels have no values.
         return [place for block in self.plain for place, _ in block.entries(at[block.position])]
 
-    def importances(self, coef: Doubles, noise: Doubles, n_features: int) -> Doubles:
+    def importances(self, coef: np.ndarray, noise: np.ndarray, n_features: int) -> np.ndarray:
         """Return the importance of each column of the table, see `skdp.ensemble.trees`."""
         found = np.zeros(n_features)
         shares = importances(self.plain, self.blocks, self.trees, coef, noise)
@@ -492,7 +491,7 @@ class TreeEncoder:
         return found
 
 
-def codes_of(blocks: list[Block], table: Table) -> list[NDArray[Any]]:
+def codes_of(blocks: list[Block], table: Table) -> list[np.ndarray]:
     """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
     for block in blocks:
         refuse_dates(block.name, block.column, table, block.position)
@@ -572,7 +571,7 @@ class TableCodes:
         Columns of the table.
     """
 
-    codes: list[NDArray[Any]]
+    codes: list[np.ndarray]
     n_features: int
 
     @property

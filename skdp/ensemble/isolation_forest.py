@@ -13,7 +13,6 @@ from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.parameters import check_real, show
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader
-from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import StepPlan, begin, with_parameters
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of
@@ -171,7 +170,7 @@ class DPIsolationForest(TreesOfTables):
 
     n_bins = 16  # of plain columns, which are not used
 
-    leaf_counts_: Doubles = field(init=False)
+    leaf_counts_: np.ndarray = field(init=False)
     n_rows_: float = field(init=False)
 
     n_estimators: int = 100
@@ -262,13 +261,13 @@ class DPIsolationForest(TreesOfTables):
         return check_real("contamination", self.contamination, above=0, at_most=0.5, remedy=_SHARE)
 
     @silent_arithmetic
-    def _keep_lengths(self, counts: Doubles, n_rows: float) -> None:
+    def _keep_lengths(self, counts: np.ndarray, n_rows: float) -> None:
         """Keep what scores are made of; millionths of a row are left out, which a product with a bound may round."""
         self._fitted_lengths = path_lengths(self.embedding_._fitted_trees, np.round(counts, 6))
         self._fitted_scale = float(average_path_length(round(n_rows, 6)))
 
     @silent_arithmetic
-    def _offset(self, share: float | None, counts: Doubles, deviation: float, coins: np.random.Generator) -> float:
+    def _offset(self, share: float | None, counts: np.ndarray, deviation: float, coins: np.random.Generator) -> float:
         """Return the quantile of the scores of simulated records, drawn from the counts and weighted by them."""
         if share is None:
             return -0.5
@@ -278,7 +277,7 @@ class DPIsolationForest(TreesOfTables):
         place = np.searchsorted(np.cumsum(weights[order]), share)
         return float(scores[order][min(int(place), _N_DRAWN - 1)])
 
-    def _scores(self, leaves: NDArray[np.int32]) -> Doubles:
+    def _scores(self, leaves: NDArray[np.int32]) -> np.ndarray:
         """Return the scores of rows in these leaves."""
         lengths = self._fitted_lengths[np.arange(leaves.shape[1]), leaves]
         return -np.exp2(-lengths.mean(axis=1) / self._fitted_scale)
@@ -286,7 +285,7 @@ class DPIsolationForest(TreesOfTables):
     # --- new rows ---
 
     @silent_arithmetic
-    def score_samples(self, X: ArrayLike) -> Doubles:
+    def score_samples(self, X: ArrayLike) -> np.ndarray:
         """Return how normal rows are, which is as private as they are.
 
         Parameters
@@ -303,7 +302,7 @@ class DPIsolationForest(TreesOfTables):
         embedding: PublicTreesEmbedding = self.embedding_
         return self._scores(embedding._encoder.leaves(codes_of(embedding._fitted_blocks, fitted_table(self, X))))
 
-    def decision_function(self, X: ArrayLike) -> Doubles:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Return the scores less `offset_`: below 0 for outliers.
 
         Parameters
@@ -354,7 +353,7 @@ _TINY = 1e-300
 _PASSES, _POWER = 3, 0.2  # tried on the first tables of benchmarks/bench_outliers.py
 
 
-def average_path_length(counts: Any) -> Doubles:
+def average_path_length(counts: Any) -> np.ndarray:
     """Return the mean path length of an unsuccessful search in a binary search tree of so many rows, 0 below 1.
 
     Liu, Ting & Zhou (2008), "Isolation forest", equation 1, and as in scikit-learn 0 for one row and 1 for two. Noisy
@@ -366,7 +365,7 @@ def average_path_length(counts: Any) -> Doubles:
     return np.where(counts > 2.0, np.maximum(formula, 1.0), np.clip(counts - 1.0, 0.0, 1.0))
 
 
-def path_lengths(trees: Trees, counts: Doubles) -> Doubles:
+def path_lengths(trees: Trees, counts: np.ndarray) -> np.ndarray:
     """Return depths of leaves, and what isolates one of so many rows in each of them, of shape (n_trees, n_leaves)."""
     depth, is_split = np.zeros(trees.left.shape), trees.is_split
     for node in range(trees.left.shape[1]):  # children have higher numbers
@@ -397,8 +396,8 @@ class Boxes(NamedTuple):
     Gaps of lines are left out.
     """
 
-    low: Doubles
-    high: Doubles
+    low: np.ndarray
+    high: np.ndarray
     levels: NDArray[np.bool_]
 
     @classmethod
@@ -415,7 +414,7 @@ class Boxes(NamedTuple):
         self.high[box, column] = np.minimum(self.high[box, column], of.high[node, column])
         self.levels[box, column] &= of.levels[node, column]
 
-    def part(self, box: Any, column: Any, of: Boxes, node: Any) -> Doubles:
+    def part(self, box: Any, column: Any, of: Boxes, node: Any) -> np.ndarray:
         """Return which part of a column, as some other boxes have it, some boxes have."""
         low, high = of.low[node, column], of.high[node, column]
         shared = np.minimum(self.high[box, column], high) - np.maximum(self.low[box, column], low)
@@ -426,7 +425,7 @@ class Boxes(NamedTuple):
 
 
 def draw_leaves(
-    trees: Trees, blocks: list[Block], counts: Doubles, n: int, coins: np.random.Generator
+    trees: Trees, blocks: list[Block], counts: np.ndarray, n: int, coins: np.random.Generator
 ) -> NDArray[np.int32]:
     """Draw leaves, in all trees at once, of people who are spread like noisy counts, of shape (n, n_trees).
 
@@ -453,7 +452,7 @@ def draw_leaves(
     return found
 
 
-def weigh(leaves: NDArray[np.int32], counts: Doubles, deviation: float) -> Doubles:
+def weigh(leaves: NDArray[np.int32], counts: np.ndarray, deviation: float) -> np.ndarray:
     """Return weights of people in these leaves, by which noisy counts say how many are there; they sum to 1.
 
     Weights are multiplied, tree by tree, by a power of the quotient of noisy and weighted counts (multiplicative
@@ -469,7 +468,7 @@ def weigh(leaves: NDArray[np.int32], counts: Doubles, deviation: float) -> Doubl
     return weights
 
 
-def _masses(trees: Trees, counts: Doubles) -> Doubles:
+def _masses(trees: Trees, counts: np.ndarray) -> np.ndarray:
     """Sums of the counts of the leaves below each node, of shape (n_trees, n_nodes), 0 where noise is below that."""
     first, end = trees.leaves_of_nodes()
     below = np.concatenate([np.zeros((len(counts), 1)), np.cumsum(counts, axis=1)], axis=1)
@@ -477,7 +476,7 @@ def _masses(trees: Trees, counts: Doubles) -> Doubles:
     return np.maximum(up_to - before, 0.0)
 
 
-def _places(trees: Trees, blocks: list[Block]) -> Doubles:
+def _places(trees: Trees, blocks: list[Block]) -> np.ndarray:
     """Return thresholds as shares of the ranges of their columns, of shape (n_trees, n_nodes)."""
     places = np.zeros(trees.threshold.shape)
     for j, block in enumerate(blocks):
@@ -487,7 +486,7 @@ def _places(trees: Trees, blocks: list[Block]) -> Doubles:
     return places
 
 
-def _boxes_of_nodes(trees: Trees, blocks: list[Block], t: int, places: Doubles) -> Boxes:
+def _boxes_of_nodes(trees: Trees, blocks: list[Block], t: int, places: np.ndarray) -> Boxes:
     """Return what each node of a tree sees, of nodes that are in it."""
     seen = Boxes.whole(blocks, trees.left.shape[1])
     levels = np.arange(seen.levels.shape[2])

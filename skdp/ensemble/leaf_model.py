@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, field
 from functools import partial
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.notices import note_notice
@@ -18,7 +19,6 @@ from skdp._training.estimator import GradientEstimator
 from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
 from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solvers.lookups import LookupSolver
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.effects.columns import report_rows
 from skdp.ensemble.embedding import TableCodes, codes_of, one_hot_blocks, plain_blocks
@@ -130,9 +130,9 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
     random_state: Any = None
     verbose: int = 0
 
-    coef_: Doubles = field(init=False)
-    intercept_: Doubles = field(init=False)
-    coef_noise_: Doubles = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    coef_noise_: np.ndarray = field(init=False)
 
     # --- rows ---
 
@@ -157,11 +157,11 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
 
     # --- predictions ---
 
-    def _scorer(self) -> Callable[[OneHotRows], Doubles]:
+    def _scorer(self) -> Callable[[OneHotRows], np.ndarray]:
         return partial(one_hot_scores, coef=self.coef_, intercept=self.intercept_)
 
     @property
-    def feature_importances_(self) -> Doubles:
+    def feature_importances_(self) -> np.ndarray:
         """Importances of the columns of the table, of shape (`n_features_in_`,).
 
         The variance of each column's part of the score over its levels, all of them equally likely, and of each split

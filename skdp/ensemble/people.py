@@ -12,7 +12,6 @@ from skdp._checks.cells import format_names
 from skdp._checks.notices import narrow_bounds_notice
 from skdp._checks.parameters import show
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 from skdp.mechanisms.cell_counts import CellCounts, CellSum
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.schema.blocks import Block
@@ -39,10 +38,10 @@ _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
 
 def count_people(
     blocks: list[Block],
-    codes: list[NDArray[Any]],
-    weights: Doubles,
+    codes: list[np.ndarray],
+    weights: np.ndarray,
     units: Units | None = None,
-) -> Doubles:
+) -> np.ndarray:
     """Count the cells of each column: exact numbers, which noise of `PEOPLE_SHARE` is added to.
 
     Parameters
@@ -74,7 +73,7 @@ def count_people(
 
 
 def shares_of_people(
-    counts: Doubles, blocks: list[Block], mechanism: GaussianMechanism, n_public: int
+    counts: np.ndarray, blocks: list[Block], mechanism: GaussianMechanism, n_public: int
 ) -> list[list[float]]:
     """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
     columns = _by_column(counts, blocks)
@@ -82,7 +81,7 @@ def shares_of_people(
 
 
 def notice_of_edges(
-    counts: Doubles, blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
+    counts: np.ndarray, blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
 ) -> str:
     """Return the notice of numbers and dates that lie at one of their bounds, by noisy counts alone; "" for none.
 
@@ -98,7 +97,7 @@ def notice_of_edges(
     return narrow_bounds_notice(found)
 
 
-def _by_column(counts: Doubles, blocks: list[Block]) -> list[Doubles]:
+def _by_column(counts: np.ndarray, blocks: list[Block]) -> list[np.ndarray]:
     ends = np.cumsum([_n_cells(block) for block in blocks])
     if len(counts) != ends[-1]:
         raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
@@ -109,7 +108,7 @@ def _n_cells(block: Block) -> int:
     return N_CELLS + 1 if block.is_line else block.width
 
 
-def _cells(block: Block, codes: NDArray[Any]) -> NDArray[np.integer]:
+def _cells(block: Block, codes: np.ndarray) -> NDArray[np.integer]:
     """Number of the cell of each row in a column."""
     if not block.is_line:
         return codes
@@ -118,7 +117,7 @@ def _cells(block: Block, codes: NDArray[Any]) -> NDArray[np.integer]:
     return np.where(gaps, N_CELLS, cells)
 
 
-def read_marginals(marginals: Any, blocks: list[Block]) -> list[Doubles | None]:
+def read_marginals(marginals: Any, blocks: list[Block]) -> list[np.ndarray | None]:
     """Return the shares of the cells of each column, None where none are given, or refuse them."""
     if marginals is None:
         return [None] * len(blocks)
@@ -130,7 +129,7 @@ def read_marginals(marginals: Any, blocks: list[Block]) -> list[Doubles | None]:
     return [_read_shares(block, marginals.get(block.name)) for block in blocks]
 
 
-def _read_shares(block: Block, given: Any) -> Doubles | None:
+def _read_shares(block: Block, given: Any) -> np.ndarray | None:
     if given is None:
         return None
     try:
@@ -148,7 +147,7 @@ def _read_shares(block: Block, given: Any) -> Doubles | None:
     return shares / shares.sum()
 
 
-def _shares(counts: Doubles, deviation: float, n_public: int) -> Doubles:
+def _shares(counts: np.ndarray, deviation: float, n_public: int) -> np.ndarray:
     found = np.maximum(counts, 0.0)
     found[found < _DOUBTFUL * deviation] /= 2.0
     found += max(_EVEN_ROWS * n_public / len(found), _EVEN_NOISE * deviation)

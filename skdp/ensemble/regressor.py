@@ -18,7 +18,6 @@ from skdp._training.offset import ENOUGH, TargetMean
 from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
 from skdp._training.run import Run, Targets
 from skdp._training.run_fit import fit_run
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver
 from skdp.mechanisms.bounded_sum import VectorQuery
@@ -405,7 +404,7 @@ class TargetSums(VectorQuery):
 
     width, row_limit = 3, SUMS_SENSITIVITY
 
-    def vectors(self, rows: Any, *targets: Any) -> Doubles:
+    def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
         values = np.clip(rows, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
         return np.column_stack([np.ones_like(values), values, values**2])
 
@@ -421,7 +420,7 @@ def sum_targets(
     values: NDArray[np.float64],
     weights: NDArray[np.float64],
     units: Units | None = None,
-) -> Doubles:
+) -> np.ndarray:
     """Add up weights, weighted targets and their squares: exact numbers, which noise of `UNITS_SHARE` is added to.
 
     Parameters
@@ -445,7 +444,7 @@ def sum_targets(
     return sums.vector
 
 
-def units_of_targets(sums: Doubles, mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
+def units_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
     """Return the units in which targets have the mean 0 and the standard deviation `UNIT_SPREAD`, from noisy sums.
 
     The error of the variance is added to it: too large a spread is a small loss, too small a one a bias. Without an

@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels.trees import write_leaves
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 
 _MOST_LEAVES = 16  # bits of a mask
@@ -68,7 +67,7 @@ class LeafTables:
             for j, (block, found) in enumerate(zip(blocks, self._thresholds, strict=True))
         ]
 
-    def write_leaves(self, codes: list[NDArray[Any]], first: int, stride: int, out: NDArray[Any]) -> None:
+    def write_leaves(self, codes: list[np.ndarray], first: int, stride: int, out: np.ndarray) -> None:
         cells = [_cells(each, found) for each, found in zip(codes, self._thresholds, strict=True)]
         shift = (first + np.arange(len(self._all)) * stride).astype(out.dtype)
         open_ = np.empty((_ROWS, len(self._all)), np.uint16)
@@ -99,7 +98,7 @@ def _thresholds(trees: Trees, j: int) -> NDArray[np.float64]:
     return found[~np.isnan(found)]
 
 
-def _cells(codes: NDArray[Any], thresholds: NDArray[np.float64] | None) -> NDArray[Any]:
+def _cells(codes: np.ndarray, thresholds: NDArray[np.float64] | None) -> np.ndarray:
     """How many thresholds a number has reached, one more for a gap; or the level."""
     if thresholds is None:
         return codes
@@ -196,7 +195,7 @@ class SeenLine:
 class LinePeople:
     """Where people are along a number or a date: shares of cells of equal width, and of gaps, the last; or nothing."""
 
-    def __init__(self, shares: Doubles | None) -> None:
+    def __init__(self, shares: np.ndarray | None) -> None:
         self._at = [0.0, 1.0]
         self._below, self._cuts, self.gaps = self._at, None, 0.0
         if shares is not None:
@@ -261,7 +260,7 @@ def _taken(levels: tuple[int, ...], goes: list[bool], side: bool) -> tuple[int, 
 class LevelPeople:
     """Share of people of each level; all that are split have the same where nothing is known."""
 
-    def __init__(self, shares: Doubles | None, width: int, n_split: int, is_ordinal: bool) -> None:
+    def __init__(self, shares: np.ndarray | None, width: int, n_split: int, is_ordinal: bool) -> None:
         self.is_ordinal = is_ordinal
         known = np.arange(width) < n_split if shares is None else np.asarray(shares)
         self.shares = (known / known.sum()).tolist()
@@ -286,7 +285,7 @@ class Node(NamedTuple):
     depth: int
 
 
-def views_of(blocks: list[Block], shares: list[Doubles | None] | None) -> tuple[Any, ...]:
+def views_of(blocks: list[Block], shares: list[np.ndarray | None] | None) -> tuple[Any, ...]:
     """Return what a root sees of each column; `shares` are those of people, of each column in turn.
 
     Of a number or a date they are those of cells of equal width, and of gaps; of others those of `Block` levels.
@@ -385,7 +384,7 @@ class Trees:
             end[split, node] = end[tree[split], left[split] + 1]
         return first, end
 
-    def write_leaves(self, codes: list[NDArray[Any]], first: int, stride: int, out: NDArray[np.int32]) -> None:
+    def write_leaves(self, codes: list[np.ndarray], first: int, stride: int, out: NDArray[np.int32]) -> None:
         """Write ``first + t * stride`` plus the leaf, counted from the left, of each row in each tree t.
 
         `codes` are those of the columns (`Block.codes`): floats are numbers, integers are levels.
@@ -404,7 +403,7 @@ def draw_trees(
     n_leaves: int,
     max_depth: int,
     seed: int,
-    shares: list[Doubles | None] | None = None,
+    shares: list[np.ndarray | None] | None = None,
 ) -> Trees:
     """Draw trees. The first ones are the same whatever their number.
 
@@ -472,7 +471,9 @@ def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:
 # --- how much of a score each column of a table decides, from coefficients and public quantities alone ---
 
 
-def importances(plain: list[Block], blocks: list[Block], trees: Trees, coef: Doubles, noise: Doubles) -> Doubles:
+def importances(
+    plain: list[Block], blocks: list[Block], trees: Trees, coef: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
     """Return the share of each block's column in the variance of the score, of shape (n_blocks,).
 
     The levels of a plain column count the same, and so do the leaves of a tree, whose variance is that of its splits: a

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from skdp._checks.parameters import check_count, check_real
-from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.estimates import Estimate, EstimatedCurve
 from skdp.evaluation.figures import TableFigures, sides
@@ -126,7 +125,7 @@ class BinaryFigures(TableFigures):
 
         at = places_of(checked_threshold(threshold))
 
-        def counts(tables: Doubles) -> Doubles:
+        def counts(tables: np.ndarray) -> np.ndarray:
             return binary_metrics.confusion(tables, at).reshape(-1, 2, 2)
 
         return self.estimate(counts, 0.0)
@@ -145,7 +144,7 @@ class BinaryFigures(TableFigures):
         x = binary_metrics.rates(self._fitted_tables.released, at)[0, 0]
         upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
 
-        def at_x(tables: Doubles) -> Doubles:
+        def at_x(tables: np.ndarray) -> np.ndarray:
             return np.array([np.interp(x + upward, a + upward, b) for a, b in binary_metrics.rates(tables, at)])
 
         return self._band(x, at, at_x, 1.0)
@@ -232,7 +231,7 @@ class BinaryFigures(TableFigures):
 
     # --- small parts ---
 
-    def _edges(self) -> Doubles:
+    def _edges(self) -> np.ndarray:
         """Places of the edges of the bins, falling."""
         n_bins = self._fitted_tables.released.shape[-1]
         return np.arange(n_bins, -1, -1) / n_bins
@@ -240,7 +239,7 @@ class BinaryFigures(TableFigures):
     def _at(self, metric: Any, threshold: float) -> Estimate:
         at = places_of(checked_threshold(threshold))
 
-        def at_threshold(tables: Doubles, loose_at: float | None = None) -> Doubles:
+        def at_threshold(tables: np.ndarray, loose_at: float | None = None) -> np.ndarray:
             return np.asarray(metric(tables, at, loose_at)[..., 0])
 
         return self._spanning(self._share(at_threshold), at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
@@ -250,12 +249,12 @@ class BinaryFigures(TableFigures):
         tables = self._fitted_tables.gathered or self._fitted_tables
         return tables.estimate(metric, float(self.level), 0.0, most)
 
-    def _band(self, x: Doubles, thresholds: Doubles, metric: Metric, high: float) -> EstimatedCurve:
+    def _band(self, x: np.ndarray, thresholds: np.ndarray, metric: Metric, high: float) -> EstimatedCurve:
         found: Any = self.estimate(metric, 0.0, high)  # of arrays
         return EstimatedCurve(x, found.value, found.low, found.high, scores_at(thresholds))
 
 
-def checked_threshold(threshold: float) -> Doubles:
+def checked_threshold(threshold: float) -> np.ndarray:
     """A threshold as an array, or a refusal."""
     remedy = "choose a score from 0 to 1, such as 0.5"
     return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])

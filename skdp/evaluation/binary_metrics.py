@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.evaluation.scale import logits_at, scores_at
 
 _FINE = 512
@@ -18,7 +17,7 @@ _POINTS = 16  # of a finer bin, for the mean of a logarithm
 _FEW = 3.0  # rows, which hide how the log-odds of bins differ
 
 
-def refined(tables: Doubles, tied_at: float = 0.5, share: Doubles | None = None) -> Doubles:
+def refined(tables: np.ndarray, tied_at: float = 0.5, share: np.ndarray | None = None) -> np.ndarray:
     """Spread counts over finer bins by a linear density within each bin, with the slope of the neighboring counts.
 
     Without slopes the AUROC is too low by about the square of the width of a bin, whatever n is. Tied scores, as of a
@@ -48,7 +47,7 @@ def refined(tables: Doubles, tied_at: float = 0.5, share: Doubles | None = None)
     return fine.reshape(*tables.shape[:-1], n_bins * parts)
 
 
-def tied_share(tables: Doubles) -> Doubles:
+def tied_share(tables: np.ndarray) -> np.ndarray:
     """Share of tied scores in each bin, of shape (n_tables, 1, n_bins).
 
     Scores of a continuous distribution are rarely twice as many in a bin as in either neighbor: the rows beyond twice
@@ -60,17 +59,17 @@ def tied_share(tables: Doubles) -> Doubles:
     return np.maximum(1.0 - 2.0 * least / np.maximum(both, 1e-9), 0.0)
 
 
-def ranges(n_bins: int) -> Doubles:
+def ranges(n_bins: int) -> np.ndarray:
     """Ranges of the log-odds of the scores of bins."""
     return np.diff(logits_at(np.arange(n_bins + 1) / n_bins))
 
 
-def centres(n_bins: int) -> Doubles:
+def centres(n_bins: int) -> np.ndarray:
     """Scores in the middles of bins."""
     return scores_at((np.arange(n_bins) + 0.5) / n_bins)
 
 
-def roc_auc(tables: Doubles) -> Doubles:
+def roc_auc(tables: np.ndarray) -> np.ndarray:
     """Probability that a positive has a higher score than a negative; 1/2 where a class is empty."""
     fine = refined(tables)
     negatives, positives = fine[:, 0], fine[:, 1]
@@ -78,7 +77,7 @@ def roc_auc(tables: Doubles) -> Doubles:
     return _ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
 
 
-def auc_within_bins(tables: Doubles, side: int) -> Doubles:
+def auc_within_bins(tables: np.ndarray, side: int) -> np.ndarray:
     """The least AUROC (side -1), or the largest (1), by the order of rows within bins.
 
     Scores that count as tied may be spread over their bin, over whose log-odds the AUROC rises by a twelfth of their
@@ -94,7 +93,7 @@ def auc_within_bins(tables: Doubles, side: int) -> Doubles:
     return roc_auc(tables) + side * _ratio(room.sum(-1), pairs, 0.0)
 
 
-def _change_of_odds(tables: Doubles) -> Doubles:
+def _change_of_odds(tables: np.ndarray) -> np.ndarray:
     """Change of the log-odds of the classes from bin to bin, of shape (n_tables, n_bins), at most 4."""
     totals = np.maximum(tables.sum(-1, keepdims=True), 1e-9)
     few = _FEW * totals / np.minimum(totals[:, :1], totals[:, 1:])
@@ -102,27 +101,27 @@ def _change_of_odds(tables: Doubles) -> Doubles:
     return np.clip(np.gradient(odds, axis=-1), -4.0, 4.0)
 
 
-def brier_score(tables: Doubles, tied_at: float = 0.5) -> Doubles:
+def brier_score(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
     """Mean squared distance between score and class."""
     fine = refined(tables, tied_at)
     at = centres(fine.shape[-1])
     return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
-def log_loss(tables: Doubles, tied_at: float = 0.5) -> Doubles:
+def log_loss(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
     """Mean negative logarithm of the probability of what is true."""
     fine = refined(tables, tied_at)
     negative, positive = losses(fine.shape[-1])
     return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
 
 
-def losses(n_bins: int) -> Doubles:
+def losses(n_bins: int) -> np.ndarray:
     """Mean negative logarithm, over each bin, of the probability of the first class and of the second."""
     z = logits_at((np.arange(n_bins * _POINTS) + 0.5) / (n_bins * _POINTS))
     return np.logaddexp(0.0, np.stack([z, -z])).reshape(2, n_bins, _POINTS).mean(-1)
 
 
-def above(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def above(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Counts of each class at or above the places of thresholds, of shape (n_tables, 2, n_thresholds).
 
     With `loose_at` 0 or 1 they are extremes of what bins do not resolve: there, at an end of the bin, are tied scores
@@ -136,7 +135,7 @@ def above(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -
     return _above(spread, thresholds) + _above(tied, thresholds, np.floor if loose_at else np.ceil)
 
 
-def _above(counts: Doubles, thresholds: Doubles, part_of: Any = np.positive) -> Doubles:
+def _above(counts: np.ndarray, thresholds: np.ndarray, part_of: Any = np.positive) -> np.ndarray:
     """Counts at or above the places of thresholds: in the bin of each, all but a part."""
     upward = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)
     place = np.clip(np.asarray(thresholds, np.float64), 0.0, 1.0) * counts.shape[-1]
@@ -144,7 +143,7 @@ def _above(counts: Doubles, thresholds: Doubles, part_of: Any = np.positive) -> 
     return np.asarray(upward[..., -1:] - (upward[..., left] + part_of(place - left) * counts[..., left]))
 
 
-def confusion(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def confusion(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Counts of shape (n_tables, 4, n_thresholds): true negatives, false positives, false negatives, true positives."""
     predicted, totals = above(tables, thresholds, loose_at), tables.sum(-1)[..., None]
     return np.stack(
@@ -152,43 +151,43 @@ def confusion(tables: Doubles, thresholds: Doubles, loose_at: float | None = Non
     )
 
 
-def accuracy(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def accuracy(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Share of right predictions."""
     tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
     return _ratio(tn + tp, tn + fp + fn + tp, 0.5)
 
 
-def precision(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def precision(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Share of positives among what is predicted to be one; the share among all where nothing is."""
     predicted, share = above(tables, thresholds, loose_at), positive_rate(tables)
     return _ratio(predicted[:, 1], predicted.sum(1), share[:, None])
 
 
-def recall(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def recall(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Share of positives that are predicted to be one."""
     return rates(tables, thresholds, loose_at)[:, 1]
 
 
-def f1(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def f1(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Harmonic mean of precision and recall."""
     _, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
     return _ratio(2.0 * tp, 2.0 * tp + fp + fn, 0.0)
 
 
-def positive_rate(tables: Doubles) -> Doubles:
+def positive_rate(tables: np.ndarray) -> np.ndarray:
     """Share of positives among all."""
     totals = tables.sum(-1)
     return _ratio(totals[:, 1], totals.sum(-1), 0.5)
 
 
-def rates(tables: Doubles, thresholds: Doubles, loose_at: float | None = None) -> Doubles:
+def rates(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Shares of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
     thresholds = np.asarray(thresholds, np.float64)
     found = _ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
     return np.minimum(found, 1.0)  # rounding
 
 
-def average_precision(tables: Doubles, side: int = 0) -> Doubles:
+def average_precision(tables: np.ndarray, side: int = 0) -> np.ndarray:
     """Mean of the precision over the recall, from the highest score down.
 
     Tied scores are one step of it, as in scikit-learn. With a side of -1 or 1 it is the least, or the largest, by the
@@ -213,7 +212,7 @@ def average_precision(tables: Doubles, side: int = 0) -> Doubles:
     return _ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)
 
 
-def calibration(tables: Doubles, n_groups: int) -> Doubles:
+def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
     """Share of positives, and mean score, in groups of neighboring bins: of shape (n_tables, 2, n_groups)."""
     fine = refined(tables)
     n_cells = fine.shape[-1]
@@ -224,18 +223,18 @@ def calibration(tables: Doubles, n_groups: int) -> Doubles:
     return np.stack([share, _ratio(both @ (member * centres(n_cells)[:, None]), held, middle)], axis=1)
 
 
-def lift(tables: Doubles, thresholds: Doubles) -> Doubles:
+def lift(tables: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Share of positives at or above thresholds, divided by the share among all."""
     return _ratio(precision(tables, thresholds), positive_rate(tables)[:, None], 1.0)
 
 
-def cost(tables: Doubles, thresholds: Doubles, false_positive: float, false_negative: float) -> Doubles:
+def cost(tables: np.ndarray, thresholds: np.ndarray, false_positive: float, false_negative: float) -> np.ndarray:
     """Mean cost of a row."""
     _, fp, fn, _ = np.moveaxis(confusion(tables, thresholds), 1, 0)
     return _ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
 
 
-def conformal_quantile(tables: Doubles, alpha: float) -> Doubles:
+def conformal_quantile(tables: np.ndarray, alpha: float) -> np.ndarray:
     """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of what is true, 1 beyond."""
     fine = refined(tables)
     edges = scores_at(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
@@ -249,6 +248,6 @@ def conformal_quantile(tables: Doubles, alpha: float) -> Doubles:
     return np.where((order <= n) & (n > 0), found, 1.0)
 
 
-def _ratio(above: Doubles, below: Doubles, otherwise: Any) -> Doubles:
+def _ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.full(below.shape, otherwise, np.float64), where=below > 0)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
-from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.binary_figures import BinaryFigures, checked_threshold
 from skdp.evaluation.counted import CountedEvaluation
@@ -154,7 +153,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         wanted = np.log2(0.4 * (strength / self._n_parts()) ** (1 / 3))
         return int(2 ** np.clip(np.rint(wanted), 2, math.log2(_MOST_BINS)))
 
-    def _given(self, X: Any) -> Doubles:
+    def _given(self, X: Any) -> np.ndarray:
         """See `CountedEvaluation`: scores of both models."""
         scores = values_of("X", X)
         if scores.ndim != 2 or scores.shape[1] != 2:
@@ -167,7 +166,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
             return PairedScores(*(ScoredRows(None, scores[:, k : k + 1]) for k in range(2)))
         return PairedScores(*(self._scored_by(each, X) for each in self.model))
 
-    def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: the pair of bins of a pair of scores."""
         bins = math.isqrt(n_bins)
         return bins_of(scores[:, 0], bins) * bins + bins_of(scores[:, 1], bins)
@@ -182,7 +181,7 @@ class PairedScores:
     def __init__(self, first: ScoredRows, second: ScoredRows) -> None:
         self._first, self._second, self.shape = first, second, first.shape
 
-    def blocks(self) -> Iterator[tuple[slice, Doubles]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Generate slices of rows and their scores, of shape (n_rows, 2)."""
         for (rows, first), (_, second) in zip(self._first.blocks(), self._second.blocks(), strict=True):
             yield rows, np.column_stack([first, second])
@@ -261,7 +260,7 @@ def compare(
     return comparison.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
-def _of_model(tables: Doubles, number: int) -> Doubles:
+def _of_model(tables: np.ndarray, number: int) -> np.ndarray:
     """Counts of the scores of one model: sums over the bins of the other."""
     bins = math.isqrt(tables.shape[-1])
     return tables.reshape(*tables.shape[:-1], bins, bins).sum(axis=-2 if number else -1)

@@ -26,7 +26,6 @@ from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._fit.budget import cost_of, read_budget
 from skdp._fit.diagram import epsilon_caption
 from skdp._fit.payment import Payment, recording_refusals
-from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import Risk, RiskTarget
@@ -80,11 +79,11 @@ class CountingPlan(NamedTuple):
 class RowsOfCounts(NamedTuple):
     """What is known of each row beside its score: its class or target, what it adds, and its subgroup."""
 
-    labels: NDArray[Any]
+    labels: np.ndarray
     amounts: NDArray[np.int64] | None
     subgroups: NDArray[np.int64] | None
 
-    def of_block(self, block: slice) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    def of_block(self, block: slice) -> tuple[np.ndarray, NDArray[np.int64], NDArray[np.int64]]:
         """The same of a slice of rows: each adds 1, to the first subgroup, where nothing else is known."""
         labels = self.labels[block]
         amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
@@ -256,7 +255,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Models that score the rows."""
         return () if self.model is None else (self.model,)
 
-    def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
+    def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """What is known of each row beside its score: the number of its class."""
         return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
 
@@ -368,11 +367,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Shape of what is counted of a row's scores: one number."""
         return ()
 
-    def _given(self, X: Any) -> Doubles:
+    def _given(self, X: Any) -> np.ndarray:
         """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
         return scores_given(X)
 
-    def _score(self, model: Any, rows: Any) -> Doubles:
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
         """One number for each row, all that is counted of what the model says."""
         return score_of_two(model, rows)
 
@@ -422,10 +421,10 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
         return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
-    def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
         return bins_of(scores, n_bins)
 
-    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
         return Replicates.of(self.noisy_counts_, plan.mechanism, plan.unit, plan.total)
 
     def _public_parameters(self) -> dict[str, Any]:

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 OCTAVES = 14
 SUMS = 2
 _PARTS = 16
 
 
-def edges(n_bins: int) -> Doubles:
+def edges(n_bins: int) -> np.ndarray:
     """Edges of the bins: 0, then 2^-14 to 1 times the range of the targets, by steps that are finer for large sizes.
 
     The bins of the smallest sizes span three times as many octaves as those of the largest.
@@ -26,7 +24,7 @@ def edges(n_bins: int) -> Doubles:
     return np.concatenate([[0.0], 2.0 ** (-OCTAVES * (3.0 * inward + 2.0 * inward**3) / 5.0)])
 
 
-def clipped(tables: Doubles, deviation: float) -> Doubles:
+def clipped(tables: np.ndarray, deviation: float) -> np.ndarray:
     """Counts of errors without those bins at the far end that hold noise alone; what they hold goes to the last one.
 
     From the far end inwards, a bin is reached when the sum of the counts up to it is above the standard deviation of
@@ -52,7 +50,7 @@ def clipped(tables: Doubles, deviation: float) -> Doubles:
     return kept[:, ::-1]
 
 
-def refined(counts: Doubles, tied_at: int | None = None) -> tuple[Doubles, Doubles]:
+def refined(counts: np.ndarray, tied_at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Spread counts over finer cells by a linear density within each bin.
 
     Parameters
@@ -79,26 +77,26 @@ def refined(counts: Doubles, tied_at: int | None = None) -> tuple[Doubles, Doubl
     return fine.reshape(len(counts), -1), np.append(inner.ravel(), at[-1])
 
 
-def _tied(counts: Doubles) -> Doubles:
+def _tied(counts: np.ndarray) -> np.ndarray:
     """Counts beyond twice as many as in the fuller of the neighboring bins."""
     padded = np.pad(counts, [(0, 0), (1, 1)], mode="reflect")
     most = 2.0 * np.maximum(np.maximum(padded[:, :-2], padded[:, 2:]), 0.0)
     return np.maximum(counts - most, 0.0)
 
 
-def mean_power(counts: Doubles, power: int, tied_at: int | None = None) -> Doubles:
+def mean_power(counts: np.ndarray, power: int, tied_at: int | None = None) -> np.ndarray:
     """Mean of a power of the sizes of errors."""
     fine, at = refined(counts, tied_at)
     return np.maximum(fine @ ((at[:-1] + at[1:]) / 2) ** power / np.maximum(counts.sum(1), 1e-9), 0.0)
 
 
-def moments(tables: Doubles) -> tuple[Doubles, Doubles]:
+def moments(tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the targets, from -1 to 1 between their bounds. With noise the variance may be negative."""
     mean, square = tables[:, -SUMS:].T / np.maximum(tables[:, :-SUMS].sum(1), 1.0)
     return np.clip(mean, -1.0, 1.0), square - mean**2
 
 
-def quantile(tables: Doubles, deviation: float, order: float, tied_at: int | None = None) -> Doubles:
+def quantile(tables: np.ndarray, deviation: float, order: float, tied_at: int | None = None) -> np.ndarray:
     """Quantile of the sizes of errors."""
     fine, at = refined(np.maximum(clipped(tables, deviation), 0.0), tied_at)
     below = np.concatenate([np.zeros((len(fine), 1)), np.cumsum(fine, axis=1)], axis=1)

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 
 class _Numbers(NamedTuple):
     value: float
@@ -120,8 +118,8 @@ class EstimatedCurve(NamedTuple):
         Scores at which the points lie.
     """
 
-    x: Doubles
-    y: Doubles
-    low: Doubles
-    high: Doubles
-    thresholds: Doubles
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    thresholds: np.ndarray

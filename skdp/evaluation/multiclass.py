@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.rows import check_labels, encode_labels, is_continuous
-from skdp._typing import Doubles
 from skdp.evaluation.counted import CountedEvaluation
 from skdp.evaluation.estimates import Estimate
 from skdp.evaluation.figures import TableFigures
@@ -100,7 +99,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
             )
         return len(self.classes_)
 
-    def _given(self, X: Any) -> Doubles:
+    def _given(self, X: Any) -> np.ndarray:
         """See `CountedEvaluation`: predicted classes."""
         labels = values_of("X", X)
         if labels.size != len(labels) or is_continuous(labels):
@@ -110,32 +109,32 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
             )
         return self._numbers(labels.reshape(-1))[:, None]
 
-    def _score(self, model: Any, rows: Any) -> Doubles:
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
         """See `CountedEvaluation`: the number of the class that is predicted."""
         return self._numbers(model.predict(rows))
 
-    def _numbers(self, labels: Any) -> Doubles:
+    def _numbers(self, labels: Any) -> np.ndarray:
         found = check_labels(labels, len(labels), classes=self.classes_)
         return encode_labels(found, self.classes_, "X").astype(np.float64)
 
-    def _bins_of(self, scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
         """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""
         return np.nan_to_num(scores).astype(np.int64)
 
 
-def _right(tables: Doubles) -> Doubles:
+def _right(tables: np.ndarray) -> np.ndarray:
     return np.diagonal(tables, axis1=-2, axis2=-1)
 
 
-def _recalls(tables: Doubles) -> Doubles:
+def _recalls(tables: np.ndarray) -> np.ndarray:
     return _ratio(_right(tables), tables.sum(-1))
 
 
-def _f1(tables: Doubles) -> Doubles:
+def _f1(tables: np.ndarray) -> np.ndarray:
     return _ratio(2.0 * _right(tables), tables.sum(-1) + tables.sum(-2))
 
 
-def _ratio(above: Doubles, below: Doubles) -> Doubles:
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Of counts; 0 where there are none."""
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.rows import check_labels, column_names, encode_labels, number_of_columns
-from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.binary_figures import BinaryFigures, checked_threshold
 from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
@@ -51,17 +50,17 @@ class FiguresOfEach(TableFigures):
     def _mean(self, metric: Metric, high: float = 1.0) -> Estimate:
         """The mean of a metric of two classes over all tables."""
 
-        def mean(tables: Doubles) -> Doubles:
+        def mean(tables: np.ndarray) -> np.ndarray:
             return np.mean(self._of_each(metric, tables), axis=0)
 
         sampling = self._deviation_of_mean(metric)
         return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
 
-    def _of_each(self, metric: Metric, tables: Doubles) -> list[Doubles]:
+    def _of_each(self, metric: Metric, tables: np.ndarray) -> list[np.ndarray]:
         counts = self._counts(tables)
         return [metric(counts[:, number]) for number in range(counts.shape[1])]
 
-    def _counts(self, tables: Doubles) -> Doubles:
+    def _counts(self, tables: np.ndarray) -> np.ndarray:
         """Tables of two classes, of shape (n_tables, n_names, 2, n_bins): columns after those of a confusion matrix."""
         first = tables.shape[-2] if self._has_confusion else 0
         return tables[..., first:].reshape(*tables.shape[:-1], 2, -1)
@@ -93,7 +92,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
     def log_loss(self) -> Estimate:
         """Mean negative logarithm, in nats, of the score of the class that is true."""
 
-        def metric(tables: Doubles) -> Doubles:
+        def metric(tables: np.ndarray) -> np.ndarray:
             fine = binary_metrics.refined(self._counts(tables))[:, :, 1].sum(1)
             loss = fine @ binary_metrics.losses(fine.shape[-1])[1]
             return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
@@ -156,10 +155,10 @@ class OfEach(CountedEvaluation):
     def _width(self) -> tuple[int, ...]:
         return (len(self._fitted_names),)
 
-    def _given(self, X: Any) -> Doubles:
+    def _given(self, X: Any) -> np.ndarray:
         return scores_given(X, self._width()[0])
 
-    def _score(self, model: Any, rows: Any) -> Doubles:
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
         return score_of_each(model, rows)
 
     def _default_bins(self, strength: float) -> int:
@@ -255,7 +254,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
                 np.add.at(table[:, k], (group, n + n_bins * own + bins[:, k]), np.where(own, n - 1, 1) * amounts)
         return table
 
-    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
         n, n_bins, whole = len(self.classes_), plan.n_bins, self._whole(plan)
         unit = np.full(noisy.shape[-1], (n - 1.0) * whole)
         unit[n:-n_bins] = whole  # of rows of other classes
@@ -321,7 +320,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
             raise ValueError(f"classes name {len(self.labels_)} labels where y has {self._n_labels} columns.")
         self._fitted_names = self.labels_
 
-    def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
+    def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """See `CountedEvaluation`: 0 or 1, of shape (n_rows, n_labels)."""
         labels = check_labels(y, n_samples, columns=True)
         return np.column_stack([encode_labels(column, np.array([0, 1])) for column in labels.T])
@@ -345,7 +344,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
                 np.add.at(table[:, label], (group, columns[:, label]), amounts)
         return table
 
-    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
         unit, starts = self._whole(plan), (0, plan.n_bins)
         projected = partial(_each_projected, total=plan.total)
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
@@ -357,17 +356,17 @@ def _classes_of(model: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _each_projected(tables: Doubles, total: float | Doubles | None) -> Doubles:
+def _each_projected(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
     """Project the tables of all labels, of shape (n_tables, n_subgroups, n_labels, n_cells), each to the total."""
     return np.stack([project(tables[:, :, k], total) for k in range(tables.shape[2])], axis=2)
 
 
-def _each_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+def _each_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw rows of each label's table apart."""
     return np.stack([rows_like(released[:, :, k], rng) for k in range(released.shape[2])], axis=2)
 
 
-def _projected_classes(tables: Doubles, n_bins: int, total: float | None) -> Doubles:
+def _projected_classes(tables: np.ndarray, n_bins: int, total: float | None) -> np.ndarray:
     """Project tables of shape (n_tables, n_subgroups, n_classes, n_classes + 2 * n_bins).
 
     Each row is once in the confusion matrix and once among the scores for its own class; rows of others are the rest.
@@ -382,7 +381,7 @@ def _projected_classes(tables: Doubles, n_bins: int, total: float | None) -> Dou
     return np.concatenate([project(confusion, total), others, own], axis=-1)
 
 
-def _classes_like(released: Doubles, rng: np.random.Generator, n_bins: int) -> Doubles:
+def _classes_like(released: np.ndarray, rng: np.random.Generator, n_bins: int) -> np.ndarray:
     """Draw rows: by class and score for it first, then what those of other classes score, for each class apart."""
     n = released.shape[2]
     confusion, others, own = np.split(released, [n, n + n_bins], axis=-1)

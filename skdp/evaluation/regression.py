@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from skdp._checks.parameters import check_real
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
-from skdp._typing import Doubles
 from skdp.evaluation import error_metrics
 from skdp.evaluation.counted import GRID, CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.evaluation.estimates import Estimate
@@ -70,7 +69,7 @@ class ErrorFigures(TableFigures):
         """Mean of the targets."""
         low, high, _ = self._fitted_terms
 
-        def mean(tables: Doubles) -> Doubles:
+        def mean(tables: np.ndarray) -> np.ndarray:
             return low + (1.0 + error_metrics.moments(tables)[0]) * self._range / 2
 
         return self.estimate(mean, low, high)
@@ -89,7 +88,7 @@ class ErrorFigures(TableFigures):
         """
         at = check_real("order", order, at_least=0, at_most=1, remedy="choose a share of the rows, such as 0.9")
 
-        def metric(tables: Doubles, tied_at: int | None = None) -> Doubles:
+        def metric(tables: np.ndarray, tied_at: int | None = None) -> np.ndarray:
             return self._range * error_metrics.quantile(tables, self._fitted_terms[2], at, tied_at)
 
         return self._of_errors(metric, self._range)
@@ -117,7 +116,7 @@ class ErrorFigures(TableFigures):
         return self._fitted_terms[1] - self._fitted_terms[0]
 
     def _of_power(self, power: int, form: Any, high: float) -> Estimate:
-        def metric(tables: Doubles, tied_at: int | None = None) -> Doubles:
+        def metric(tables: np.ndarray, tied_at: int | None = None) -> np.ndarray:
             counts = error_metrics.clipped(tables, self._fitted_terms[2])
             return np.asarray(form(error_metrics.mean_power(counts, power, tied_at)))
 
@@ -182,7 +181,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             )
         self.y_bounds_ = bounds
 
-    def _read_targets(self, y: Any, n_samples: int) -> NDArray[Any]:
+    def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
         """See `CountedEvaluation`: targets, cut at their bounds."""
         return np.clip(check_targets(y, n_samples), *self.y_bounds_)
 
@@ -196,7 +195,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         """26 or 51 bins, which span a third or a sixth of an octave of the largest errors."""
         return 26 if strength < _FINE else 51
 
-    def _score(self, model: Any, rows: Any) -> Doubles:
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
         return np.asarray(model.predict(rows), np.float64)
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
@@ -213,7 +212,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
             np.add.at(table[:, n_bins + 1], group, np.trunc(amounts * (t**2 - 0.5)).astype(np.int64))
         return table
 
-    def _replicates_of(self, noisy: NDArray[Any], plan: CountingPlan) -> Replicates:
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
         """See `CountedEvaluation`: tables without a projection, so that means are not biased by it."""
         self.noise_deviation_ = plan.mechanism.standard_deviation / (ERROR_PARTS * GRID)
         self._fitted_terms = (*self.y_bounds_, float(self.noise_deviation_) * len(noisy) ** 0.5)
@@ -232,7 +231,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return {"_fitted_terms": (*self.y_bounds_, float(self.noise_deviation_))}
 
 
-def _tables(released: Doubles, total: float | None) -> Doubles:
+def _tables(released: np.ndarray, total: float | None) -> np.ndarray:
     """Counts of errors and both sums of targets, as `error_metrics` takes them: linear in what was released.
 
     Counts of errors have the public total, where there is one.
@@ -245,7 +244,7 @@ def _tables(released: Doubles, total: float | None) -> Doubles:
     return np.concatenate([errors, first, second], axis=-1)
 
 
-def _rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+def _rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw tables of as many rows: errors by their counts, and normal sums of the targets.
 
     With m and v the mean and variance of t, (t - m)^2 is at most (1 + |m|)^2, so its variance is at most v times that.

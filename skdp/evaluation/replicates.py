@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.evaluation.estimates import Estimate
 from skdp.mechanisms.discrete_laplace import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 
 Mechanism = DiscreteLaplaceMechanism | GaussianMechanism
-Metric = Callable[[Doubles], Doubles]
+Metric = Callable[[np.ndarray], np.ndarray]
 """From tables of shape (n_tables, ...) to numbers of shape (n_tables,) or (n_tables, n_points)."""
 
 N_DRAWS = 400
@@ -43,17 +42,17 @@ class Replicates(NamedTuple):
     should be.
     """
 
-    released: Doubles
-    centre: Doubles
-    both: Doubles
-    noise: Doubles
-    sampling: Doubles
-    variance: Doubles
+    released: np.ndarray
+    centre: np.ndarray
+    both: np.ndarray
+    noise: np.ndarray
+    sampling: np.ndarray
+    variance: np.ndarray
     gathered: Any = None
     estimand: str = ""
 
     @classmethod
-    def of(cls, noisy: Doubles, mechanism: Mechanism, unit: int, total: float | None) -> Self:
+    def of(cls, noisy: np.ndarray, mechanism: Mechanism, unit: int, total: float | None) -> Self:
         """Project a noisy table, and draw others.
 
         Parameters
@@ -69,7 +68,7 @@ class Replicates(NamedTuple):
         """
         least = LEAST_TAIL * mechanism.standard_deviation / unit
 
-        def projected(tables: Doubles) -> Doubles:
+        def projected(tables: np.ndarray) -> np.ndarray:
             return project(tails_gathered(tables, least), total)
 
         gathered = cls.made(noisy, mechanism, unit, projected, rows_like)
@@ -79,11 +78,11 @@ class Replicates(NamedTuple):
     @classmethod
     def made(
         cls,
-        noisy: Doubles,
+        noisy: np.ndarray,
         mechanism: Mechanism,
         unit: Any,
-        projected: Callable[[Doubles], Doubles],
-        drawn: Callable[[Doubles, np.random.Generator], Doubles],
+        projected: Callable[[np.ndarray], np.ndarray],
+        drawn: Callable[[np.ndarray, np.random.Generator], np.ndarray],
         starts: Sequence[int] = (0,),
     ) -> Self:
         """Do the same for any number of tables.
@@ -111,7 +110,7 @@ class Replicates(NamedTuple):
         variance = np.broadcast_to((mechanism.standard_deviation / np.asarray(unit)) ** 2, released.shape)
         return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows, variance)
 
-    def map(self, function: Callable[[Doubles], Doubles]) -> Self:
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Self:
         """Return the same with a function of all tables, such as a choice of subgroups."""
         tables: dict[str, Any] = {name: function(getattr(self, name)) for name in self._fields[:-2]}
         return self._replace(**tables, gathered=self.gathered and self.gathered.map(function))
@@ -148,7 +147,7 @@ class Replicates(NamedTuple):
         return Estimate(*numbers).with_notes(estimand=self.estimand)
 
 
-def centred(released: Doubles, with_noise: Callable[[Doubles], Doubles], starts: Sequence[int]) -> Doubles:
+def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray], starts: Sequence[int]) -> np.ndarray:
     """Return a table of which projected noise makes classes about as large as they were released.
 
     Noise that is cut at 0 adds to a class, most to a rare one: draws from the released table itself would have more
@@ -172,7 +171,7 @@ def centred(released: Doubles, with_noise: Callable[[Doubles], Doubles], starts:
     return centre
 
 
-def rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
+def rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw tables of as many rows as one has, which goes to its cells with the shares that they have.
 
     Parameters
@@ -189,7 +188,7 @@ def rows_like(released: Doubles, rng: np.random.Generator) -> Doubles:
     return rng.multinomial(n, shares, N_DRAWS).reshape(N_DRAWS, *released.shape[1:]).astype(np.float64)
 
 
-def project(tables: Doubles, total: float | Doubles | None) -> Doubles:
+def project(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
     """Return the nearest tables without negative counts, each with the public total if there is one.
 
     Parameters
@@ -211,7 +210,7 @@ LEAST_TAIL = 4.0
 """Standard deviations of the noise of a run of end bins that its sum exceeds, if the run is not noise alone."""
 
 
-def tails_gathered(tables: Doubles, least: float) -> Doubles:
+def tails_gathered(tables: np.ndarray, least: float) -> np.ndarray:
     """Gather end bins that hold noise alone, of all classes, in the first bin up to which they hold more.
 
     Where there is no such bin, all stay as they are.
@@ -231,7 +230,7 @@ def tails_gathered(tables: Doubles, least: float) -> Doubles:
     return tables
 
 
-def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> Doubles:
+def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Noise of the law of a mechanism, in its units, from a public generator."""
     if isinstance(mechanism, GaussianMechanism):
         return mechanism.standard_deviation * rng.standard_normal(shape)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 FARTHEST = 36.7  # log-odds of 1 - 2**-53, where scikit-learn clips probabilities too
 _LOGITS = np.sinh(np.linspace(-1.0, 1.0, 8001) * np.arcsinh(FARTHEST))
 _MIXED = sum(w / (1.0 + np.exp(-a * _LOGITS)) for w, a in ((0.6, 1.0), (0.25, 1 / 4), (0.15, 1 / 12)))
@@ -15,7 +13,7 @@ _PLACES = 0.5 + (_MIXED - 0.5) / (_MIXED[-1] - _MIXED[0])  # exactly 1/2 at a sc
 _PLACES[[0, -1]] = 0.0, 1.0
 
 
-def places_of(scores: Any) -> Doubles:
+def places_of(scores: Any) -> np.ndarray:
     """Places of scores, from 0 to 1. Scores are clipped to [0, 1]; NaN is at 0.
 
     With log-odds z, the place is 0.6 sigmoid(z) + 0.25 sigmoid(z / 4) + 0.15 sigmoid(z / 12), stretched so that the
@@ -26,12 +24,12 @@ def places_of(scores: Any) -> Doubles:
         return np.interp(np.log(p) - np.log1p(-p), _LOGITS, _PLACES)
 
 
-def logits_at(places: Any) -> Doubles:
+def logits_at(places: Any) -> np.ndarray:
     """Log-odds of the scores at places."""
     return np.interp(np.asarray(places, np.float64), _PLACES, _LOGITS)
 
 
-def scores_at(places: Any) -> Doubles:
+def scores_at(places: Any) -> np.ndarray:
     """Scores at places; 0 and 1 at the ends."""
     t = np.asarray(places, np.float64)
     inner = 1.0 / (1.0 + np.exp(-logits_at(t)))

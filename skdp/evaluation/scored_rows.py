@@ -14,7 +14,6 @@ from skdp._checks.leaks import silence
 from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names
 from skdp._checks.sources import RowSource
-from skdp._typing import Doubles
 from skdp.evaluation.scale import places_of
 
 _ROWS = 1 << 16
@@ -42,13 +41,13 @@ class RowsElsewhere:
             self._source.check_targets()
         return {**given, **{name: self._source.read_column(name, column) for name, column in named.items()}}
 
-    def scores(self, model: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> Doubles:
+    def scores(self, model: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()) -> np.ndarray:
         """Read all rows, block by block, and return their scores."""
 
-        def of_block(rows: Any) -> Doubles:
+        def of_block(rows: Any) -> np.ndarray:
             return np.concatenate([found for _, found in ScoredRows(model, rows, score, width).blocks()])
 
-        found: Doubles = self._features.map_blocks(of_block)
+        found: np.ndarray = self._features.map_blocks(of_block)
         if len(found) != self.shape[0]:
             raise ValueError(
                 "X has another number of rows than y, after the charge, which stands: give one label a row."
@@ -82,12 +81,12 @@ class ScoredRows:
     """
 
     def __init__(
-        self, model: Any, X: Any, score: Callable[[Any, Any], Doubles] | None = None, width: tuple[int, ...] = ()
+        self, model: Any, X: Any, score: Callable[[Any, Any], np.ndarray] | None = None, width: tuple[int, ...] = ()
     ) -> None:
         self._model, self._X, self._score, self._width = model, X, score or score_of_two, width
         self.shape = (int(shape_of("X", X)[0]),)
 
-    def blocks(self) -> Iterator[tuple[slice, Doubles]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Generate slices of rows and their scores."""
         if isinstance(self._X, RowsElsewhere):
             yield slice(0, self.shape[0]), self._X.scores(self._model, self._score, self._width)
@@ -96,7 +95,7 @@ class ScoredRows:
             rows = slice(start, min(start + _ROWS, self.shape[0]))
             yield rows, self._X[rows].reshape(-1, *self._width) if self._model is None else self._scores(rows)
 
-    def _scores(self, rows: slice) -> Doubles:
+    def _scores(self, rows: slice) -> np.ndarray:
         n = rows.stop - rows.start
         try:
             with silence():
@@ -111,7 +110,9 @@ class ScoredRows:
         return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
 
 
-def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles], width: tuple[int, ...] = ()) -> None:
+def refuse_other_scores(
+    model: Any, X: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()
+) -> None:
     """Refuse a model that is not fitted, or gives another number of scores, by a row of zeros, which is public."""
     shape, is_fitted = None, True
     try:
@@ -129,7 +130,7 @@ def refuse_other_scores(model: Any, X: Any, score: Callable[[Any, Any], Doubles]
         raise WrongTypeError(f"model={type(model).__name__} does not give {wanted} a row: see evaluate.")
 
 
-def score_of_two(model: Any, rows: Any) -> Doubles:
+def score_of_two(model: Any, rows: Any) -> np.ndarray:
     """Probability of the second class; of a model without one, the logistic function of its decision."""
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(rows), np.float64)
@@ -137,7 +138,7 @@ def score_of_two(model: Any, rows: Any) -> Doubles:
     return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
 
 
-def score_of_each(model: Any, rows: Any) -> Doubles:
+def score_of_each(model: Any, rows: Any) -> np.ndarray:
     """Probabilities of all classes, or of all labels; without these, logistic functions of the decisions."""
     if not hasattr(model, "predict_proba"):
         return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
@@ -167,7 +168,7 @@ def check_width(model: Any, X: Any) -> Any:
     return X
 
 
-def scores_given(y_score: Any, width: int = 1) -> Doubles:
+def scores_given(y_score: Any, width: int = 1) -> np.ndarray:
     """Return scores of a model that is elsewhere, of shape (n_rows, width). They may hold NaN."""
     scores = values_of("X", y_score)
     if scores.ndim == 1:
@@ -183,6 +184,6 @@ def scores_given(y_score: Any, width: int = 1) -> Doubles:
         return numbers.astype(np.float64)
 
 
-def bins_of(scores: Doubles, n_bins: int) -> NDArray[np.int64]:
+def bins_of(scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
     """Return the bin of each score, of equal width on the scale of places; scores are clipped, NaN is in the first."""
     return np.minimum((places_of(scores) * n_bins).astype(np.int64), n_bins - 1)

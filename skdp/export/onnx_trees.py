@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.export.onnx_graph import OnnxGraph
 from skdp.export.onnx_rows import OnnxRows
 from skdp.export.onnx_table import codes_of, levels_of
@@ -42,7 +41,7 @@ def leaves(graph: OnnxGraph, embedding: Any, codes: list[str]) -> str:
     return graph.as_whole(found)
 
 
-def scores_of_places(graph: OnnxGraph, places: list[str], widths: list[int], coef: Doubles, intercept: Any) -> str:
+def scores_of_places(graph: OnnxGraph, places: list[str], widths: list[int], coef: np.ndarray, intercept: Any) -> str:
     """Add up the coefficients of places, tensors of shape (N, k) of one block each or of k blocks of one width.
 
     `coef` has the shape (n_outputs, n_columns).

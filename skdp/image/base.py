@@ -90,7 +90,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         self.maps_shape_ = self._fitted_features.maps_shape
         self.epsilon_, self.delta_ = 0.0, 0.0
 
-    def _note_columns(self, X: Any, table: NDArray[Any], *, reset: bool) -> None:
+    def _note_columns(self, X: Any, table: np.ndarray, *, reset: bool) -> None:
         """Set or check the number of pixels, and the names of columns if there are any."""
         named = column_names(X) is not None
         check_schema(self, X if named else table.reshape(len(table), math.prod(table.shape[1:])), reset=reset)
@@ -154,7 +154,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
             raise failure from None
         return np.load(target, mmap_mode="r")
 
-    def _write_file(self, table: NDArray[Any], target: Path) -> None:
+    def _write_file(self, table: np.ndarray, target: Path) -> None:
         """Write a new file, and replace the one that is there."""
         # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
         handle, part = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=".part")
@@ -170,7 +170,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         finally:
             Path(part).unlink(missing_ok=True)
 
-    def _check_images(self, X: Any) -> NDArray[Any]:
+    def _check_images(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         table = _table(X)
         layout_of(self.image_shape_, table.shape)
@@ -178,7 +178,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         self._note_columns(X, table, reset=False)
         return table
 
-    def _write(self, table: NDArray[Any], out: NDArray[np.float32]) -> None:
+    def _write(self, table: np.ndarray, out: NDArray[np.float32]) -> None:
         layout: ImageLayout = self._fitted_layout
         step = max(1, _BLOCK_PLANES // layout.n_channels)
         starts = range(0, len(table), step)
@@ -198,7 +198,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
                 for _ in pool.map(write, starts, chunksize=1):  # raises errors
                     pass
 
-    def _planes(self, rows: NDArray[Any], layout: ImageLayout) -> NDArray[np.float32]:
+    def _planes(self, rows: np.ndarray, layout: ImageLayout) -> NDArray[np.float32]:
         """Check a block of images, and return its planes with pixels from 0 to 1."""
         ends = range_of(self.value_range, rows.dtype)
         check_pixels(rows, ends, asked=self.value_range is not None)
@@ -226,7 +226,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         return tags
 
 
-def _table(X: Any) -> NDArray[Any]:
+def _table(X: Any) -> np.ndarray:
     """Return images as an array of numbers, without copying one."""
     if sp.issparse(X):
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
@@ -240,7 +240,7 @@ def _table(X: Any) -> NDArray[Any]:
     return table
 
 
-def _listed_pixels(table: NDArray[Any]) -> NDArray[Any]:
+def _listed_pixels(table: np.ndarray) -> np.ndarray:
     """Return images of a list as uint8 if all pixels are of this type, else as float64: a list has no type of its own.
 
     uint8 among other types is left as it is, and refused: one pixel would decide on the range of all.

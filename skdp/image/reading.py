@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.cells import refuse_not_finite
 from skdp._checks.parameters import read_real, show
@@ -33,7 +32,7 @@ class ImageLayout(NamedTuple):
         """Number of planes of an image."""
         return 1 if self.axis is None else self.shape[self.axis]
 
-    def planes(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def planes(self, rows: np.ndarray) -> np.ndarray:
         """Return rows as planes, a view of shape (n, channels, height, width)."""
         images = rows.reshape(len(rows), *self.shape)
         return images[:, None] if self.axis is None else np.moveaxis(images, 1 + self.axis, 1)
@@ -135,7 +134,7 @@ def range_of(value_range: Any, dtype: np.dtype[Any]) -> tuple[float, float]:
     return low, high
 
 
-def check_pixels(pixels: NDArray[Any], ends: tuple[float, float], *, asked: bool) -> None:
+def check_pixels(pixels: np.ndarray, ends: tuple[float, float], *, asked: bool) -> None:
     """Refuse a block of images with gaps, or outside of the range. No pixel is shown.
 
     Parameters

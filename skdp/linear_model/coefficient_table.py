@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_real, show, without_removed
 from skdp._checks.units import estimand_of
-from skdp._typing import Doubles
 from skdp.accounting.ledger.html import escaped, one_line
 from skdp.linear_model.inference import Inference
 
@@ -314,7 +313,7 @@ class HasCoefficientTable:
         return CoefficientTable(self, each, found, **heads, level=level, simultaneous=simultaneous)
 
 
-def _read_scales(scales: ArrayLike, count: int) -> Doubles:
+def _read_scales(scales: ArrayLike, count: int) -> np.ndarray:
     try:
         found = np.asarray(scales, np.float64)
     except (TypeError, ValueError):

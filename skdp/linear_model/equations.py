@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.linalg import eigh
 
-from skdp._typing import Doubles
 from skdp.mechanisms.second_moments import Moments
 
 
@@ -26,15 +25,15 @@ class Noise(NamedTuple):
 class Solution(NamedTuple):
     """Coefficients of u, and their standard errors."""
 
-    theta: Doubles
-    errors: Doubles
+    theta: np.ndarray
+    errors: np.ndarray
 
 
 class Equations(NamedTuple):
     """The noisy sums of u u', u t and t**2 over rows of norm 1, and the public number of rows."""
 
-    gram: Doubles
-    product: Doubles
+    gram: np.ndarray
+    product: np.ndarray
     square: float
     noise: Noise
     n: int
@@ -51,7 +50,7 @@ class Equations(NamedTuple):
         """Edge of the spectrum of the noise on `gram`."""
         return self.noise.gram * math.sqrt(2.0 * len(self.gram))
 
-    def residual_variance(self, theta: Doubles) -> float:
+    def residual_variance(self, theta: np.ndarray) -> float:
         """The mean squared residual, no less than its noise."""
         length = float(theta @ theta)
         deviation = math.hypot(
@@ -61,7 +60,7 @@ class Equations(NamedTuple):
         return max(squares, deviation) / self.n
 
 
-def symmetric(lower: Doubles) -> Doubles:
+def symmetric(lower: np.ndarray) -> np.ndarray:
     """The symmetric matrix of which this is the lower triangle."""
     return np.tril(lower) + np.tril(lower, -1).T
 

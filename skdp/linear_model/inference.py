@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations
 from skdp.linear_model.scores import ScoreMoments
 
@@ -75,22 +74,22 @@ class NewtonPath(NamedTuple):
         `MOST_NOISE_OF_COUNTS`, or infinite.
     """
 
-    theta: Doubles
-    slopes: Doubles
+    theta: np.ndarray
+    slopes: np.ndarray
     first: Equations
     most_noise: float = math.inf
 
-    def inflated(self, move: Doubles, noise: float, values: Doubles, vectors: Doubles) -> Doubles:
+    def inflated(self, move: np.ndarray, noise: float, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Return an upper estimate of the last move, by direction: where noise rules, steps stay behind the slopes."""
         along, slopes = vectors.T @ move, np.abs(vectors.T @ self.slopes)
         return np.copysign(np.abs(along) + 2.0 * noise / np.maximum(values, noise) * slopes, along)
 
-    def separate(self, hidden: Doubles) -> bool:
+    def separate(self, hidden: np.ndarray) -> bool:
         """Whether linear predictors are so large along the hidden directions that these nearly separate the rows."""
         along = hidden @ (hidden.T @ self.theta)
         return float(along @ self.first.gram @ along) > SEPARATED * max(float(np.trace(self.first.gram)), 0.0)
 
-    def rarity(self, equations: Equations, form: Doubles, move: Doubles) -> Doubles:
+    def rarity(self, equations: Equations, form: np.ndarray, move: np.ndarray) -> np.ndarray:
         """Return by how much the information of each coefficient may fall on a move of 1: 0 unless events are rare.
 
         The information per row, at the end of the move, is compared with that of the whole table, or with that of
@@ -145,21 +144,21 @@ class Inference(NamedTuple):
         How many intercepts and coefficients of all columns there are, one after the other.
     """
 
-    estimate: Doubles
-    sampling: Doubles
-    noise: Doubles
-    bias: Doubles
+    estimate: np.ndarray
+    sampling: np.ndarray
+    noise: np.ndarray
+    bias: np.ndarray
     doubts: list[str]
     cut: tuple[float, float]
     n: int
     n_lines: int = 1
 
     @property
-    def error(self) -> Doubles:
+    def error(self) -> np.ndarray:
         """Standard errors, with the worst case."""
         return np.sqrt(self.sampling**2 + self.noise**2 + self.bias**2)
 
-    def unscaled(self, scales: Doubles) -> Inference:
+    def unscaled(self, scales: np.ndarray) -> Inference:
         """Return the same of columns before they were divided by `scales`, the intercept as it is."""
         of_line = np.ones(len(self.estimate) // self.n_lines)
         of_line[: len(scales)] = 1.0 / scales
@@ -168,7 +167,7 @@ class Inference(NamedTuple):
         return self._replace(**scaled)
 
 
-def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
+def unbiased(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
     """Return the inverse K of the equations and the matrix J, of which J K c is the solution less its bias.
 
     Eigenvalues below the edge of the noise are raised to it, so that there is a solution; there is no interval then.
@@ -186,13 +185,13 @@ def unbiased(equations: Equations) -> tuple[Doubles, Doubles]:
     return inverse, np.eye(d) - half * inverse @ (inverse + np.trace(inverse) * np.eye(d))
 
 
-def solve_without_bias(equations: Equations) -> Doubles:
+def solve_without_bias(equations: Equations) -> np.ndarray:
     """Return the coefficients of rows of norm 1."""
     inverse, correction = unbiased(equations)
     return correction @ inverse @ equations.product
 
 
-def _own_information(equations: Equations, form: Doubles) -> tuple[Doubles, Doubles]:
+def _own_information(equations: Equations, form: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the information of each coefficient when all others are estimated too, and the noise on it."""
     values, vectors = eigh(equations.gram)
     along = form @ vectors / np.sqrt(np.maximum(values, equations.noise.gram))
@@ -203,11 +202,11 @@ def _own_information(equations: Equations, form: Doubles) -> tuple[Doubles, Doub
 
 def infer(
     equations: Equations,
-    theta: Doubles,
+    theta: np.ndarray,
     scores: ScoreMoments,
-    form: Doubles,
+    form: np.ndarray,
     grounds: Grounds,
-    spread: Doubles | None = None,
+    spread: np.ndarray | None = None,
 ) -> Inference:
     """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
 
@@ -281,7 +280,9 @@ def infer(
     return Inference(form @ theta, sampling, by_noise, bias, said, cut, n)
 
 
-def _of_rare_events(rarity: Doubles, move: Doubles, error: Doubles, bias: Doubles) -> tuple[Doubles, Doubles]:
+def _of_rare_events(
+    rarity: np.ndarray, move: np.ndarray, error: np.ndarray, bias: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the bias with that of rare events, and the standard errors at the information of the end of the move."""
     fall = np.minimum(rarity * np.abs(move), 0.999)
     of_move = np.divide(-np.log1p(-fall) - fall, rarity, out=np.zeros_like(fall), where=rarity > 0.0)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from skdp._typing import Doubles
 from skdp.mechanisms.row_products import row_products
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
@@ -57,7 +55,7 @@ class Likelihood(Protocol):
     whatever the row, its target and the coefficients are, so that nothing is ever clipped.
     """
 
-    against: Doubles = np.eye(1)
+    against: np.ndarray = np.eye(1)
     curvature_weight: float
     first_eta: float = 0.0
     first_slope: float = 0.25
@@ -84,32 +82,34 @@ class Likelihood(Protocol):
         """By what a row of norm 1 is divided, counts included."""
         return math.hypot(1.0, self.count_weight)
 
-    def start(self, width: int, intercept: float) -> Doubles:
+    def start(self, width: int, intercept: float) -> np.ndarray:
         """Return the coefficients of the first step; `intercept` is its entry in each z, 0 without one."""
         theta = np.zeros(self.n_blocks * (width - 1) + self.n_lines)
         if intercept:
             theta[-1] = self.first_eta / intercept
         return theta
 
-    def form(self, units: Doubles) -> Doubles:
+    def form(self, units: np.ndarray) -> np.ndarray:
         """What coefficients of x are of those of z, of which each is multiplied by its unit."""
         return np.asarray(np.kron(self.against, np.diag(units)), np.float64)
 
-    def slopes(self, theta: Doubles, has_intercept: bool) -> Doubles:
+    def slopes(self, theta: np.ndarray, has_intercept: bool) -> np.ndarray:
         """Return the coefficients, with zeros for intercepts and thresholds."""
         lines = theta.reshape(self.n_lines, -1).copy()
         lines[:, -1] *= not has_intercept
         return lines.ravel()
 
-    def lines(self, z: Doubles, theta: Doubles) -> Doubles:
+    def lines(self, z: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
         return np.stack([row_products(z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
 
-    def scores(self, z: Doubles, residuals: Doubles) -> Doubles:
+    def scores(self, z: np.ndarray, residuals: np.ndarray) -> np.ndarray:
         """The scores of rows, of shape (m, n_coefs), each of its own row alone."""
         return (residuals[:, :, None] * z[:, None, :]).reshape(len(z), -1)
 
-    def sums(self, z: Doubles, weights: Doubles, residuals: Doubles, slopes: Doubles) -> tuple[Doubles, Doubles]:
+    def sums(
+        self, z: np.ndarray, weights: np.ndarray, residuals: np.ndarray, slopes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The weighted sums of scores and curvatures, of shapes (n_coefs,) and (n_coefs, n_coefs)."""
         k, width = self.n_lines, z.shape[1]
         curvature = np.empty((k, width, k, width))
@@ -117,22 +117,24 @@ class Likelihood(Protocol):
             curvature[one, :, other] = (z * (weights * slopes[:, one, other])[:, None]).T @ z
         return ((weights[:, None] * residuals).T @ z).ravel(), curvature.reshape(k * width, k * width)
 
-    def counted(self, targets: Doubles) -> Doubles:
+    def counted(self, targets: np.ndarray) -> np.ndarray:
         """What is counted of each row, of shape (m, n_counts): its class, or nothing."""
         return (targets.astype(np.intp)[:, None] == np.arange(self.n_counts)).astype(np.float64)
 
-    def completed(self, theta: Doubles, score: Doubles, curvature: Doubles, counts: Doubles) -> tuple[Doubles, Doubles]:
+    def completed(
+        self, theta: np.ndarray, score: np.ndarray, curvature: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return score and curvature with what follows from counts: as they are."""
         return score, curvature
 
-    def spread(self, theta: Doubles) -> Doubles:
+    def spread(self, theta: np.ndarray) -> np.ndarray:
         """What the score gets of the noise of counts, whose deviation is that of its own; of shape (n_coefs, n_counts).
 
         The noise of the curvature at the end of a move is in it, where `theta` is the end.
         """
         return np.empty((len(theta), self.n_counts))
 
-    def rows(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+    def rows(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
         """How many rows are not nearly certain, by released numbers, of those of the line that has the fewest.
 
         `intercept` is its entry in each z, 0 without one.
@@ -143,11 +145,11 @@ class Likelihood(Protocol):
         block = gram.reshape(k, len(gram) // k, k, len(gram) // k)[:, -1, :, -1]
         return self.rows_of_slope * float(np.linalg.eigvalsh(block)[0]) / intercept**2
 
-    def allowed(self, before: Doubles, theta: Doubles) -> Doubles:
+    def allowed(self, before: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """Return coefficients that a step may lead to, which are `theta` or near it: all are allowed."""
         return theta
 
-    def at_shares(self, theta: Doubles, curvature: Doubles, counts: Doubles, chance: float) -> Doubles:
+    def at_shares(self, theta: np.ndarray, curvature: np.ndarray, counts: np.ndarray, chance: float) -> np.ndarray:
         """Return `theta` after the first step with thresholds at which classes have their shares: there are none.
 
         `curvature` is that of the first step, which tells mean and variance of a line; `chance` is what noise and
@@ -155,25 +157,25 @@ class Likelihood(Protocol):
         """
         return theta
 
-    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+    def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what z is multiplied by in the score, and z z' in the curvature.
 
         Shapes are those of `eta`, (m, n_lines), and (m, n_lines, n_lines).
         """
 
-    def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
+    def matched(self, curvature: np.ndarray, score: np.ndarray, intercept: float) -> np.ndarray:
         """Return the curvature where the means have the sum of the targets, from one beside a score: about the same.
 
         `intercept` is its entry in each z, the last one, and 0 where there is none.
         """
         return curvature
 
-    def row_moments(self, gram: Doubles) -> Doubles:
+    def row_moments(self, gram: np.ndarray) -> np.ndarray:
         """Return the sum of w z z' over rows of weight w, by the curvature of the first step."""
         k = self.n_lines
         return np.einsum("jajb->ab", gram.reshape(k, len(gram) // k, k, len(gram) // k)) / self.first_slope
 
-    def total_weight(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+    def total_weight(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
         """Return the sum of the weights of all rows, by the first step; without an intercept, no more than it."""
         moments = self.row_moments(gram)
         return float(moments[-1, -1]) / intercept**2 if intercept else float(np.trace(moments))
@@ -190,13 +192,13 @@ class Likelihood(Protocol):
 class OneLine(Likelihood, Protocol):
     """A likelihood of one linear predictor, of which the mean of t is a function."""
 
-    def mean(self, eta: Doubles) -> Doubles:
+    def mean(self, eta: np.ndarray) -> np.ndarray:
         """Return the mean of t."""
 
-    def slope(self, mean: Doubles) -> Doubles:
+    def slope(self, mean: np.ndarray) -> np.ndarray:
         """Return the derivative of the mean by eta, which is also the curvature."""
 
-    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+    def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = self.mean(eta)
         return targets[:, None] - mean, self.slope(mean)[:, :, None]
 
@@ -224,10 +226,10 @@ class Logistic(OneLine):
     curvature_weight = math.sqrt(11.0)
     rows_of_slope = 4.0
 
-    def mean(self, eta: Doubles) -> Doubles:
+    def mean(self, eta: np.ndarray) -> np.ndarray:
         return np.asarray(expit(eta))
 
-    def slope(self, mean: Doubles) -> Doubles:
+    def slope(self, mean: np.ndarray) -> np.ndarray:
         return mean * (1.0 - mean)
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
@@ -281,7 +283,7 @@ class Multinomial(Likelihood):
         self.against = self.classes[1:] - self.classes[0]
         self.first_slope = (n_classes - 1) / (2.0 * n_classes)
 
-    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+    def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores = np.stack([np.sum(eta * each, axis=1) for each in self.classes], axis=1)
         chances = np.exp(scores - scores.max(axis=1, keepdims=True))
         chances /= chances.sum(axis=1, keepdims=True)
@@ -329,21 +331,21 @@ class Ordinal(Likelihood):
     def n_blocks(self) -> int:
         return 1
 
-    def start(self, width: int, intercept: float) -> Doubles:
+    def start(self, width: int, intercept: float) -> np.ndarray:
         """See `Likelihood`: equal classes."""
         return np.r_[np.zeros(width - 1), logit(np.arange(1, self.n_counts) / self.n_counts) / self._entry]
 
-    def form(self, units: Doubles) -> Doubles:
+    def form(self, units: np.ndarray) -> np.ndarray:
         return np.diag(np.r_[units[:-1], np.repeat(units[-1], self.n_lines)])
 
-    def slopes(self, theta: Doubles, has_intercept: bool) -> Doubles:
+    def slopes(self, theta: np.ndarray, has_intercept: bool) -> np.ndarray:
         return np.where(np.arange(len(theta)) < len(theta) - self.n_lines, theta, 0.0)
 
-    def lines(self, z: Doubles, theta: Doubles) -> Doubles:
+    def lines(self, z: np.ndarray, theta: np.ndarray) -> np.ndarray:
         d = z.shape[1] - 1
         return z[:, d:] * theta[d:] - row_products(z[:, :d], theta[:d])[:, None]
 
-    def residuals(self, targets: Doubles, eta: Doubles) -> tuple[Doubles, Doubles]:
+    def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `Likelihood`; both of shape (m, n_lines), as curvatures of two lines do not touch but by counts."""
         codes, k = targets.astype(np.intp), np.arange(self.n_lines)
         above, below = codes[:, None] == k, codes[:, None] == k + 1
@@ -352,11 +354,13 @@ class Ordinal(Likelihood):
         parts = above * s[:, None] + below * q[:, None]
         return np.where(below, -parts, parts), parts * (1.0 - parts)
 
-    def scores(self, z: Doubles, residuals: Doubles) -> Doubles:
+    def scores(self, z: np.ndarray, residuals: np.ndarray) -> np.ndarray:
         """See `Likelihood`, with what is counted of each row, of shape (m, n_coefs)."""
         return np.c_[-z[:, :-1] * residuals.sum(axis=1)[:, None], z[:, -1:] * residuals]
 
-    def sums(self, z: Doubles, weights: Doubles, residuals: Doubles, slopes: Doubles) -> tuple[Doubles, Doubles]:
+    def sums(
+        self, z: np.ndarray, weights: np.ndarray, residuals: np.ndarray, slopes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         d, slopes = z.shape[1] - 1, slopes * weights[:, None]
         x, entries = z[:, :d], z[:, d:]
         curvature = np.empty((d + self.n_lines, d + self.n_lines))
@@ -366,35 +370,37 @@ class Ordinal(Likelihood):
         curvature[d:, d:] = np.diag(np.sum(entries**2 * slopes, axis=0))
         return self.scores(z, residuals).T @ weights, curvature
 
-    def _gaps(self, theta: Doubles) -> tuple[Doubles, Doubles]:
+    def _gaps(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The direction of the gap of each class, of shape (n_coefs, n_counts), and the gaps, infinite at both ends."""
         d, k = len(theta) - self.n_lines, np.arange(1, self.n_lines)
         directions = np.zeros((len(theta), self.n_counts))
         directions[d + k, k], directions[d + k - 1, k] = self._entry, -self._entry
         return directions, np.r_[np.inf, np.diff(theta[d:]) * self._entry, np.inf]
 
-    def completed(self, theta: Doubles, score: Doubles, curvature: Doubles, counts: Doubles) -> tuple[Doubles, Doubles]:
+    def completed(
+        self, theta: np.ndarray, score: np.ndarray, curvature: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """See `Likelihood`: with the gaps."""
         directions, gaps = self._gaps(theta)
         with np.errstate(over="ignore"):
             squares = counts / (4.0 * np.sinh(gaps / 2.0) ** 2)
             return score + directions @ (counts / np.expm1(gaps)), curvature + (directions * squares) @ directions.T
 
-    def spread(self, theta: Doubles) -> Doubles:
+    def spread(self, theta: np.ndarray) -> np.ndarray:
         directions, gaps = self._gaps(theta)
         with np.errstate(over="ignore"):
             return directions / np.expm1(gaps) / self.count_weight
 
-    def rows(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+    def rows(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
         """See `Likelihood`: a class that is narrow or at an end has one threshold of its own, and no more."""
         d = len(gram) - self.n_lines
         certain = self.rows_of_slope * float(gram[d:, d:].sum()) / intercept**2
         return min(certain, float(counts.min()) * len(gram))
 
-    def total_weight(self, gram: Doubles, counts: Doubles, intercept: float) -> float:
+    def total_weight(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
         return float(counts.sum())
 
-    def allowed(self, before: Doubles, theta: Doubles) -> Doubles:
+    def allowed(self, before: np.ndarray, theta: np.ndarray) -> np.ndarray:
         """See `Likelihood`: a gap has at least half of its width before, so that thresholds remain in order."""
         d = len(theta) - self.n_lines
         gaps, least = np.diff(theta[d:]), np.diff(before[d:]) / 2.0
@@ -403,7 +409,7 @@ class Ordinal(Likelihood):
         wide = np.r_[0.0, np.cumsum(np.maximum(gaps, least))]
         return np.r_[theta[:d], wide + np.mean(theta[d:] - wide)]
 
-    def at_shares(self, theta: Doubles, curvature: Doubles, counts: Doubles, chance: float) -> Doubles:
+    def at_shares(self, theta: np.ndarray, curvature: np.ndarray, counts: np.ndarray, chance: float) -> np.ndarray:
         """See `Likelihood`: where x b is normal."""
         d = len(theta) - self.n_lines
         n = max(float(curvature[d:, d:].sum()) / self._entry**2, chance)
@@ -433,13 +439,13 @@ class BoundedCounts(OneLine):
     largest_eta, largest_target = math.log(0.5), 1.0
     bias_of_variance = -0.5  # of matched curvature, a step from e leads to e + 1 - exp(e), about -e**2 / 2
 
-    def mean(self, eta: Doubles) -> Doubles:
+    def mean(self, eta: np.ndarray) -> np.ndarray:
         return np.exp(np.minimum(eta, self.largest_eta))
 
-    def slope(self, mean: Doubles) -> Doubles:
+    def slope(self, mean: np.ndarray) -> np.ndarray:
         return mean
 
-    def matched(self, curvature: Doubles, score: Doubles, intercept: float) -> Doubles:
+    def matched(self, curvature: np.ndarray, score: np.ndarray, intercept: float) -> np.ndarray:
         """See `Likelihood`: the means are the weights of the curvature."""
         means = max(float(curvature[-1, -1]), 1e-300) / intercept if intercept else math.inf
         return curvature * min(max(1.0 + float(score[-1]) / means, 0.5), 2.0)
@@ -466,7 +472,7 @@ class LikelihoodScores(NamedTuple):
     brings together.
     """
 
-    theta: Doubles
+    theta: np.ndarray
     likelihood: Likelihood
     clip: float
 
@@ -475,14 +481,14 @@ class LikelihoodScores(NamedTuple):
         """Length of what a row has."""
         return len(self.theta) + self.likelihood.n_counts
 
-    def of_rows(self, rows: NDArray[Any]) -> Doubles:
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """What rows (z, t) have, of shape (m, width), each of its own row alone, to the last bit."""
         z, t = rows[:, :-1], rows[:, -1]
         how = self.likelihood
         residuals, _ = how.residuals(t, how.lines(z, self.theta))
         return np.c_[how.scores(z, residuals), how.count_weight * how.counted(t)] / how.longest
 
-    def whole(self, meat: Doubles) -> Doubles:
+    def whole(self, meat: np.ndarray) -> np.ndarray:
         """The sum of s s' of scores s, in that of what rows have."""
         root = self.likelihood.longest * np.c_[np.eye(len(self.theta)), self.likelihood.spread(self.theta)]
         return np.asarray(root @ meat @ root.T)

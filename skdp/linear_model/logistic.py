@@ -17,7 +17,6 @@ from skdp._training.outputs.classes import GradientClassifier
 from skdp._training.run_fit import fit_run
 from skdp._training.solvers.linear_solver import LinearSolver
 from skdp._training.solvers.lookups import FormSolver
-from skdp._typing import Doubles
 from skdp.base import StepPlan, with_parameters
 from skdp.effects.columns import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
@@ -355,7 +354,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
             return LinearSolver(self, target, anew=anew)
         return FormSolver(self, target, form, anew=anew)
 
-    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
+    def _lines_learned(self, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
         first = ((int(len(coef) > 1), 0), (0, 0))  # 0 of the class that others are compared with
         constants = np.pad(intercept.sum(axis=1), first[0])
         return {"coef_": np.pad(coef, first), "intercept_": constants, "coef_noise_": np.pad(noise, first)}

@@ -21,7 +21,6 @@ from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solver import Solver
-from skdp._typing import Doubles, Vector
 from skdp.base import with_parameters
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.inference import MOST_NOISE_OF_COUNTS, NOT_SETTLED, Grounds, NewtonPath, infer
@@ -75,7 +74,7 @@ class RowScale(NamedTuple):
         """Length of z."""
         return n_features + bool(self.intercept)
 
-    def units(self, n_features: int) -> Doubles:
+    def units(self, n_features: int) -> np.ndarray:
         """By what coefficients of z are multiplied to be those of x, of shape (width,)."""
         units = np.full(self.width(n_features), 1.0 / self.radius)
         units[n_features:] = self.intercept
@@ -136,7 +135,7 @@ class BoundRows:
     def __init__(
         self,
         rows: Any,
-        targets: Doubles,
+        targets: np.ndarray,
         weights: Any,
         units: Units | None,
         scale: RowScale,
@@ -150,7 +149,7 @@ class BoundRows:
         if units is not None:
             self.weights = clip_groups(units, self.weights, rows_per_group, self._norms())
 
-    def _norms(self) -> Doubles:
+    def _norms(self) -> np.ndarray:
         """Return the largest norm of what each row may add, whatever its target is."""
         count_weight, longest = self.likelihood.count_weight, self.likelihood.longest
         found = [np.hypot(np.linalg.norm(self._vectors(part), axis=1), count_weight) for part in self._parts()]
@@ -160,7 +159,7 @@ class BoundRows:
         n_parts = max(1, -(-self._rows.shape[0] // _ROWS))  # a table may have no rows under add/remove
         return [slice(_ROWS * k, _ROWS * (k + 1)) for k in range(n_parts)]
 
-    def _vectors(self, part: slice) -> Doubles:
+    def _vectors(self, part: slice) -> np.ndarray:
         block = self._rows[part]
         block = block if isinstance(block, np.ndarray) else block.toarray()
         z = np.full((len(block), self.width), self._scale.intercept)
@@ -169,11 +168,11 @@ class BoundRows:
         z *= _ROOM / math.hypot(1.0, self._scale.intercept)
         return z
 
-    def with_targets(self, part: slice) -> Doubles:
+    def with_targets(self, part: slice) -> np.ndarray:
         """Rows (z, t) of a slice."""
         return np.c_[self._vectors(part), self._targets[part]]
 
-    def sums(self, theta: Doubles) -> Doubles:
+    def sums(self, theta: np.ndarray) -> np.ndarray:
         """The sum of scores, weighted curvatures and counts at `theta`, as a vector of the norm of all."""
         how = self.likelihood
         score, curvature, counts = np.zeros(len(theta)), np.zeros((len(theta), len(theta))), np.zeros(how.n_counts)
@@ -186,7 +185,7 @@ class BoundRows:
         whole = [score, how.curvature_weight * packed(curvature), how.count_weight * counts]
         return np.concatenate(whole) / how.longest
 
-    def is_cut(self, theta: Doubles) -> NDArray[np.bool_]:
+    def is_cut(self, theta: np.ndarray) -> NDArray[np.bool_]:
         """Which rows are longer than their bound, or have a mean that is cut at one."""
         how = self.likelihood
         cut = is_longer(self._rows, self._scale.radius) | (self._targets >= how.largest_target)
@@ -205,7 +204,7 @@ class NewtonSolver(Solver):
     last_release = "that of the standard errors"
     _bound: BoundRows
     _steps: list[Step]
-    _theta: Doubles
+    _theta: np.ndarray
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         return FullBatch(), len(STEP_SHARES)
@@ -279,7 +278,7 @@ class NewtonSolver(Solver):
     def _outcome(self, run: Run) -> Outcome:
         return Outcome.of(self.target, run.outputs)
 
-    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[Vector, int]:
+    def train(self, run: Run, rows: Any, targets: Targets) -> tuple[np.ndarray, int]:
         """See `Solver`: the coefficients of z."""
         self._bound = bound = self._bind(run, rows, targets)
         stream = run.stream.spawn("Newton steps")
@@ -300,14 +299,14 @@ class NewtonSolver(Solver):
         theta, self._steps = state
         return theta, len(self._steps)
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         self._theta, outcome = theta.astype(np.float64), self._outcome(run)
         form = outcome.likelihood.form(run.shape.units(self.model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)
         others = {"learning_rate_": run.learning_rate, "_fitted_inference": None, "_fitted_form_of_coef": None}
         return {**self._lines(coefs, np.full(coefs.shape, math.nan), outcome.shift), **others}
 
-    def _lines(self, coefs: Doubles, noise: Doubles, shift: float) -> dict[str, Any]:
+    def _lines(self, coefs: np.ndarray, noise: np.ndarray, shift: float) -> dict[str, Any]:
         d = self.model.n_features_in_
         return self.model._lines_learned(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
 

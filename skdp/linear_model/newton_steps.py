@@ -9,7 +9,6 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.likelihoods import Likelihood, OneLine
@@ -28,13 +27,13 @@ _FASTEST = 0.8  # fall of the logarithm of the curvature on the length of a move
 _TOO_FAR = 0.25  # slope of the likelihood at the end of a step, over that at its beginning
 
 
-def packed(matrix: Doubles) -> Doubles:
+def packed(matrix: np.ndarray) -> np.ndarray:
     """The lower triangle of a symmetric matrix as a vector of its Frobenius norm."""
     rows, columns = np.tril_indices(len(matrix))
     return matrix[rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0))
 
 
-def unpacked(vector: Doubles, width: int) -> Doubles:
+def unpacked(vector: np.ndarray, width: int) -> np.ndarray:
     """The symmetric matrix of `packed`."""
     rows, columns = np.tril_indices(width)
     matrix = np.zeros((width, width))
@@ -48,14 +47,14 @@ class Step(NamedTuple):
     What follows from counts is in score and curvature.
     """
 
-    theta: Doubles
-    score: Doubles
-    curvature: Doubles
+    theta: np.ndarray
+    score: np.ndarray
+    curvature: np.ndarray
     deviation: float
-    counts: Doubles = np.empty(0)
+    counts: np.ndarray = np.empty(0)
 
     @classmethod
-    def of(cls, theta: Doubles, released: Doubles, deviation: float, likelihood: Likelihood) -> Step:
+    def of(cls, theta: np.ndarray, released: np.ndarray, deviation: float, likelihood: Likelihood) -> Step:
         """Take a release of `BoundRows.sums` apart."""
         d = len(theta)
         score, matrix, counts = np.split(likelihood.longest * released, [d, d + d * (d + 1) // 2])
@@ -68,9 +67,9 @@ class Step(NamedTuple):
 class Pool(NamedTuple):
     """Steps as one, each weighted by its precision: coefficients are theta plus the solution of the equations."""
 
-    theta: Doubles
+    theta: np.ndarray
     equations: Equations
-    counts: Doubles
+    counts: np.ndarray
 
     @classmethod
     def of(cls, steps: list[Step], n: int, likelihood: Likelihood, intercept: float) -> Pool:
@@ -92,14 +91,14 @@ class Pool(NamedTuple):
         values = np.linalg.eigvalsh(self.equations.gram)
         return float(np.sum(1.0 / np.maximum(values, _DAMPING * self.equations.edge)))
 
-    def damped(self, score: Doubles) -> Doubles:
+    def damped(self, score: np.ndarray) -> np.ndarray:
         """The move of one more step of this score, in which eigenvalues are kept above the noise."""
         values, vectors = eigh(self.equations.gram)
         least = _DAMPING * self.equations.edge
         return (vectors / np.maximum(values, least)) @ (vectors.T @ score)
 
 
-def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) -> Doubles:
+def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) -> np.ndarray:
     """Return coefficients from one step at a constant mean, which is least squares on the scale of the model.
 
     `intercept` is the entry of the intercept in each z, 0 without one.
@@ -132,7 +131,7 @@ def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) ->
     return theta
 
 
-def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: int) -> Doubles:
+def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: int) -> np.ndarray:
     """Return the coefficients after these steps: post-processing."""
     if len(steps) == 1:
         return first_guess(steps[0], likelihood, intercept, n)
@@ -160,7 +159,7 @@ def best_between(before: Step, last: Step) -> Step:
     move = last.theta - before.theta
     slopes = -before.curvature @ move, -last.curvature @ move
 
-    def score(t: float) -> Doubles:
+    def score(t: float) -> np.ndarray:
         s = 1.0 - t
         ends = s * s * (1.0 + 2.0 * t) * before.score + t * t * (1.0 + 2.0 * s) * last.score
         return ends + s * s * t * slopes[0] - s * t * t * slopes[1]
@@ -172,7 +171,7 @@ def best_between(before: Step, last: Step) -> Step:
     return last._replace(theta=before.theta + t * move, score=score(t), curvature=curvature)
 
 
-def stretch(before: Step, last: Step, move: Doubles, edge: float) -> float:
+def stretch(before: Step, last: Step, move: np.ndarray, edge: float) -> float:
     """Return by how much a Newton move is too short, where the curvature falls on the way to it.
 
     It fell from the step before to the last one, by a factor of exp(-r) for each length of the move, and is taken to
@@ -226,7 +225,7 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     return Pool.of([last], n, likelihood, intercept), excess**2 <= UNSETTLED * max(many, 0.0)
 
 
-def is_steep(first: Step, theta: Doubles, likelihood: Likelihood, n: int) -> bool:
+def is_steep(first: Step, theta: np.ndarray, likelihood: Likelihood, n: int) -> bool:
     """Whether lines of many classes are steep, by the curvature of the first step, of equal probabilities."""
     if likelihood.steepest == math.inf:
         return False

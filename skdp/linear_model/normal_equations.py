@@ -28,7 +28,6 @@ from skdp._checks.targets import (
 from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._training.models.linear import clipped_scores
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.effects.columns import report_rows
@@ -61,7 +60,7 @@ _ROWS_OF_SIGNAL = 2.0
 class BoundedTargets(NamedTuple):
     """Targets in [-1, 1], the bounds that they had, and which of them were moved to a bound."""
 
-    scaled: Doubles
+    scaled: np.ndarray
     bounds: TargetBounds
     beyond: NDArray[np.bool_]
 
@@ -106,7 +105,7 @@ class TargetMoments(ProductQuery):
         """Squared norm of the longest z before it is scaled."""
         return 1.0 + self.intercept**2 + TARGET**2
 
-    def vectors(self, rows: Any, targets: Doubles) -> NDArray[Any]:
+    def vectors(self, rows: Any, targets: np.ndarray) -> np.ndarray:
         """See `ProductQuery`; in float64 where the place of a row may shift."""
         d = len(self.ball.center)
         dtype = rows.dtype if self.by_position else np.dtype(np.float64)
@@ -122,13 +121,13 @@ class TargetMoments(ProductQuery):
     def sensitivity(self, adjacency: str) -> float:
         return (self.rows_per_group or 1) * super().sensitivity(adjacency)
 
-    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> Doubles:
+    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> np.ndarray:
         if self.rows_per_group is None:
             return super().clip_weights(weights, units, rows, *targets)
         each = weight_of_each(weights, rows.shape[0])
         return clip_groups(units, each, self.rows_per_group, self._longest_squares(rows))
 
-    def _longest_squares(self, rows: Any) -> Doubles:
+    def _longest_squares(self, rows: Any) -> np.ndarray:
         """Return the squared norm of each z, if its target were at its bound."""
         n_parts = max(1, -(-rows.shape[0] // _ROWS))  # a table may have no rows under add/remove
         parts = [rows[_ROWS * k : _ROWS * (k + 1)] for k in range(n_parts)]

@@ -18,7 +18,6 @@ from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.classes import Classification, Outputs
 from skdp._training.run import Targets
 from skdp._training.run_fit import fit_run
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.linear_model.newton import NewtonEstimator
 
@@ -39,7 +38,7 @@ class OrderedClassification(Classification):
             )
         return super().named
 
-    def levels(self, outputs: Outputs) -> NDArray[Any]:
+    def levels(self, outputs: Outputs) -> np.ndarray:
         """Return the classes in their order: that in which they are named, else the sorted one."""
         named = self.classes
         if named is None:
@@ -204,8 +203,8 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     class_weight: ClassVar[Any] = None
     coef_: NDArray[np.float64] = field(init=False)
     thresholds_: NDArray[np.float64] = field(init=False)
-    levels_: NDArray[Any] = field(init=False)
-    classes_: NDArray[Any] = field(init=False)
+    levels_: np.ndarray = field(init=False)
+    classes_: np.ndarray = field(init=False)
 
     classes: Any = None
 
@@ -243,7 +242,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     def _target(self) -> OrderedClassification:
         return OrderedClassification(WeightReader.of(self.weight_bound), self.classes, self.class_weight)
 
-    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
+    def _lines_learned(self, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
@@ -274,7 +273,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         chances = self._level_probabilities(X)
         return chances[:, np.argsort(self.levels_)]
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the most probable class of each row.
 
         Parameters

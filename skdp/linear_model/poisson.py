@@ -15,7 +15,6 @@ from skdp._checks.weights import WeightReader
 from skdp._training.models.linear import clipped_scores
 from skdp._training.outputs.bounded import BoundedRegression
 from skdp._training.run_fit import fit_run
-from skdp._typing import Doubles
 from skdp.base import with_parameters
 from skdp.linear_model.newton import NewtonEstimator
 
@@ -212,7 +211,7 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     def _target(self) -> BoundedRates:
         return BoundedRates(WeightReader.of(self.weight_bound), self.y_bounds, "poisson")
 
-    def _lines_learned(self, coef: Doubles, intercept: Doubles, noise: Doubles) -> dict[str, Any]:
+    def _lines_learned(self, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
 
     def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:

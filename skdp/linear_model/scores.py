@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._checks.weights import weight_of_each
-from skdp._typing import Doubles
 from skdp.linear_model.equations import Equations, symmetric
 from skdp.mechanisms.row_products import row_products
 from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensitivity
@@ -44,7 +43,7 @@ class ScoreRule(Protocol):
         """Norm at which scores are clipped."""
         ...
 
-    def of_rows(self, rows: NDArray[Any]) -> Doubles:
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """The scores of rows, of shape (m, width)."""
         ...
 
@@ -55,7 +54,7 @@ class Scoring(NamedTuple):
     A row z = (u, target * t) / sqrt(size) has the residual r = t - theta' u, and the score r u.
     """
 
-    theta: Doubles
+    theta: np.ndarray
     size: float
     target: float
     clip: float
@@ -66,7 +65,7 @@ class Scoring(NamedTuple):
         return len(self.theta)
 
     @classmethod
-    def at(cls, theta: Doubles, equations: Equations, size: float, target: float, spread: float) -> Scoring:
+    def at(cls, theta: np.ndarray, equations: Equations, size: float, target: float, spread: float) -> Scoring:
         """Return scores at `theta`, clipped by what the equations show of their mean squared norm.
 
         `spread` is the largest weight of a record, divided by the mean weight, 1 or more: else the scores of records of
@@ -75,7 +74,7 @@ class Scoring(NamedTuple):
         mean_square = equations.residual_variance(theta) * max(float(np.trace(equations.gram)), equations.edge)
         return cls(theta, size, target, CLIP * spread * math.sqrt(mean_square / equations.n))
 
-    def of_rows(self, rows: NDArray[Any]) -> Doubles:
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.
 
         A matrix product rounds by the place of a row among others.
@@ -98,7 +97,7 @@ class ScoreMoments(NamedTuple):
         Standard deviation of its noise.
     """
 
-    meat: Doubles
+    meat: np.ndarray
     cut: float
     cut_deviation: float
 
@@ -124,7 +123,7 @@ class ScoreQuery:
     how : ScoreRule
     """
 
-    vectors: Callable[[slice], NDArray[Any]]
+    vectors: Callable[[slice], np.ndarray]
     how: ScoreRule
 
     def sensitivity(self, adjacency: str) -> float:
@@ -170,7 +169,7 @@ class ScoreSum(MomentSum):
             super().add(_into_ball(total, of_units, how.clip))
 
 
-def _into_ball(scores: Doubles, cut: NDArray[np.bool_], clip: float) -> Doubles:
+def _into_ball(scores: np.ndarray, cut: NDArray[np.bool_], clip: float) -> np.ndarray:
     """The vectors x of scores, which are clipped, and of whether something was cut."""
     x = np.empty((len(scores), scores.shape[1] + 1))
     scale = math.sqrt(1.0 - _CUT) / np.maximum(np.linalg.norm(scores, axis=1), clip)

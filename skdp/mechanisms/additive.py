@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, Protocol
 
-from numpy.typing import NDArray
+import numpy as np
 
 from skdp._checks.leaks import report_leak
 from skdp._checks.parameters import check_choice
@@ -87,10 +87,10 @@ class AdditiveMechanism(Protocol):
             noisy = stream.track.release(self, exact, noisy)
         return noisy if of_fit or exact.ndim > 0 else noisy.item()
 
-    def _checked(self, value: Any) -> NDArray[Any]:
+    def _checked(self, value: Any) -> np.ndarray:
         """Return `value` as an array of numbers to which noise is added, or raise a ValueError that shows none."""
 
-    def _add_noise(self, value: NDArray[Any], stream: SecretStream) -> NDArray[Any]:
+    def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """Return `value` with noise from the stream."""
 
 

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._kernels.group_sums import add_groups
-from skdp._typing import Doubles
 from skdp.mechanisms.group_clip import clip_factor
 
 _BLOCK_ROWS = 2048
@@ -64,7 +63,7 @@ class VectorQuery(Protocol):
         """
         return self.sensitivity(adjacency), np.inf
 
-    def vectors(self, rows: Any, *targets: Any) -> Doubles:
+    def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
         """Return what each of some rows adds, of shape (m, width)."""
 
     def cells(self, rows: Any, *targets: Any) -> NDArray[np.int64]:
@@ -119,7 +118,7 @@ class VectorSum:
             self._add_groups(rows, targets, each, units)
         self.n_rows += rows.shape[0]
 
-    def _add_rows(self, rows: Any, targets: Sequence[Any], weights: Doubles) -> None:
+    def _add_rows(self, rows: Any, targets: Sequence[Any], weights: np.ndarray) -> None:
         query = self._query
         total = self.vector.reshape(query.n_cells, query.width)
         for start in range(0, rows.shape[0], _BLOCK_ROWS):
@@ -132,7 +131,7 @@ class VectorSum:
             places = query.cells(*given), np.arange(len(vectors))
             total += sp.csr_array((shares, places), (query.n_cells, len(vectors))) @ vectors
 
-    def _add_groups(self, rows: Any, targets: Sequence[Any], weights: Doubles, units: Units) -> None:
+    def _add_groups(self, rows: Any, targets: Sequence[Any], weights: np.ndarray, units: Units) -> None:
         query = self._query
         total = self.vector.reshape(query.n_cells, query.width)
         order = np.argsort(units.codes, kind="stable")
@@ -158,6 +157,6 @@ class VectorSum:
         self.vector += other.vector
         self.n_rows, self._weight = self.n_rows + other.n_rows, self._weight + other._weight
 
-    def read(self, released: Doubles) -> Doubles:
+    def read(self, released: np.ndarray) -> np.ndarray:
         """Return the sums of the cells, of shape (n_cells, width)."""
         return released.reshape(self._query.n_cells, self._query.width)

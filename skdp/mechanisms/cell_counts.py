@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable, weight_of_each
-from skdp._typing import Doubles
 from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 
@@ -60,7 +58,7 @@ class CellSum:
         self._ends = np.cumsum(query.sizes)
         self.vector, self.n_rows = np.zeros(sum(query.sizes)), 0
 
-    def add(self, columns: Sequence[NDArray[Any]], weights: Any = 1.0, units: Units | None = None) -> None:
+    def add(self, columns: Sequence[np.ndarray], weights: Any = 1.0, units: Units | None = None) -> None:
         """Add all rows, given the cell of each in each column."""
         each = weight_of_each(weights, len(columns[0]))
         if units is not None:
@@ -71,7 +69,7 @@ class CellSum:
             counts += np.bincount(cells, each, minlength=len(counts))
         self.n_rows += len(each)
 
-    def read(self, released: Doubles) -> list[Doubles]:
+    def read(self, released: np.ndarray) -> list[np.ndarray]:
         """Return the counts of each column."""
         return np.split(released, self._ends[:-1])
 

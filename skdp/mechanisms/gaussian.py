@@ -54,7 +54,7 @@ class GaussianMechanism(AdditiveMechanism):
     where s = D / g and z is a normal number of infinitely many bits, of which as many are drawn as the rounding needs
     (`skdp.mechanisms.rounded_normals`). The sum is v + D z, rounded to the nearest multiple of g. This is
     post-processing of the Gaussian mechanism, one coordinate at a time, and has the same event. Rounding the exact
-    value first would move it by up to g / 2 in every coordinate, and the noise would depend on their number. Doubles
+    value first would move it by up to g / 2 in every coordinate, and the noise would depend on their number. np.ndarray
     hold both summands exactly, and round their sum where it has more than 53 bits, which is post-processing too. Thus
     the low bits of a released number do not depend on the value, as they do in a sum of two doubles (Mironov 2012).
 

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 
 PAIRED_ROWS = 64
 """Rows of a group up to which its norm is computed from products of pairs of rows; beyond, its sum is formed."""
@@ -23,8 +22,12 @@ _VALUES = 1 << 20
 
 
 def clip_groups(
-    units: Units | None, weights: Doubles, limit: float | Doubles, norms: Any = 1.0, squares: Doubles | None = None
-) -> Doubles:
+    units: Units | None,
+    weights: np.ndarray,
+    limit: float | np.ndarray,
+    norms: Any = 1.0,
+    squares: np.ndarray | None = None,
+) -> np.ndarray:
     """Return weights with which the rows of a group add up to a norm of `limit` at most.
 
     Parameters
@@ -71,7 +74,7 @@ def clip_groups(
     return weights * factors[units.codes]
 
 
-def clip_factor(total: Doubles, limit: float) -> float:
+def clip_factor(total: np.ndarray, limit: float) -> float:
     """Return the factor of a group of which the sum was formed: times it, no sum is longer than `limit` (1 + 4 u).
 
     The norm of p numbers as computed has a relative error of at most (p / 2 + 2) u, u = 2**-53, which the room makes up
@@ -81,7 +84,7 @@ def clip_factor(total: Doubles, limit: float) -> float:
     return limit / norm if norm > limit else 1.0
 
 
-def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Doubles) -> Doubles:
+def squares_of_counts(units: Units, columns: Iterable[np.ndarray], weights: np.ndarray) -> np.ndarray:
     """Squared norms of the sums of groups whose rows have, in each column, their weight at one cell."""
     squares = np.zeros(units.n_units)
     for cells in columns:
@@ -94,8 +97,8 @@ def squares_of_counts(units: Units, columns: Iterable[NDArray[Any]], weights: Do
 
 
 def squares_of_products(
-    units: Units, vectors: Callable[[NDArray[np.int64]], Doubles], width: int, weights: Doubles
-) -> Doubles:
+    units: Units, vectors: Callable[[NDArray[np.int64]], np.ndarray], width: int, weights: np.ndarray
+) -> np.ndarray:
     """Return no less than the squared Frobenius norms of the sums of w z z' over each group of two rows or more.
 
     Parameters
@@ -137,7 +140,7 @@ def squares_of_products(
 
 
 def _square_of_long_group(
-    rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], Doubles], width: int, weights: Doubles
+    rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], np.ndarray], width: int, weights: np.ndarray
 ) -> float:
     total, step = np.zeros((width, width)), max(1, _VALUES // width)
     for start in range(0, len(rows), step):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 _COLUMNS = 8192
 
 
-def row_products(rows: Doubles, others: Doubles) -> Doubles:
+def row_products(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Inner products of each row with a row of `others`, or with `others` itself if it is a vector.
 
     Each result is that of the row alone, to the last bit. NumPy adds up to 8,192 products of a row at once, and splits

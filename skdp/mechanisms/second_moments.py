@@ -15,7 +15,6 @@ from skdp._checks.units import Units
 from skdp._checks.weights import weight_of_each
 from skdp._kernels.gram import add_gram, add_rows, rows_into_ball
 from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
-from skdp._typing import Doubles
 from skdp.mechanisms.group_clip import clip_factor, clip_groups, squares_of_products
 
 BLOCK_ROWS = SUMMED_ROWS
@@ -63,10 +62,10 @@ class UnitBall(NamedTuple):
         Public. If 0, every row except zero is scaled to norm 1.
     """
 
-    center: Doubles
+    center: np.ndarray
     radius: float
 
-    def bring_in(self, X: NDArray[Any], rows: NDArray[np.floating]) -> None:
+    def bring_in(self, X: np.ndarray, rows: NDArray[np.floating]) -> None:
         """Write the rows of X to `rows`, a C-ordered array of float32 or float64, which may have more columns."""
         if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # compiled for few types
             np.copyto(rows[:, : X.shape[1]], X)
@@ -77,8 +76,8 @@ class UnitBall(NamedTuple):
 class Moments(NamedTuple):
     """Lower triangle of a sum of x x', of shape (d, d), and sum of x, of shape (d,)."""
 
-    gram: Doubles
-    total: Doubles
+    gram: np.ndarray
+    total: np.ndarray
 
 
 class MomentSum:
@@ -124,9 +123,9 @@ class MomentSum:
         least, most = _CHUNK_ROWS
         self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
         self._rectangles = _cut_triangle(d)
-        self._rooms: dict[type, NDArray[Any]] = {}
+        self._rooms: dict[type, np.ndarray] = {}
 
-    def add(self, X: NDArray[Any], weights: float = 1.0) -> None:
+    def add(self, X: np.ndarray, weights: float = 1.0) -> None:
         """Add rows, of shape (m, d) and any real dtype, which all have a weight of 1."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
         d = len(self.ball.center)
@@ -172,10 +171,10 @@ class MomentSum:
         else:
             self._pool.share(run, tasks, size)
 
-    def _bring_in(self, block: NDArray[Any], rows: NDArray[Any], part: slice) -> None:
+    def _bring_in(self, block: np.ndarray, rows: np.ndarray, part: slice) -> None:
         self.ball.bring_in(block[part], rows[part])
 
-    def _add_rectangle(self, rows: NDArray[Any], rectangle: tuple[int, int, int, int]) -> None:
+    def _add_rectangle(self, rows: np.ndarray, rectangle: tuple[int, int, int, int]) -> None:
         add_gram(rows, rectangle, self._triangle)
         top, bottom, first, _ = rectangle
         if self.weight and first == 0:
@@ -190,7 +189,7 @@ class MomentSum:
         return (1.0 + theta) ** 2 * (1.0 + 2.0 * roundoff * (b * (b + 1) / 2 + b) * (1.0 + gamma))
 
     @property
-    def vector(self) -> Doubles:
+    def vector(self) -> np.ndarray:
         """The sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
@@ -199,7 +198,7 @@ class MomentSum:
             return triangle
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
 
-    def read(self, released: Doubles) -> Moments:
+    def read(self, released: np.ndarray) -> Moments:
         """Convert a vector such as `vector`, exact or noisy, back to sums."""
         d = len(self.ball.center)
         gram, first = np.zeros((d, d)), 0
@@ -256,17 +255,17 @@ class ProductQuery(Protocol):
     def width(self) -> int:
         """Length of z."""
 
-    def vectors(self, rows: Any, *targets: Any) -> NDArray[Any]:
+    def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
         """Return z of each row, of shape (m, width)."""
 
     def sensitivity(self, adjacency: str) -> float:
         """Return that of `MomentSum.vector`."""
         return sensitivity(0.0, adjacency)
 
-    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> Doubles:
+    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> np.ndarray:
         """Return weights with which no group adds more than a row may."""
 
-        def chosen_vectors(chosen: NDArray[np.int64]) -> Doubles:
+        def chosen_vectors(chosen: NDArray[np.int64]) -> np.ndarray:
             return np.asarray(self.vectors(rows[chosen], *[target[chosen] for target in targets]), np.float64)
 
         each = weight_of_each(weights, rows.shape[0])

@@ -7,7 +7,6 @@ from scipy.linalg import eigh, eigh_tridiagonal
 from scipy.linalg.blas import dsymv
 
 from skdp._threads import single_threaded_blas
-from skdp._typing import Doubles
 
 FEW_COLUMNS = 1024
 """Up to them a decomposition takes a moment on one thread."""
@@ -18,8 +17,8 @@ _ROUNDING = 2.0**-50
 
 
 def about_mean(
-    mean: Doubles, gram: Doubles, edge: float, k: int, *, and_above: bool = False
-) -> tuple[Doubles, Doubles, Doubles]:
+    mean: np.ndarray, gram: np.ndarray, edge: float, k: int, *, and_above: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Project the mean on the leading eigenvectors of `gram`, and decompose ``gram - mean mean'``.
 
     Parameters
@@ -53,7 +52,9 @@ def about_mean(
     return mean, values[::-1], vectors[:, ::-1]
 
 
-def _leading_about_mean(mean: Doubles, gram: Doubles, edge: float, k: int) -> tuple[Doubles, Doubles, Doubles]:
+def _leading_about_mean(
+    mean: np.ndarray, gram: np.ndarray, edge: float, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the projected mean, and eigenvalues with vectors, k of them and all above the edge among them.
 
     The projected mean m lies in the span S of leading eigenvectors V of `gram`. So ``gram - m m'`` has the eigenvectors
@@ -71,7 +72,7 @@ def _leading_about_mean(mean: Doubles, gram: Doubles, edge: float, k: int) -> tu
     return signal @ along, values, np.hstack([vectors[:, :first], signal @ turn])
 
 
-def leading(gram: Doubles, least: int, above: float) -> tuple[Doubles, Doubles]:
+def leading(gram: np.ndarray, least: int, above: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the `least` largest eigenvalues, in increasing order, or all above a number if more are; and vectors.
 
     LAPACK reduces the matrix to three diagonals, which takes as long for one eigenvector as for half of them. A few of
@@ -103,7 +104,7 @@ def leading(gram: Doubles, least: int, above: float) -> tuple[Doubles, Doubles]:
     return eigh(gram, subset_by_value=(above, np.inf))
 
 
-def _few_leading(gram: Doubles, least: int, above: float) -> tuple[tuple[Doubles, Doubles] | None, int]:
+def _few_leading(gram: np.ndarray, least: int, above: float) -> tuple[tuple[np.ndarray, np.ndarray] | None, int]:
     """See `leading`: by Lanczos' method; None where they are too many for it, and how many are above at least.
 
     The basis is orthogonalized against all before, twice, so its values are those of the matrix, each once (Parlett
@@ -133,7 +134,7 @@ def _few_leading(gram: Doubles, least: int, above: float) -> tuple[tuple[Doubles
     return None, n_above
 
 
-def _are_found(values: Doubles, left: Doubles, n: int, above: float) -> bool:
+def _are_found(values: np.ndarray, left: np.ndarray, n: int, above: float) -> bool:
     """Whether the n largest values are exact but for rounding, and the next one, unless it is small, is on its side."""
     exact = left[-n:] <= _ROUNDING * np.abs(values).max()
     return bool(exact.all()) and (values[-n] <= above or values[-n - 1] + left[-n - 1] <= above)

@@ -30,7 +30,6 @@ from skdp._kernels.bits import (
     parts_of_sums,
     rows_from_gaps,
 )
-from skdp._typing import Doubles
 from skdp.mechanisms.exact_gaps import certainty, exact_gap
 from skdp.mechanisms.rounded_normals import error_bound, rounded_pair
 from skdp.mechanisms.tape import Track, running_tape
@@ -56,7 +55,7 @@ class _Draws:
     n_words: int
     track: Track | None = None  # that of the stream, while it draws
     _cipher: Any = None
-    normals: Doubles = field(default_factory=partial(np.empty, 0))
+    normals: np.ndarray = field(default_factory=partial(np.empty, 0))
     _batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
     _bound: float = math.inf  # on what the normals of the batch are away from the ideal ones
 
@@ -100,7 +99,7 @@ class _Draws:
         self._bound = error_bound(*map(int, extreme_radii(self._batch[1])))
         self.normals = normals
 
-    def fill_noisy(self, out: Doubles, value: Doubles, scale: float, grid: float) -> None:
+    def fill_noisy(self, out: np.ndarray, value: np.ndarray, scale: float, grid: float) -> None:
         """Fill `out` with `value` plus `scale` times `grid` times the next normals, rounded as the ideal sums are."""
         filled = 0
         while filled < len(out):
@@ -114,7 +113,7 @@ class _Draws:
             self.normals = self.normals[len(part) :]
             filled += len(part)
 
-    def _decide(self, part: Doubles, value: Doubles, scale: float, grid: float, limit: float) -> None:
+    def _decide(self, part: np.ndarray, value: np.ndarray, scale: float, grid: float, limit: float) -> None:
         """Correct the uncertain sums in `part`, which are those of the first of the remaining normals."""
         first = _NORMALS_AHEAD - len(self.normals)
         nearest, rest, distance = np.empty((3, len(part)))
@@ -264,7 +263,7 @@ class SecretStream:
         self._at_rest.append(draws)
         return out
 
-    def noisy(self, value: Doubles, scale: float, grid: float) -> Doubles:
+    def noisy(self, value: np.ndarray, scale: float, grid: float) -> np.ndarray:
         """Each value plus `scale` times `grid` times the next normal, rounded to the nearest multiple of `grid`.
 
         Sums are rounded as if normals had all their infinitely many bits (`skdp.mechanisms.rounded_normals`). The

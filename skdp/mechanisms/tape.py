@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Numbers = NDArray[Any]
+Numbers = np.ndarray
 
 
 class HeardLot(NamedTuple):

@@ -18,7 +18,6 @@ from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.row_traits import take_rows
 from skdp._checks.rows import check_classes
 from skdp._fit.private_step import private_steps
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon
 from skdp.accounting.calibration.noise import calibrate_to
 from skdp.accounting.targets import EpsilonTarget, target_of
@@ -173,12 +172,12 @@ class OutOfFoldScores:
     """
 
     def __init__(
-        self, models: list[Any], X: Any, folds: NDArray[np.int64], score: Callable[[Any, Any], Doubles],
+        self, models: list[Any], X: Any, folds: NDArray[np.int64], score: Callable[[Any, Any], np.ndarray],
         width: tuple[int, ...],
     ) -> None:  # fmt: skip
         self._models, self._X, self._folds, self._score, self._width = models, X, folds, score, width
 
-    def blocks(self) -> Iterator[tuple[NDArray[np.intp], Doubles]]:
+    def blocks(self) -> Iterator[tuple[NDArray[np.intp], np.ndarray]]:
         """Generate numbers of rows and their scores."""
         for fold, model in enumerate(self._models):
             rows = np.flatnonzero(self._folds == fold)

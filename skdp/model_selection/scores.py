@@ -16,7 +16,6 @@ from skdp._checks.cells import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import WrongTypeError, check_count, show
 from skdp._checks.rows import encode_labels
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 from skdp.evaluation import binary_metrics
 from skdp.evaluation.counted import GRID, RowsOfCounts, amounts_of, count_cells
 from skdp.evaluation.replicates import Metric, project
@@ -35,7 +34,7 @@ class Moves(VectorQuery):
     def __init__(self, size: float) -> None:
         self.row_limit = size
 
-    def vectors(self, rows: Any, *targets: Any) -> Doubles:
+    def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
         return np.asarray(rows)[:, None]
 
 
@@ -81,7 +80,7 @@ class PrivateScore:
     """
 
     name: str
-    contributions: Callable[[Any, Any, Any], NDArray[Any]]
+    contributions: Callable[[Any, Any, Any], np.ndarray]
     bound: float
     greater_is_better: bool = True
 
@@ -126,7 +125,7 @@ class PrivateScore:
         """
         return self._sum(self._moves(estimator, X, y), weights, units)
 
-    def _moves(self, estimator: Any, X: Any, y: Any) -> Doubles:
+    def _moves(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
         """What each row adds: its contribution, counted from the middle of the range."""
         if len(y) == 0:
             return np.zeros(0)
@@ -143,7 +142,7 @@ class PrivateScore:
         counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
         return np.asarray(counted - self.sensitivity, np.float64)
 
-    def _sum(self, moves: Doubles, weights: Any, units: Units | None) -> float:
+    def _sum(self, moves: np.ndarray, weights: Any, units: Units | None) -> float:
         """The sum over units, each clipped to [-C, C]."""
         size, power = math.frexp(self.sensitivity)  # whose square is a normal number
         total = Moves(size).new_sum("zero_out")
@@ -179,7 +178,7 @@ class PrivateScore:
         """
         return self._sum(self._moves_of_all(estimator, X, y), weights, units)
 
-    def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> Doubles:
+    def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
         """What each row adds, that of a row that cannot be predicted being the worst."""
         try:
             return self._moves(estimator, X, y)
@@ -258,7 +257,7 @@ class Errors:
         """The largest contribution."""
         return (self.high - self.low) ** self.power
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> NDArray[Any]:
+    def __call__(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
         with np.errstate(over="ignore"):  # infinity counts as the worst
             errors = np.abs(estimator.predict(X) - np.clip(y, self.low, self.high))
             return np.asarray(errors**self.power)
@@ -329,11 +328,11 @@ def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
 _HALF = np.array([0.5])
 
 
-def _f1(tables: Doubles) -> Doubles:
+def _f1(tables: np.ndarray) -> np.ndarray:
     return binary_metrics.f1(tables, _HALF)[..., 0]
 
 
-def _minus(metric: Metric, tables: Doubles) -> Doubles:
+def _minus(metric: Metric, tables: np.ndarray) -> np.ndarray:
     return -metric(tables)
 
 
@@ -376,7 +375,7 @@ class TableScore:
 
     sensitivity = 1.0
 
-    def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> Doubles:
+    def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> np.ndarray:
         """Count rows, or units, by class and score.
 
         Parameters

@@ -64,7 +64,7 @@ class PartRows(NamedTuple):
     """Checked private rows, with all that belongs to each; `like` is one of the table that they are a part of."""
 
     X: Any
-    y: NDArray[Any]
+    y: np.ndarray
     weights: PartWeights | None
     units: Units | None
     like: Any = None
@@ -240,7 +240,7 @@ def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: 
     return readers[-1]
 
 
-def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> NDArray[Any] | None:
+def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> np.ndarray | None:
     """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
 
     The labels, where they had to be read for that.
@@ -266,7 +266,7 @@ def check_bounds_are_given(made: list[PrivatePipeline], what: str = "a search") 
             raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
 
 
-def checked_labels(last: Any, y: Any, n_samples: int) -> NDArray[Any]:
+def checked_labels(last: Any, y: Any, n_samples: int) -> np.ndarray:
     """The labels or targets of the last private estimator, refused if they are unusable."""
     if is_regressor(last):
         return check_targets(y, n_samples)
@@ -331,7 +331,7 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
         return int(self._of_part("n_features_in_"))
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> np.ndarray:
         """Names of the columns seen in ``fit``, where they have names."""
         return np.asarray(self._of_part("feature_names_in_"))
 

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.adjacency import stated_adjacency
@@ -216,7 +215,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         return self._fitted_rows.transform(fitted_table(self, X).given)
 
     @silent_arithmetic
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: Any) -> np.ndarray:
         """Turn encoded rows back into categories.
 
         Parameters
@@ -232,7 +231,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         check_is_fitted(self)
         return self._fitted_rows.inverse_transform(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the output.
 
         Parameters

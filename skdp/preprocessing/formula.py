@@ -11,14 +11,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.polynomial.legendre import legvander
-from numpy.typing import NDArray
 from sklearn.preprocessing import FunctionTransformer
 
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import show
 from skdp._checks.table import Table, as_keys, as_numbers, as_truth
 from skdp._guard.row_wise import row_wise
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import read_schema
 
@@ -51,7 +49,7 @@ class FormulaRows(NamedTuple):
 
     step: FunctionTransformer
     names: list[str]
-    scales: Doubles
+    scales: np.ndarray
     data_norm: float
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -166,7 +164,7 @@ class _Factor(NamedTuple):
         """That of the columns of a row, at most."""
         return max(self.degree, 1)
 
-    def read(self, table: Table) -> Doubles:
+    def read(self, table: Table) -> np.ndarray:
         """The columns of all rows, each of its own cell alone."""
         if self.name not in table.names:
             raise ValueError(f"X has no column {self.name!r}, which the formula names.")
@@ -188,7 +186,7 @@ class _Factor(NamedTuple):
             )
         return made
 
-    def _places(self, numbers: Doubles) -> Doubles:
+    def _places(self, numbers: np.ndarray) -> np.ndarray:
         """Places between the bounds, from -1 to 1, of numbers between them."""
         low, high = self.ends
         values = numbers if self.function is None else self.function(numbers)
@@ -210,7 +208,7 @@ class _Encoder:
     def __init__(self, factors: dict[str, _Factor], terms: tuple[Term, ...]) -> None:
         self.factors, self.terms = factors, terms
 
-    def __call__(self, X: Any) -> Doubles:
+    def __call__(self, X: Any) -> np.ndarray:
         table = Table(X)
         made = {name: each.read(table) for name, each in self.factors.items()}
         return np.hstack([reduce(_products, (made[name] for name in term)) for term in self.terms])
@@ -219,11 +217,11 @@ class _Encoder:
         labels = [itertools.product(*(self.factors[name].labels for name in term)) for term in self.terms]
         return [":".join(each) for each in itertools.chain(*labels)]
 
-    def names_out(self, step: Any, input_features: Any) -> NDArray[Any]:
+    def names_out(self, step: Any, input_features: Any) -> np.ndarray:
         """As `FunctionTransformer` asks for them."""
         return np.array(self.names(), object)
 
-    def scales(self) -> Doubles:
+    def scales(self) -> np.ndarray:
         scales = [[[self.factors[name].unit] * len(self.factors[name].labels) for name in term] for term in self.terms]
         return np.array([math.prod(each) for parts in scales for each in itertools.product(*parts)])
 
@@ -238,7 +236,7 @@ class _Encoder:
         return pd.DataFrame({each.name: each.example() for each in self.factors.values()})
 
 
-def _products(one: Doubles, other: Doubles) -> Doubles:
+def _products(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
 
 

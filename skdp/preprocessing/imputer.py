@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -253,14 +252,14 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
             return _default(words)
         return key_of(self.fill_value) if words else number_of(self.fill_value)
 
-    def _statistics(self, values: list[Any]) -> NDArray[Any]:
+    def _statistics(self, values: list[Any]) -> np.ndarray:
         bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
         if bad:
             raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
         return np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
     @silent_arithmetic
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Any) -> np.ndarray:
         """Fill gaps, row by row.
 
         Parameters

@@ -12,7 +12,6 @@ from skdp._checks.cells import format_names
 from skdp._checks.parameters import read_real, show
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers, tag_raw_tables
-from skdp._typing import Doubles
 from skdp.preprocessing.histograms.purchase import Bounds
 
 _LARGEST = 1e150
@@ -42,7 +41,7 @@ class ReadsRawColumns(TransformerMixin):
         return tags
 
 
-def numbers_of(table: Table, j: int) -> Doubles:
+def numbers_of(table: Table, j: int) -> np.ndarray:
     """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
     if table.kind(j) == "date":
         raise ValueError(
@@ -102,7 +101,7 @@ def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]
     return tuple(found)
 
 
-def public_bounds(bounds: Any, n_features: int | None) -> Doubles:
+def public_bounds(bounds: Any, n_features: int | None) -> np.ndarray:
     """Return bounds of all columns, of shape (n_features, 2), or reject those that leave some out.
 
     Of an unknown number of columns, those of one that represents all.

@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.adjacency import stated_adjacency
@@ -15,7 +14,6 @@ from skdp._checks.parameters import check_choice, check_count
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp._fit.step_traits import StepTraits
-from skdp._typing import Doubles
 from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
 from skdp.preprocessing.histograms.cell_tree import all_edges
 from skdp.preprocessing.histograms.purchase import Purchase
@@ -207,7 +205,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
         return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
 
-    def _learned(self, table: Table, edges: list[Doubles], bounds: list[tuple[float, float]]) -> dict[str, Any]:
+    def _learned(self, table: Table, edges: list[np.ndarray], bounds: list[tuple[float, float]]) -> dict[str, Any]:
         """Return the fitted attributes."""
         named = zip(table.names, map(all_edges, edges, bounds), strict=True)
         columns = {name: Column("number", (ends[0], ends[-1]), edges=ends) for name, ends in named}
@@ -253,7 +251,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
             made[:, j] = np.where(np.isnan(values), -1.0, np.searchsorted(edges, values, side="right"))
         return made
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the output.
 
         Parameters
@@ -267,7 +265,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
             ``column=low..high`` and ``column=gap`` for one-hot output, else the names of the columns.
         """
         check_is_fitted(self)
-        names: NDArray[Any] = self._fitted_rows.get_feature_names_out(input_features)
+        names: np.ndarray = self._fitted_rows.get_feature_names_out(input_features)
         return np.array(list(self._fitted_rows.schema_), dtype=object) if self.encode == "ordinal" else names
 
     @property

@@ -386,7 +386,7 @@ class DPTableVectorizer(SchemaBuyer):
         return few and output_of(self) == "default"
 
     @silent_arithmetic
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
+    def inverse_transform(self, X: Any) -> np.ndarray:
         """Turn numbers back into cells: middles of bins, levels as text, gaps as None.
 
         Parameters
@@ -415,7 +415,7 @@ class DPTableVectorizer(SchemaBuyer):
             start += block.width
         return made
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the output.
 
         Parameters
@@ -451,7 +451,7 @@ def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], T
     return made, schema, [block.name for block in blocks]
 
 
-def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], np.ndarray]:
     """Return columns and values of the entries of each row, both of shape (n, k), ascending by column."""
     shape = table.shape[0], sum(block.n_entries for block in blocks)
     columns, values = np.empty(shape, np.int32), np.ones(shape, dtype)
@@ -466,7 +466,7 @@ def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[
     return columns, values
 
 
-def _dense_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> NDArray[Any]:
+def _dense_rows(columns: NDArray[np.int32], values: np.ndarray, width: int) -> np.ndarray:
     made = np.zeros((len(columns), width), values.dtype)
     for start in range(0, len(made), _DENSE_ROWS):  # blocks that stay in cache
         part = slice(start, start + _DENSE_ROWS)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.readings import day_text
 from skdp._checks.table import Table
-from skdp._typing import Doubles
 from skdp.preprocessing.histograms.cell_tree import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
@@ -53,10 +52,10 @@ class ColumnCells:
 
     name: str
     block: Block
-    breaks: Doubles
-    left: Doubles
-    right: Doubles
-    middles: Doubles
+    breaks: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    middles: np.ndarray
     labels: list[str]
     is_clipped: bool = False
     is_whole: bool = False
@@ -83,19 +82,19 @@ class ColumnCells:
         is_wide = self.is_line and len(self.widths) >= _FEWEST and bool(self.widths.max() > 0.0)
         return is_wide and self.block.column.may_be_skewed
 
-    def holds(self, counts: Doubles, deviation: float, part: float, low: float, high: float) -> bool:
+    def holds(self, counts: np.ndarray, deviation: float, part: float, low: float, high: float) -> bool:
         """Whether the cells within these ends hold this part of the noisy counts; half of them in spite of noise."""
         within = (self.left >= low) & (self.right <= high)
         total, room = float(counts[:-1].sum()), _SURE * deviation * math.sqrt(float(within.sum()))
         return bool(counts[:-1][within].sum() > max(part * total, 0.5 * total + room))
 
-    def is_at_a_bound(self, counts: Doubles, deviation: float) -> bool:
+    def is_at_a_bound(self, counts: np.ndarray, deviation: float) -> bool:
         """Whether nearly all lies within 1/32 of one of the bounds."""
         low, high = float(self.left[0]), float(self.right[-1])
         near = (high - low) * AT_A_BOUND
         return any(self.holds(counts, deviation, _NEARLY_ALL, *end) for end in ((low, low + near), (high - near, high)))
 
-    def refined(self, counts: Doubles, deviation: float) -> ColumnCells:
+    def refined(self, counts: np.ndarray, deviation: float) -> ColumnCells:
         """Return the same cells; or narrower ones in a sixteenth of the range, if most is there by noisy counts.
 
         Half of them are of equal width. The others are parts of octaves: from the number there that is nearest to zero
@@ -136,7 +135,7 @@ class ColumnCells:
         return len(self.labels) + 1
 
     @property
-    def widths(self) -> Doubles:
+    def widths(self) -> np.ndarray:
         """Width of each cell but that of the gaps."""
         return self.right - self.left
 
@@ -146,21 +145,21 @@ class ColumnCells:
         low, high = float(self.left[0]), float(self.right[-1])
         return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighbouring doubles
 
-    def read(self, table: Table) -> NDArray[Any]:
+    def read(self, table: Table) -> np.ndarray:
         """Return numbers between the bounds with NaN for gaps, or the levels."""
         codes = self.block.codes(table.cells(self.block.position))
         if self.is_line:
             return np.clip(codes, self.left[0], self.right[-1])
         return np.isnan(codes).astype(np.int32) if self.block.is_line else codes
 
-    def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
+    def codes(self, values: np.ndarray) -> NDArray[np.int32]:
         """Return the cell of each row, of what `read` returned."""
         if not self.is_line:
             return values.astype(np.int32, copy=False)
         cells = np.searchsorted(self.breaks, values, side="right").astype(np.int32)
         return np.where(np.isnan(values), np.int32(self.size - 1), cells)
 
-    def scaled(self, values: Doubles, of_gaps: Any) -> Doubles:
+    def scaled(self, values: np.ndarray, of_gaps: Any) -> np.ndarray:
         """Return numbers as numbers in [-1, 1], and `of_gaps` for gaps."""
         middle, half = self.scale
         return np.clip(np.where(np.isnan(values), of_gaps, (values - middle) / half), -1.0, 1.0)
@@ -172,7 +171,7 @@ def _fits_whole(block: Block, is_whole: bool) -> bool:
     return bool(is_whole and block.column.kind == "number" and fits)
 
 
-def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
+def _whole_cells(block: Block, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells of whole numbers: one for each of up to twice as many, else for runs of them, and one for each bound."""
     edges = block.edges()
     low, high = math.ceil(edges[0]), math.floor(edges[-1])
@@ -186,7 +185,7 @@ def _whole_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
     return breaks, left, np.concatenate([breaks - 1.0, [float(high)]])
 
 
-def _line_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
+def _line_cells(block: Block, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells between the edges of bins, one for each bound, and one for 0 between the bounds of a number."""
     few = block if block.column.edges is not None else Block(block.name, 0, block.column, "bins", max(1, n_bins - 2))
     edges = few.edges()
@@ -202,7 +201,7 @@ def _line_cells(block: Block, n_bins: int) -> tuple[Doubles, Doubles, Doubles]:
     return breaks, left, right
 
 
-def _labels_of_line(block: Block, left: Doubles, right: Doubles) -> list[str]:
+def _labels_of_line(block: Block, left: np.ndarray, right: np.ndarray) -> list[str]:
     show: Any = day_text if block.column.kind == "date" else (lambda value: f"{value:.6g}")
     ends = [(show(low), show(high)) for low, high in zip(left.tolist(), right.tolist(), strict=True)]
     return [low if low == high else f"{low}..{high}" for low, high in ends]
@@ -240,7 +239,7 @@ class Merged:
         return cls(np.arange(cells.size), cells.labels)
 
     @classmethod
-    def bins(cls, cells: ColumnCells, shares: Doubles, most: int) -> Merged:
+    def bins(cls, cells: ColumnCells, shares: np.ndarray, most: int) -> Merged:
         """Neighbouring cells of numbers, merged to at most `most` of about equal shares."""
         before = np.cumsum(shares) - shares / 2.0
         found = np.minimum((before / max(shares.sum(), 1e-300) * most).astype(np.int64), most - 1)
@@ -250,7 +249,7 @@ class Merged:
         return cls(np.append(places, len(labels)), labels)
 
     @classmethod
-    def frequent(cls, cells: ColumnCells, counts: Doubles, least: float, most: int) -> Merged:
+    def frequent(cls, cells: ColumnCells, counts: np.ndarray, least: float, most: int) -> Merged:
         """The `most` frequent levels with a count of `least` or more, and one for all the rest."""
         order = np.argsort(-counts, kind="stable")[:most]
         kept = np.sort(order[counts[order] >= least])
@@ -266,7 +265,7 @@ def _span(first: str, last: str) -> str:
     return first if first == last else f"{first.split('..')[0]}..{last.split('..')[-1]}"
 
 
-def add_up_cells(codes: Sequence[NDArray[Any]], sizes: Sequence[int], values: Doubles | None) -> Doubles:
+def add_up_cells(codes: Sequence[np.ndarray], sizes: Sequence[int], values: np.ndarray | None) -> np.ndarray:
     """Return how many rows, or which sum of their values, have each combination of cells."""
     places = np.zeros(len(codes[0]), np.int64)
     for each, size in zip(codes, sizes, strict=True):

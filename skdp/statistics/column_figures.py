@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from skdp._typing import Doubles
 from skdp.evaluation.estimates import Estimate
 from skdp.statistics.cells import ColumnCells
 from skdp.statistics.table_release import Tally
@@ -121,12 +120,12 @@ class ColumnFigures:
     k: int | None
 
     @cached_property
-    def shares(self) -> Doubles:
+    def shares(self) -> np.ndarray:
         """Probabilities of the cells, with that of the gaps last."""
         return self.tally.shares(self.j)
 
     @property
-    def released(self) -> Doubles:
+    def released(self) -> np.ndarray:
         """Noisy counts of the cells without that of the gaps, as unbiased as they were released."""
         return self.tally.counts[self.j][:-1]
 
@@ -136,11 +135,11 @@ class ColumnFigures:
         return max(self.tally.n * (1.0 - float(self.shares[-1])), 1.0)
 
     @cached_property
-    def present(self) -> Doubles:
+    def present(self) -> np.ndarray:
         """Probabilities of the cells among the rows without a gap."""
         return self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
 
-    def errors_of(self, factors: Doubles) -> tuple[float, float]:
+    def errors_of(self, factors: np.ndarray) -> tuple[float, float]:
         """Standard deviations of the errors of a sum of counts times factors, one for each cell and for the gaps.
 
         The first is that of the noise of the counts, the second, with its sign, that of the number of rows.
@@ -234,7 +233,7 @@ class ColumnFigures:
         first, last = (held[0], held[-1]) if len(held) else (k, k)
         return self._clipped(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
 
-    def _may_hold(self, q: float, intervals: Intervals) -> Doubles:
+    def _may_hold(self, q: float, intervals: Intervals) -> np.ndarray:
         """Whether the quantile may lie in each cell: the share before it may be below q, with it above.
 
         Both are compared with noise: of a sum over the cells up to one, times 1 - q, less those after it times q.
@@ -263,12 +262,12 @@ class ScaledMoments:
     column: ColumnFigures
 
     @cached_property
-    def _middles(self) -> Doubles:
+    def _middles(self) -> np.ndarray:
         middle, half = self.column.cells.scale
         return (self.column.cells.middles - middle) / half
 
     @cached_property
-    def _widths(self) -> Doubles:
+    def _widths(self) -> np.ndarray:
         return self.column.cells.widths / self.column.cells.scale[1]
 
     @cached_property

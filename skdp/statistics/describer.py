@@ -17,7 +17,6 @@ from skdp._checks.rows import split_column
 from skdp._checks.table import Table
 from skdp._checks.units import check_row_limit
 from skdp._checks.weights import WeightReader, exactly_summable
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import Fit, begin, with_parameters
 from skdp.mechanisms.group_clip import clip_groups
@@ -170,7 +169,7 @@ class TableDescriber(SchemaBuyer):
 
     # --- the release ---
 
-    def _describe(self, fit: Fit, rows: SchemaRows, given: Doubles | None) -> None:
+    def _describe(self, fit: Fit, rows: SchemaRows, given: np.ndarray | None) -> None:
         """Release what the schema leaves out, and then the description; `given` are weights in [0, 1] or None."""
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
@@ -235,7 +234,7 @@ def _read_rows(model: TableDescriber, X: Any, *, reset: bool) -> SchemaRows:
     return rows
 
 
-def _weights_of(fit: Fit, given: Doubles | None, row_limit: int) -> Doubles:
+def _weights_of(fit: Fit, given: np.ndarray | None, row_limit: int) -> np.ndarray:
     """Return weights of the rows, in [0, 1], which add up to `row_limit` at most in each group."""
     shares = np.ones(fit.n_rows) if given is None else given
     return np.asarray(exactly_summable(clip_groups(fit.units, shares, row_limit)))

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import stats
 
 from skdp._checks.parameters import show
-from skdp._typing import Doubles
 from skdp.evaluation.estimates import Estimate
 from skdp.statistics.description import PrivateDescription
 from skdp.statistics.single_figures import OF_MOMENTS, OF_TABLE, described, kind_of_number, kind_of_words
@@ -262,13 +261,13 @@ def independence_test(table: NoisyTable, n_draws: int = _DRAWS) -> PrivateTest:
     return PrivateTest(statistic, (1.0 + float(np.sum(by_chance >= statistic))) / (1.0 + n_draws))
 
 
-def _shares(margin: Doubles) -> Doubles:
+def _shares(margin: np.ndarray) -> np.ndarray:
     """Probabilities by noisy counts."""
     kept = np.maximum(margin, 0.0)
     return kept / kept.sum() if kept.sum() > 0.0 else np.full(len(margin), 1.0 / len(margin))
 
 
-def _pearson(tables: Doubles, deviation: float) -> Doubles:
+def _pearson(tables: np.ndarray, deviation: float) -> np.ndarray:
     """The statistic of each of several tables, of shape (k, rows, columns), with noise of this deviation."""
     rows, columns = tables.sum(axis=2), tables.sum(axis=1)
     total = np.maximum(tables.sum(axis=(1, 2)), 1.0)

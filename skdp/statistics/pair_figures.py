@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.evaluation.estimates import Estimate
 from skdp.statistics.cells import Merged
 from skdp.statistics.column_figures import ColumnFigures, Intervals
@@ -74,7 +73,7 @@ class CorrelationMatrix:
         return self._moments.scale * math.sqrt(max(float(variance), 0.0))
 
 
-def nearest_correlation(matrix: Doubles) -> Doubles:
+def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
     """Return the matrix without its negative eigenvalues, scaled to a diagonal of ones."""
     values, vectors = np.linalg.eigh(matrix)
     kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -84,7 +83,7 @@ def nearest_correlation(matrix: Doubles) -> Doubles:
     return found
 
 
-def positive_counts(table: NoisyTable, n: float) -> Doubles:
+def positive_counts(table: NoisyTable, n: float) -> np.ndarray:
     """Return the counts of a table, projected to be nonnegative and to add up to n."""
     return n * onto_simplex(table.counts.ravel() / n).reshape(table.counts.shape)
 
@@ -119,7 +118,7 @@ _UNKNOWN = Estimate(0.0, 0.0, 1.0, math.nan)
 
 
 def _root_of_squares(
-    values: Doubles, weights: Doubles, noise: float, total: float, n: float, intervals: Intervals
+    values: np.ndarray, weights: np.ndarray, noise: float, total: float, n: float, intervals: Intervals
 ) -> Estimate:
     """Return the root of the weighted sum of squares over `total`, less what noise of this variance adds to it."""
     square = float((weights * (values**2 - noise)).sum()) / total
@@ -132,6 +131,6 @@ def _root_of_squares(
     return Estimate(root, low, high, error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300)))
 
 
-def _margin(figures: ColumnFigures, merged: Merged) -> Doubles:
+def _margin(figures: ColumnFigures, merged: Merged) -> np.ndarray:
     """Counts of the merged cells of a column, without that of the gaps."""
     return np.bincount(merged.places, figures.tally.n * figures.shares, merged.size)[:-1].astype(np.float64, copy=False)

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.cells import values_of
 from skdp._checks.parameters import read_real, show
@@ -329,7 +328,7 @@ def described(
     return PrivateDescription.of(describer.fit(frame, groups=groups))
 
 
-def _column(name: str, given: Any) -> NDArray[Any]:
+def _column(name: str, given: Any) -> np.ndarray:
     """Return a column as an array; of a list as objects, since its type would follow from its cells."""
     values = values_of(name, given)
     return values if hasattr(given, "dtype") else values.astype(object)

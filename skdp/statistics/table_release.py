@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -60,9 +59,9 @@ class Shares(NamedTuple):
 class DescribedRows(NamedTuple):
     """Columns that were read, the number of the subgroup of each row, and weights or None for none. Private."""
 
-    values: list[NDArray[Any]]
+    values: list[np.ndarray]
     groups: NDArray[np.int32]
-    weights: Doubles | None
+    weights: np.ndarray | None
 
 
 class Questions(NamedTuple):
@@ -115,7 +114,7 @@ class NoisyTable(NamedTuple):
 
     first: Merged
     second: Merged
-    counts: Doubles
+    counts: np.ndarray
     deviation: float
 
 
@@ -123,7 +122,7 @@ class NoisySums(NamedTuple):
     """Noisy sums of a number, scaled to [-1, 1], over the rows with each level of a category; the last has the gaps."""
 
     levels: Merged
-    sums: Doubles
+    sums: np.ndarray
     deviation: float
 
 
@@ -136,10 +135,10 @@ class MomentsOfNumbers(NamedTuple):
     `of_gaps` has what a gap counted as in each column of z.
     """
 
-    sums: Doubles
+    sums: np.ndarray
     scale: float
     weight: float
-    of_gaps: Doubles
+    of_gaps: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -162,13 +161,13 @@ class Tally:
 
     n: float
     n_deviation: float
-    counts: list[Doubles]
+    counts: list[np.ndarray]
     deviation: float
     moments: MomentsOfNumbers | None
     tables: Mapping[ColumnPair, NoisyTable]
     sums: Mapping[ColumnPair, NoisySums]
 
-    def shares(self, j: int) -> Doubles:
+    def shares(self, j: int) -> np.ndarray:
         """Probabilities of the cells of column j, by projection onto the simplex."""
         return onto_simplex(self.counts[j] / self.n)
 
@@ -380,8 +379,8 @@ def _averaged(first: Tally, second: Tally) -> Tally:
 
 
 def _add_up(
-    rows: DescribedRows, asked: Questions, codes: list[NDArray[Any]], sizes: list[int], values: Doubles | None
-) -> Doubles:
+    rows: DescribedRows, asked: Questions, codes: list[np.ndarray], sizes: list[int], values: np.ndarray | None
+) -> np.ndarray:
     """Return how many rows, or which sum of values, each subgroup has in each combination of cells."""
     return add_up_cells([rows.groups, *codes], [len(asked.groups), *sizes], values)
 
@@ -417,7 +416,7 @@ def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
     return math.sqrt(n_tables / 2.0 + n_sums if adjacency == "replace_one" else n_tables + n_sums)
 
 
-def _unweighted(gram: Doubles, weight: float) -> Doubles:
+def _unweighted(gram: np.ndarray, weight: float) -> np.ndarray:
     """Return sums of (1, z) (1, z)' from those of u u'."""
     d = len(gram) - 1
     factors = np.full(d + 1, math.sqrt(weight**2 + d))
@@ -434,18 +433,18 @@ def least_counts(n: float, deviation: float) -> tuple[float, float]:
     return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
 
 
-def _middle_of_mass(cells: ColumnCells, shares: Doubles) -> float:
+def _middle_of_mass(cells: ColumnCells, shares: np.ndarray) -> float:
     """Return the noisy mean of a column, as a number in [-1, 1]; 0.0 where there is none."""
     middle, half = cells.scale
     present = shares[:-1]
     return float(np.clip((present @ cells.middles / present.sum() - middle) / half, -1, 1)) if present.sum() else 0.0
 
 
-def _adding_up(counts: Doubles, total: float) -> Doubles:
+def _adding_up(counts: np.ndarray, total: float) -> np.ndarray:
     return counts + (total - counts.sum()) / len(counts)
 
 
-def _totals(counts: Sequence[Doubles], deviation: float, n: float | None) -> tuple[Doubles, float]:
+def _totals(counts: Sequence[np.ndarray], deviation: float, n: float | None) -> tuple[np.ndarray, float]:
     """Return the number of rows of each subgroup and the deviation of its noise: by all columns, which all count them.
 
     The total of a column of k cells has k times the variance of a cell, so it weighs 1 / k.

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from skdp._checks.parameters import check_real
-from skdp._typing import Doubles
 
 
 class CombinedEstimates(NamedTuple):
@@ -27,11 +26,11 @@ class CombinedEstimates(NamedTuple):
         Degrees of freedom of `std_err`.
     """
 
-    estimate: Doubles
-    std_err: Doubles
-    low: Doubles
-    high: Doubles
-    df: Doubles
+    estimate: np.ndarray
+    std_err: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    df: np.ndarray
 
 
 def combine_estimates(estimates: ArrayLike, variances: ArrayLike, *, level: float = 0.95) -> CombinedEstimates:

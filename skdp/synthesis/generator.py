@@ -13,14 +13,13 @@ from skdp._checks.leaks import report_classes_read
 from skdp._checks.parameters import check_count, read_real, show
 from skdp._checks.rows import check_classes, check_labels, classes_of, encode_labels
 from skdp._checks.weights import WeightReader
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent
 from skdp.base import Fit, PrivateEstimator, begin
 
 CLASS_PREVALENCES = ("estimate", "uniform")
 
 
-ClassesAndCodes = tuple[NDArray[Any], NDArray[np.int64]]
+ClassesAndCodes = tuple[np.ndarray, NDArray[np.int64]]
 """The classes, and the number of the class of each row."""
 
 
@@ -44,8 +43,8 @@ class PrivateGenerator(PrivateEstimator):
     classes: Any
     class_prevalences: Any
     weight_bound: Any
-    classes_: NDArray[Any]
-    class_prevalences_: Doubles
+    classes_: np.ndarray
+    class_prevalences_: np.ndarray
     _fitted_with_labels: bool
     """Published with all else that was learned; an interrupt may leave `classes_` of an earlier fit behind."""
 
@@ -159,11 +158,11 @@ class PrivateGenerator(PrivateEstimator):
         """Set what is learned from rows, and from weights in [0, 1], None where each row and record has weight 1."""
         raise NotImplementedError(f"{type(self).__name__} learns nothing: write _learn.")
 
-    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+    def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
         raise NotImplementedError(f"{type(self).__name__} draws nothing: write _draw.")
 
-    def _bought_shares(self) -> Doubles:
+    def _bought_shares(self) -> np.ndarray:
         """Return the noisy shares of the classes."""
         raise NotImplementedError(f"{type(self).__name__} buys no shares of classes: write _bought_shares.")
 
@@ -202,7 +201,7 @@ class PrivateGenerator(PrivateEstimator):
         classes = classes_of(labels)
         return classes, encode_labels(labels, classes)
 
-    def _chosen_shares(self) -> Doubles:
+    def _chosen_shares(self) -> np.ndarray:
         """Return the shares by which labels are drawn, once those that are bought are released."""
         n_classes = len(self.classes_)
         if not isinstance(self.class_prevalences, str):
@@ -210,7 +209,7 @@ class PrivateGenerator(PrivateEstimator):
         return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._bought_shares()
 
 
-def _read_shares(given: Any) -> Doubles:
+def _read_shares(given: Any) -> np.ndarray:
     """Return public shares that sum to one."""
     values = given.tolist() if isinstance(given, np.ndarray) else given
     shares = [read_real(each) for each in values] if isinstance(values, list | tuple) else [None]

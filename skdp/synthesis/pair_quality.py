@@ -15,7 +15,6 @@ from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
-from skdp._typing import Doubles
 from skdp.accounting.ledger.html import escaped, html_table
 from skdp.base import Fit, PrivateEstimator, begin, with_parameters
 from skdp.evaluation.estimates import Estimate
@@ -167,7 +166,7 @@ class SynthesisEvaluation(PrivateEstimator):
         if fit.units is not None:
             weights = exactly_summable(clip_groups(fit.units, np.ones(rows.shape[0]), 1.0))
 
-        def expected(pair: ColumnSet) -> Doubles:
+        def expected(pair: ColumnSet) -> np.ndarray:
             return count(made.codes, pair, levels) * (n / m)
 
         exact = scores(rows.codes, pairs, levels, expected, weights)
@@ -235,7 +234,7 @@ def _read_rows(model: SynthesisEvaluation, X: Any, *, reset: bool, made: Compare
     return rows
 
 
-def _chance(shares: Doubles, n: float, m: float) -> float:
+def _chance(shares: np.ndarray, n: float, m: float) -> float:
     """Return about the mean total variation between two tables of n and of m rows with these shares."""
     return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
 

@@ -48,7 +48,6 @@ from skdp._training.dask.partitions import (
     sum_partitions,
 )
 from skdp._training.models.bound_rows import Model
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -202,7 +201,7 @@ class DaskRows(RowSource):
             if getattr(dtype, "kind", "O") not in kinds:
                 raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
 
-    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
+    def read_column(self, parameter: str, column: str) -> np.ndarray:
         """See `RowSource`. Gaps are for what reads the labels to refuse."""
         if self._whole is None:
             return super().read_column(parameter, column)
@@ -256,7 +255,7 @@ class DaskRows(RowSource):
         what = "reading the rows, after the fit was charged, which stands,"
         return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
 
-    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""
         found = []
         for block in self._blocks:
@@ -383,10 +382,10 @@ class DistributedModel(Model):
         found = self._engine.results("counting rows", [task(count_records, part) for part in self._partitions])
         return [number for part in found for number in part]
 
-    def clipped_gradient_sum(self, theta: Vector, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
         return despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)
 
-    def _sum(self, theta: Vector, lots: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
+    def _sum(self, theta: np.ndarray, lots: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
         shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else constant(theta)
         sums = [
             task(sum_partition, part, shared, lots[each.start], max_norm)

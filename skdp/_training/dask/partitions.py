@@ -172,7 +172,7 @@ def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
     return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
 
 
-def digest_of(hashes: NDArray[Any]) -> bytes:
+def digest_of(hashes: np.ndarray) -> bytes:
     """Return a digest of sorted hashes."""
     return hashlib.blake2b(hashes.tobytes()).digest()
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.models.unit_layout import UnitLayout, UnitLot, add_clipped
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -43,7 +42,7 @@ class Model(Protocol):
             return sampling.rows(self.n_rows, stream)
         return self.units.numbers_of(sampling.rows(self.units.n_units, stream))
 
-    def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, rows: Any, max_norm: float) -> NDArray[np.float64]:
         """Sum over the rows of a lot of gradients, each clipped to Euclidean norm `max_norm`, in a new array.
 
         Models of which rows are grouped (`skdp._training.models.equal_rows`) take one argument more, `counts`: an
@@ -66,7 +65,7 @@ class SpanModel(Model, Protocol):
 
     def clipped_gradient_sum(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: NDArray[np.int64] | None,
         max_norm: float,
         counts: NDArray[np.float64] | None = None,
@@ -80,7 +79,7 @@ class SpanModel(Model, Protocol):
             add_clipped(total, self.sum_of_rows(theta, max_norm, start, stop), max_norm)
         return total
 
-    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+    def sum_of_rows(self, theta: np.ndarray, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         """Sum of the clipped gradients of rows that are side by side, of one unit or of a part of it, in a new array.
 
         The sum itself is not clipped.
@@ -89,7 +88,7 @@ class SpanModel(Model, Protocol):
 
     def _sum_over(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: NDArray[np.int64] | None,
         span: tuple[int, int],
         max_norm: float,

@@ -12,7 +12,6 @@ from skdp._kernels import columns as kernel
 from skdp._kernels.linear import N_FACTS, add_all_columns, several_outputs
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.linear import LinearGeometry
-from skdp._typing import Vector
 
 MOST_PARAMETERS = 2048
 """Parameters up to which a tile of rows stays in cache, and products are too small for BLAS."""
@@ -64,7 +63,7 @@ class ColumnModel(Model):
         self._X, self._labels = np.ascontiguousarray(X.T), labels
         self._weights = np.atleast_1d(np.asarray(weights, X.dtype))
 
-    def clipped_gradient_sum(self, theta: Vector, rows: None, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, rows: None, max_norm: float) -> NDArray[np.float64]:
         """Sum of clipped gradients over all rows, of shape (p,): an output's weights, then its intercept."""
         if rows is not None:
             raise ValueError("rows are some of them, and a model of columns adds up all: give None.")

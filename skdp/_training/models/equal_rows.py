@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from skdp._kernels import grouping as kernel
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.one_hot import OneHotRows
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -141,7 +140,7 @@ class _Found:
             kernel.chain(self._heads, self._following, self._hashes[: self.n_groups])
 
 
-def _grown(values: NDArray[Any], used: int, room: int) -> NDArray[Any]:
+def _grown(values: np.ndarray, used: int, room: int) -> np.ndarray:
     """Return an array with the values that are used and room for more: twice as large where it has to grow."""
     if room <= len(values):
         return values
@@ -150,13 +149,13 @@ def _grown(values: NDArray[Any], used: int, room: int) -> NDArray[Any]:
     return larger
 
 
-def _as_words(values: NDArray[Any]) -> _WordRows:
+def _as_words(values: np.ndarray) -> _WordRows:
     """View numbers of 4 or 8 bytes, a row each, as words."""
     width = math.prod(values.shape[1:]) * values.itemsize // 4  # named, as there may be no numbers to tell it from
     return np.ascontiguousarray(values).ravel().view(np.uint32).reshape(len(values), width)
 
 
-def _tails(values: NDArray[Any], weights: Any) -> list[_WordRows]:
+def _tails(values: np.ndarray, weights: Any) -> list[_WordRows]:
     """_WordRows of targets and weights; one weight for all rows distinguishes none."""
     return [_as_words(each) for each in (values, weights) if isinstance(each, np.ndarray) and each.ndim]
 
@@ -190,7 +189,7 @@ def _dense_blocks(parts: list[_WordRows]) -> tuple[Iterator[tuple[_WordRows, NDA
 
 
 def _code_blocks(
-    codes: NDArray[Any], tails: list[_WordRows]
+    codes: np.ndarray, tails: list[_WordRows]
 ) -> tuple[Iterator[tuple[_WordRows, NDArray[np.int64]]], int]:
     n_words = -(-len(codes) * codes.itemsize // 4)  # the rest of the last one is 0
     n, width = codes.shape[1], n_words + sum(tail.shape[1] for tail in tails)
@@ -278,7 +277,7 @@ class GroupedModel(Model):
 
     @classmethod
     def of_groups(
-        cls, make: Callable[[Any, Any, Any], Any], groups: Groups, rows: Any, values: NDArray[Any], weights: Any
+        cls, make: Callable[[Any, Any, Any], Any], groups: Groups, rows: Any, values: np.ndarray, weights: Any
     ) -> GroupedModel:
         """Return the model that `make` makes of the distinct rows, and of the targets and weights of all rows."""
         weights = weights[groups.first] if isinstance(weights, np.ndarray) else weights
@@ -294,7 +293,7 @@ class GroupedModel(Model):
         rows = np.flatnonzero(counts)
         return rows, counts[rows]
 
-    def clipped_gradient_sum(self, theta: Vector, rows: Any, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, rows: Any, max_norm: float) -> NDArray[np.float64]:
         """See `Model`; `rows` is what `draw_lot` returns."""
         numbers, counts = rows
         found: NDArray[np.float64] = self._model.clipped_gradient_sum(

@@ -14,7 +14,6 @@ from skdp._kernels import linear as kernel
 from skdp._kernels import row_scales as scaling
 from skdp._training.models.bound_rows import SpanModel, run_segments
 from skdp._training.models.unit_layout import UnitLayout, UnitLot, unit_room
-from skdp._typing import Vector
 
 _SEGMENT_ROWS = 4096  # least rows of a segment
 _MAX_SEGMENTS = 32
@@ -129,14 +128,14 @@ class LinearModel(SpanModel):
     def n_parameters(self) -> int:
         return self.n_outputs * (self.n_features + self.geometry.fit_intercept)
 
-    def sum_of_rows(self, theta: Vector, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
+    def sum_of_rows(self, theta: np.ndarray, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         if self._dense and self._by_lot:
             return self._sum_over(theta, np.arange(start, stop), (0, stop - start), max_norm)
         return self._sum_over(theta, None, (start, stop), max_norm)
 
     def _sum_over(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: NDArray[np.int64] | None,
         span: tuple[int, int],
         max_norm: float,

@@ -41,7 +41,6 @@ from skdp._threads import WorkerPool
 from skdp._training.models.bound_rows import SpanModel
 from skdp._training.models.linear import row_scales
 from skdp._training.models.unit_layout import MOST_PAIRED, UnitLayout, UnitLot, blocks_of, unit_room
-from skdp._typing import Vector
 
 ACTIVATIONS = {
     "identity": kernel.IDENTITY, "logistic": kernel.LOGISTIC, "tanh": kernel.TANH, "relu": kernel.RELU,
@@ -78,7 +77,7 @@ class Architecture:
     def n_parameters(self) -> int:
         return count_parameters(self.widths)
 
-    def tables(self, theta: NDArray[Any]) -> list[NDArray[Any]]:
+    def tables(self, theta: np.ndarray) -> list[np.ndarray]:
         """Views of the layers' tables in a flat vector."""
         return split_tables(theta, self.widths)
 
@@ -88,7 +87,7 @@ def count_parameters(widths: tuple[int, ...]) -> int:
     return sum((inputs + 1) * outputs for inputs, outputs in pairwise(widths))
 
 
-def split_tables(theta: NDArray[Any], widths: tuple[int, ...]) -> list[NDArray[Any]]:
+def split_tables(theta: np.ndarray, widths: tuple[int, ...]) -> list[np.ndarray]:
     """Views of the tables of layers, (inputs + 1, outputs), the last row of each its intercepts, in a flat vector."""
     views, start = [], 0
     for inputs, outputs in pairwise(widths):
@@ -166,7 +165,7 @@ class NetworkModel(SpanModel):
     def __init__(
         self,
         X: Any,
-        targets: NDArray[Any],
+        targets: np.ndarray,
         weights: NDArray[np.floating] | float,
         architecture: Architecture,
         clip: Clip,
@@ -222,7 +221,7 @@ class NetworkModel(SpanModel):
 
     def _sum_over(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: Rows,
         span: tuple[int, int],
         max_norm: float,
@@ -248,7 +247,7 @@ class NetworkModel(SpanModel):
             self._pool.share(partial(self._add_products, m, total), rectangles, size)
         return total
 
-    def _pack(self, theta: Vector) -> None:
+    def _pack(self, theta: np.ndarray) -> None:
         """Pack the tables of the layers, and those for the way back: transposed, without intercepts."""
         start = 0
         for k, (above, below) in enumerate(pairwise(self.architecture.widths)):
@@ -281,7 +280,7 @@ class NetworkModel(SpanModel):
         )  # fmt: skip
 
     def _clip_units(
-        self, starts: NDArray[np.int64], first: NDArray[np.int64], squares: Vector, max_norm: float, span: slice
+        self, starts: NDArray[np.int64], first: NDArray[np.int64], squares: np.ndarray, max_norm: float, span: slice
     ) -> None:
         """Clip the sums of the units of a chunk that begin in a span; each is clipped by itself."""
         low, room = int(starts[0]), unit_room(int(self._widths.sum()), 0)
@@ -289,7 +288,7 @@ class NetworkModel(SpanModel):
         some, known = starts[begin : end + 1], (squares, first[begin:end], self._pairs)
         kernel.clip_units(self._inputs, self._deltas, self._widths, some, low, max_norm, room, *known)
 
-    def _gather(self, rows: Rows, start: int, chunk: NDArray[Any]) -> None:
+    def _gather(self, rows: Rows, start: int, chunk: np.ndarray) -> None:
         X = self._X
         if isinstance(X, np.ndarray):
             kernel.gather_rows(X, self._scale, rows, start, chunk)
@@ -347,13 +346,13 @@ def _cut(length: int, most: int, unit: int) -> list[tuple[int, int]]:
     return [(start, min(start + step, length)) for start in range(0, length, step)]
 
 
-def _panels(height: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _panels(height: int, width: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Room for a packed table of this shape."""
     panel = tiles.panel_width(dtype)
     return np.zeros((-(-width // panel) * height, panel), dtype)
 
 
-def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Return zeros of shape (n_rows, `tiles.room_for` the width), every row from the start of a cache line on."""
     shape = n_rows, tiles.room_for(width, dtype)
     raw = np.zeros(math.prod(shape) * dtype.itemsize + 64, np.uint8)
@@ -362,7 +361,7 @@ def _aligned(n_rows: int, width: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def network_scores(
-    X: Any, radius: float, coefs: list[NDArray[Any]], intercepts: list[NDArray[Any]], activation: str
+    X: Any, radius: float, coefs: list[np.ndarray], intercepts: list[np.ndarray], activation: str
 ) -> NDArray[np.floating]:
     """Scores of the output layer with rows clipped to norm `radius`, by blocks of rows.
 

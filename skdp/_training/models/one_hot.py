@@ -18,7 +18,6 @@ from skdp._kernels.linear import unit_factors
 from skdp._training.models.bound_rows import SpanModel, run_segments
 from skdp._training.models.linear import n_segments
 from skdp._training.models.unit_layout import UnitLayout, UnitLot, blocks_of, unit_room
-from skdp._typing import Vector
 
 _CELLS = 256  # of a code, which is a byte where it can be
 _ROWS = 2048  # of a block, which stays in cache
@@ -71,11 +70,11 @@ class Blocks:
     def code_dtype(self) -> Any:
         return np.uint8 if int(np.diff(self.first_cell).max()) <= _CELLS else np.uint32
 
-    def empty_codes(self, n_rows: int) -> NDArray[Any]:
+    def empty_codes(self, n_rows: int) -> np.ndarray:
         """Return an uninitialized array for the codes of the rows."""
         return np.empty((len(self.first_cell) - 1, n_rows), self.code_dtype)
 
-    def encode(self, levels: Sequence[NDArray[np.integer]], codes: NDArray[Any]) -> None:
+    def encode(self, levels: Sequence[NDArray[np.integer]], codes: np.ndarray) -> None:
         """Write `codes`, of shape (n_codes, n_rows); ``levels[b]`` are those of block b, all within its width."""
         for code, low, high in zip(codes, self.first_block[:-1].tolist(), self.first_block[1:].tolist(), strict=True):
             code[:] = levels[low]
@@ -99,7 +98,7 @@ class OneHotRows:
     """
 
     blocks: Blocks
-    codes: NDArray[Any]
+    codes: np.ndarray
     n_features: int
 
     @property
@@ -282,7 +281,7 @@ class OneHotModel(SpanModel):
     def __init__(
         self,
         rows: OneHotRows,
-        targets: NDArray[Any],
+        targets: np.ndarray,
         weights: NDArray[np.floating] | float,
         n_outputs: int,
         geometry: OneHotGeometry,
@@ -313,7 +312,7 @@ class OneHotModel(SpanModel):
 
     def _sum_over(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: NDArray[np.int64] | None,
         span: tuple[int, int],
         max_norm: float,
@@ -352,7 +351,7 @@ class OneHotModel(SpanModel):
         unit_factors(residuals, self._lengths, starts, lot.first[units], self._products, low, max_norm, room, factors)
         return factors
 
-    def _tables(self, theta: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _tables(self, theta: np.ndarray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What each code adds to the scores, of shape (n_outputs, n_cells), and what the intercept does."""
         table, blocks = theta.reshape(self.n_outputs, -1).astype(np.float64, copy=False), self._blocks
         tables = np.empty((self.n_outputs, int(blocks.first_cell[-1])))
@@ -361,7 +360,7 @@ class OneHotModel(SpanModel):
         bias = table[:, -1] * self.geometry.icpt if self.geometry.fit_intercept else np.zeros(self.n_outputs)
         return tables, bias
 
-    def _chosen(self, rows: NDArray[np.int64] | None, chosen: slice) -> tuple[NDArray[Any], Any]:
+    def _chosen(self, rows: NDArray[np.int64] | None, chosen: slice) -> tuple[np.ndarray, Any]:
         """Codes of some rows, and where these rows are."""
         if rows is None:
             return self._codes[:, chosen], chosen
@@ -370,7 +369,7 @@ class OneHotModel(SpanModel):
         return taken, rows[chosen]
 
     def _clipped_residuals(
-        self, codes: NDArray[Any], where: Any, tables: NDArray[np.float64], bias: NDArray[np.float64], max_norm: float
+        self, codes: np.ndarray, where: Any, tables: NDArray[np.float64], bias: NDArray[np.float64], max_norm: float
     ) -> NDArray[np.float64]:
         """Clipped derivatives of the loss by the scores, of shape (n_outputs, m)."""
         m = codes.shape[1]

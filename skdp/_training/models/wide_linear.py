@@ -13,7 +13,6 @@ from skdp._kernels.sparse_products import add_sparse_products, sparse_scores
 from skdp._threads import blas_threads, single_threaded_blas
 from skdp._training.models.bound_rows import run_segments
 from skdp._training.models.linear import LinearGeometry, LinearModel
-from skdp._typing import Vector
 
 _BLOCK = 128  # rows of one product; more rows would need more slack for rounding
 _BLOCK_VALUES = 1 << 21  # numbers in the rows of one product: it stays in cache
@@ -27,10 +26,10 @@ _MAX_PART_VALUES = 1 << 22  # numbers in the sums of all parts, if these are mor
 class _Scratch(NamedTuple):
     """What one thread works on: rows of a block as in X and as multiplied, their scores, and the sum of the block."""
 
-    taken: NDArray[Any]
-    cast: NDArray[Any]
-    scores: NDArray[Any]
-    product: NDArray[Any]
+    taken: np.ndarray
+    cast: np.ndarray
+    scores: np.ndarray
+    product: np.ndarray
 
 
 class WideLinearModel(LinearModel):
@@ -105,7 +104,7 @@ class WideLinearModel(LinearModel):
 
     def clipped_gradient_sum(
         self,
-        theta: Vector,
+        theta: np.ndarray,
         rows: NDArray[np.int64] | None,
         max_norm: float,
         counts: NDArray[np.float64] | None = None,
@@ -155,8 +154,8 @@ class WideLinearModel(LinearModel):
         return result.ravel()
 
     def _score(
-        self, rows: NDArray[np.int64] | None, start: int, weights: NDArray[Any], scratch: _Scratch, scores: NDArray[Any]
-    ) -> NDArray[Any] | None:
+        self, rows: NDArray[np.int64] | None, start: int, weights: np.ndarray, scratch: _Scratch, scores: np.ndarray
+    ) -> np.ndarray | None:
         """Write the scores of the block that starts at `start`; return its rows if they are dense."""
         if not self._dense:
             sparse_scores(self._X.data, self._X.indices, self._X.indptr, rows, start, weights, scores)
@@ -173,7 +172,7 @@ class WideLinearModel(LinearModel):
             np.empty((d, k), self._dtype),
         )  # fmt: skip
 
-    def _take(self, rows: NDArray[np.int64] | None, start: int, scratch: _Scratch) -> NDArray[Any]:
+    def _take(self, rows: NDArray[np.int64] | None, start: int, scratch: _Scratch) -> np.ndarray:
         """Rows of the block that starts at `start`, in the dtype of products: a view of X where that serves."""
         if rows is None:
             block = self._X[start : start + self._block]

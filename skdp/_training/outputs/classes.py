@@ -26,7 +26,7 @@ from skdp._training.target import Target
 class Outputs(NamedTuple):
     """Classes, number of outputs, whether each output is a label of its own, and the weights of classes, if any."""
 
-    classes: NDArray[Any]
+    classes: np.ndarray
     n_outputs: int
     multilabel: bool = False
     factors: NDArray[np.float64] | None = None
@@ -39,19 +39,19 @@ class ClassReader:
     The numbers are of any integer dtype.
     """
 
-    classes: NDArray[Any]
+    classes: np.ndarray
     factors: NDArray[np.float64] | None
     read_weights: WeightReader
 
-    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[Any], Any]:
+    def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[np.ndarray, Any]:
         """Return numbers of classes and weights, or refuse them."""
         weights = self.read_weights(sample_weight, n_rows, of_block=True)
         labels = check_labels(y, n_rows, classes=self.classes)
-        fast: NDArray[Any] | None = self._coded_fast(labels)
+        fast: np.ndarray | None = self._coded_fast(labels)
         coded = encode_labels(labels, self.classes) if fast is None else fast
         return coded, weights if self.factors is None else weights * self.factors[coded]
 
-    def _coded_fast(self, labels: NDArray[Any]) -> NDArray[np.int8] | None:
+    def _coded_fast(self, labels: np.ndarray) -> NDArray[np.int8] | None:
         """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
         if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
             return None
@@ -82,7 +82,7 @@ class Classification(Target):
     def assumed(self) -> Outputs:
         return Outputs(np.arange(2), 1)
 
-    def _outputs_of(self, classes: NDArray[Any]) -> Outputs:
+    def _outputs_of(self, classes: np.ndarray) -> Outputs:
         """Return the outputs for one class a row: one for two classes, one a class for more."""
         n_outputs = 1 if len(classes) == 2 else len(classes)
         factors = None if self.class_weight is None else class_weights(self.class_weight, classes)
@@ -221,7 +221,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         """
         return np.log(self.predict_proba(X))
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the most probable class of each row.
 
         Parameters
@@ -245,7 +245,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         return False
 
 
-def label_columns(labels: NDArray[Any]) -> NDArray[np.float32]:
+def label_columns(labels: np.ndarray) -> NDArray[np.float32]:
     """Convert several labels per row to numbers."""
     if not np.isin(labels, (0, 1)).all():
         raise ValueError("y has several columns with other values than 0 and 1: give one column of 0 and 1 a label.")

@@ -25,7 +25,6 @@ from skdp._training.optimizers import constant, momentum_sgd
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run
 from skdp._training.solver import DescentSolver
-from skdp._typing import Doubles, Vector
 from skdp.mechanisms.sampling import Sampling
 
 
@@ -85,10 +84,10 @@ class LinearSteps(DescentSolver):
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
         return run.earlier is not None and run.before == getattr(self.model, "_fitted_before", None)
 
-    def moved(self, offset: Doubles) -> dict[str, Any]:
+    def moved(self, offset: np.ndarray) -> dict[str, Any]:
         return {"intercept_": self.model.intercept_ + offset}
 
-    def _line(self, run: Run, coef: Doubles, intercept: Doubles, noise: Doubles, start: Any) -> dict[str, Any]:
+    def _line(self, run: Run, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray, start: Any) -> dict[str, Any]:
         """Return the attributes of a line; coefficients are multiplied by the factor that is kept of them.
 
         `start` is the noise of the coefficients from which the run started.
@@ -141,14 +140,14 @@ class LinearSolver(LinearSteps):
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs * (n_features + run.shape.fit_intercept))
 
-    def start(self, run: Run, dtype: Any) -> Vector:
+    def start(self, run: Run, dtype: Any) -> np.ndarray:
         geometry: LinearGeometry = run.shape
         if run.earlier is None:
             return np.zeros(run.outputs.n_outputs * (self.model.n_features_in_ + geometry.fit_intercept))
         columns = [self.model.coef_, self.model.intercept_[:, None]] if geometry.fit_intercept else [self.model.coef_]
         return np.hstack(columns).ravel() / geometry.unit
 
-    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+    def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.unit
 
     def rounds_by_place(self, run: Run, dtype: Any) -> bool:
@@ -176,7 +175,7 @@ class LinearSolver(LinearSteps):
         make = partial(ColumnModel, n_outputs=run.outputs.n_outputs, geometry=run.shape, names=source.names)
         return replace(recipe, make=make, order="F", finite=False)
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         n_outputs, d = run.outputs.n_outputs, self.model.n_features_in_
         start = 0.0
         if run.earlier is not None:

@@ -17,7 +17,6 @@ from skdp._training.models.one_hot import OneHotForm, OneHotGeometry, OneHotMode
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run, Targets
 from skdp._training.solvers.linear_solver import LinearSteps, refuse_another_form
-from skdp._typing import Doubles, Vector
 from skdp.mechanisms.sampling import Sampling
 
 
@@ -60,7 +59,7 @@ class LookupSolver(LinearSteps):
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)
 
-    def start(self, run: Run, dtype: Any) -> Vector:
+    def start(self, run: Run, dtype: Any) -> np.ndarray:
         geometry: OneHotGeometry = run.shape
         theta = np.zeros((run.outputs.n_outputs, geometry.width))
         if run.earlier is not None:
@@ -69,7 +68,7 @@ class LookupSolver(LinearSteps):
                 theta[:, -1] = self.model.intercept_ / geometry.icpt
         return theta.ravel()
 
-    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+    def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
         theta.reshape(len(origin), -1)[:, -1] += origin / run.shape.icpt
 
     def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], Model]:
@@ -80,7 +79,7 @@ class LookupSolver(LinearSteps):
             loss=LOSSES[name], limit=limit, n_threads=self._n_threads,
         )  # fmt: skip
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         geometry = run.shape
         start = np.zeros((1, geometry.blocks.n_columns))
         if run.earlier is not None:
@@ -135,7 +134,7 @@ class FormSolver(LookupSolver):
         rows, _ = rows_of_sparse(X, run.shape.form)
         return super().bind(rows, targets, weights, run)
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         return {**super().learned(theta, run, n_done), "_fitted_form_of_coef": run.shape.form}
 
 

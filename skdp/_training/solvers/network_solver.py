@@ -18,7 +18,6 @@ from skdp._training.outputs.bounded import REGRESSION_LOSSES
 from skdp._training.plan import DPSGDPlan
 from skdp._training.run import PlannedReleases, Run
 from skdp._training.solver import DescentSolver
-from skdp._typing import Doubles, Vector
 from skdp.mechanisms.sampling import Sampling
 
 
@@ -165,7 +164,7 @@ class NetworkSolver(DescentSolver):
         found = tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
         return found._replace(kept=None) if self.model.solver == "adam" else found
 
-    def start(self, run: Run, dtype: Any) -> Vector:
+    def start(self, run: Run, dtype: Any) -> np.ndarray:
         architecture: Architecture = run.shape.architecture
         theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
         tables = architecture.tables(theta)
@@ -182,7 +181,7 @@ class NetworkSolver(DescentSolver):
             weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
         return theta
 
-    def shift(self, theta: Vector, run: Run, origin: Doubles) -> None:
+    def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
         run.shape.architecture.tables(theta)[-1][-1] += origin.astype(theta.dtype)
 
     def check_present(self, run: Run) -> None:
@@ -217,7 +216,7 @@ class NetworkSolver(DescentSolver):
             batch_size=shape.batch_size,
         )  # fmt: skip
 
-    def learned(self, theta: Vector, run: Run, n_done: int) -> dict[str, Any]:
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
         tables = run.shape.architecture.tables(theta)
         units = [run.shape.unit] + [1.0] * (len(tables) - 1)
         return {
@@ -229,7 +228,7 @@ class NetworkSolver(DescentSolver):
             "learning_rate_init_": run.learning_rate,
         }
 
-    def moved(self, offset: Doubles) -> dict[str, Any]:
+    def moved(self, offset: np.ndarray) -> dict[str, Any]:
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
 
@@ -240,7 +239,7 @@ def _out_activation(loss: str) -> str:
     return loss if known is None else "exp" if known.are_counts else "identity"
 
 
-def _penalty(alpha: float, shape: _Shape) -> Vector:
+def _penalty(alpha: float, shape: _Shape) -> np.ndarray:
     """Return the second derivative of the penalty of each parameter."""
     penalty = np.zeros(shape.architecture.n_parameters)
     for layer, table in enumerate(shape.architecture.tables(penalty)):

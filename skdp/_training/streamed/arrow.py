@@ -120,15 +120,15 @@ class ArrowRows(BlockSource):
                 needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
                 raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
 
-    def read_column(self, parameter: str, column: str) -> NDArray[Any]:
+    def read_column(self, parameter: str, column: str) -> np.ndarray:
         refuse_unknown_column(parameter, column, self._columns.names)
         _check_same_types(self._parts, [column], self._columns)
-        others: dict[str, Callable[[Any], NDArray[Any]]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
+        others: dict[str, Callable[[Any], np.ndarray]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
         read = others.get(parameter, partial(targets_of_column, name=parameter))
         batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, paid=False))
         return np.concatenate([read(batch.column(column)) for batch in batches])
 
-    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """See `RowSource`. Gaps are NaN, which the function refuses, or not."""
         found = copy(self)
         found._keeps_gaps = True

@@ -95,7 +95,7 @@ class BlockSource(RowSource):
                     cut.add(*tail)
         return total
 
-    def map_blocks(self, function: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         with closing(self.read()) as blocks:
             return np.concatenate([function(block.rows) for block in blocks])
 

@@ -17,7 +17,6 @@ from skdp._checks.units import CountedUnits
 from skdp._training.streamed.blocks import BlockSource
 from skdp._training.streamed.files import state_of
 from skdp._training.streamed.streamed_model import Order, RowBlock, StreamedModel
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -36,7 +35,7 @@ class MappedModel(StreamedModel):
         return self._draw(sampling, stream)
 
     def clipped_gradient_sum(
-        self, theta: Vector, lot: NDArray[np.int64] | None, max_norm: float
+        self, theta: np.ndarray, lot: NDArray[np.int64] | None, max_norm: float
     ) -> NDArray[np.float64]:
         if lot is None or self._n_rows_of(lot) > self._n_gathered:
             return self._sum_of_pass(theta, lot, max_norm)

@@ -38,17 +38,17 @@ def is_label(kind: pa.DataType) -> bool:
     return is_string or (is_number(kind) and not pa.types.is_decimal(kind))
 
 
-def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> NDArray[Any]:
+def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> np.ndarray:
     """Return the numbers of an Arrow array, refused if it has gaps, or with NaN for each."""
     return _values_of(column, "X", f" in column {format_names([name])}", gaps=gaps)
 
 
-def targets_of_column(column: Any, name: str) -> NDArray[Any]:
+def targets_of_column(column: Any, name: str) -> np.ndarray:
     """Return the labels or weights in an Arrow array, refused if it has gaps, which change the dtype of a part."""
     return _values_of(column, name, "", as_stored=True)
 
 
-def unit_labels_of_column(column: Any) -> NDArray[Any]:
+def unit_labels_of_column(column: Any) -> np.ndarray:
     """Return the labels of units in an Arrow array, refused if it has gaps or nested cells."""
     _refuse_nested(column, "groups")
     if column.null_count:
@@ -56,7 +56,7 @@ def unit_labels_of_column(column: Any) -> NDArray[Any]:
     return _values_of(column, "groups", "", as_stored=True)
 
 
-def subgroups_of_column(column: Any) -> NDArray[Any]:
+def subgroups_of_column(column: Any) -> np.ndarray:
     """Return the labels of subgroups in an Arrow array, with its gaps, refused if it has nested cells.
 
     A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
@@ -72,12 +72,12 @@ def _refuse_nested(column: Any, name: str) -> None:
         )
 
 
-def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> NDArray[Any]:
+def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> np.ndarray:
     """Return the values of an Arrow array: of decimals, and of truth values with gaps, numbers unless `as_stored`.
 
     Gaps are refused, or NaN among numbers with `gaps`.
     """
-    values: NDArray[Any] | None = None
+    values: np.ndarray | None = None
     has_gaps = False
     try:
         if pa.types.is_dictionary(column.type):
@@ -100,7 +100,7 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
     return values
 
 
-def write_columns(columns: list[NDArray[Any]], table: NDArray[np.floating]) -> None:
+def write_columns(columns: list[np.ndarray], table: NDArray[np.floating]) -> None:
     """Write columns to a table of as many rows."""
     tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
     for start in range(0, len(table), tile):

@@ -13,7 +13,6 @@ from skdp._checks.unit_runs import UnitsOfRows
 from skdp._checks.units import Units
 from skdp._training.models.bound_rows import Model, SpanModel
 from skdp._training.models.unit_layout import UnitLayout, add_clipped
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -27,7 +26,7 @@ class RowBlock(NamedTuple):
     """Rows as they are stored, with their labels and weights, if any; `start` is the place of the first of them."""
 
     start: int
-    rows: NDArray[Any]
+    rows: np.ndarray
     labels: Any
     weights: Any
 
@@ -144,7 +143,7 @@ class StreamedModel(Model):
         block = self._source.gather(places)
         return after_the_charge("X", self._recipe, block.rows, block.labels, block.weights, layout), layout
 
-    def clipped_gradient_sum(self, theta: Vector, lot: Any, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, lot: Any, max_norm: float) -> NDArray[np.float64]:
         """Sum of clipped gradients over the rows of a lot, of shape (p,)."""
         if lot is None or isinstance(lot, np.ndarray):
             return self._sum_of_pass(theta, lot, max_norm)
@@ -154,7 +153,7 @@ class StreamedModel(Model):
         total: NDArray[np.float64] = self._lots.model.clipped_gradient_sum(theta, numbers, max_norm)
         return total
 
-    def _sum_of_pass(self, theta: Vector, lot: NDArray[np.int64] | None, max_norm: float) -> NDArray[np.float64]:
+    def _sum_of_pass(self, theta: np.ndarray, lot: NDArray[np.int64] | None, max_norm: float) -> NDArray[np.float64]:
         """Sum over all rows, or over a lot of `_draw`, in one pass."""
         total, cut = np.zeros(theta.size), np.zeros(theta.size)
         with closing(self._source.read(self._recipe.order)) as blocks:
@@ -182,7 +181,7 @@ def _add_units(
     total: NDArray[np.float64],
     cut: NDArray[np.float64],
     model: SpanModel,
-    theta: Vector,
+    theta: np.ndarray,
     units: UnitsOfRows,
     layout: UnitLayout,
     lot: NDArray[np.int64] | None,

@@ -15,8 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..formulas.gaussian import mixture_loss
 from ..rdp.sampled import log_moment
 from ..releases import Releases
@@ -26,7 +24,7 @@ _LAMBDAS = np.arange(1.0, LARGEST + 1.0)
 _MOST_SHIFT = 16.0
 
 
-def _log_e1(q: float, noise_multiplier: float) -> Doubles:
+def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
     """log E1 at all lambda, by the trapezoid rule in log space.
 
     E_{mu0}[mu / mu0 - 1] = 0, so E1 - 1 is the mean of v^-lambda - 1 + lambda (v - 1) >= 0 with v = mu / mu0.
@@ -55,14 +53,14 @@ def _log_e1(q: float, noise_multiplier: float) -> Doubles:
 
 
 @lru_cache(maxsize=1024)
-def _sampled(q: float, noise_multiplier: float) -> Doubles:
+def _sampled(q: float, noise_multiplier: float) -> np.ndarray:
     """Log moments of one sampled step: the larger of both directions."""
     # E2 is the moment of order lambda + 1 under mu0, by the quadrature that Rényi accounting uses
     log_e2 = np.array([log_moment(1.0 + lam, q, noise_multiplier) for lam in _LAMBDAS])
     return np.maximum(log_e2, _log_e1(q, noise_multiplier))
 
 
-def _pure(epsilon: float) -> Doubles:
+def _pure(epsilon: float) -> np.ndarray:
     """Bound on the log moments of an epsilon-private mechanism, from the mean and the range of its loss."""
     if epsilon > 300.0:
         return np.full(LARGEST, math.inf)
@@ -70,7 +68,7 @@ def _pure(epsilon: float) -> Doubles:
     return _LAMBDAS * epsilon * grown + 0.5 * (_LAMBDAS * epsilon * math.exp(epsilon)) ** 2
 
 
-def log_moments(found: Releases, *, replace_one: bool = False) -> Doubles:
+def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
     """alpha(lambda) of a composition at lambda = 1, ..., 32.
 
     Parameters
@@ -99,11 +97,11 @@ def log_moments(found: Releases, *, replace_one: bool = False) -> Doubles:
 _UP = 1.0 + 1e-11  # covers the rounding of a moment; the tail bound on delta cancels and has its own
 
 
-def _epsilon(lambdas: Doubles, moments: Doubles, delta: float) -> float:
+def _epsilon(lambdas: np.ndarray, moments: np.ndarray, delta: float) -> float:
     return max(0.0, float(np.min((moments - math.log(delta)) / lambdas)))
 
 
-def _delta(lambdas: Doubles, moments: Doubles, epsilon: float) -> float:
+def _delta(lambdas: np.ndarray, moments: np.ndarray, epsilon: float) -> float:
     exponent = moments - lambdas * epsilon + 9e-16 * (moments + lambdas * epsilon)
     return math.exp(min(0.0, float(np.min(exponent))))
 
@@ -166,7 +164,7 @@ def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
     return None
 
 
-def _asymptotic(found: Releases, change: float) -> tuple[Doubles, Doubles]:
+def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]:
     """Lambdas that Lemma 3 admits and the leading term of the log moments there."""
     # q < 1/(16 sigma) and sigma >= 1 leave at least lambda = 2
     most = min((s * s * -math.log(q * s) for q, s, _ in found.sampled), default=1e4)

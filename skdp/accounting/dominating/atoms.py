@@ -43,8 +43,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..formulas.numeric import sampled_loss
 from ..formulas.quadrature import MOST, number_of_nodes, rule
 
@@ -67,13 +65,13 @@ class LossAtoms:
         Mass of Q where P has none.
     """
 
-    loss: Doubles
-    log_weight: Doubles
+    loss: np.ndarray
+    log_weight: np.ndarray
     infinite: float = 0.0
     missing: float = 0.0
 
     @classmethod
-    def of(cls, loss: Doubles, log_weight: Doubles, infinite: float = 0.0, missing: float = 0.0) -> LossAtoms:
+    def of(cls, loss: np.ndarray, log_weight: np.ndarray, infinite: float = 0.0, missing: float = 0.0) -> LossAtoms:
         """Sort losses, and leave out what has no mass."""
         kept = np.flatnonzero(log_weight > -math.inf)
         order = kept[np.argsort(loss[kept], kind="stable")]
@@ -172,19 +170,21 @@ class Tails(NamedTuple):
     q_above: float = 0.0
 
 
-Density = Callable[[Doubles], tuple[Doubles, Doubles]]
+Density = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def _log_sum(logs: Doubles) -> Doubles:
+def _log_sum(logs: np.ndarray) -> np.ndarray:
     """Log of the sum of e^logs over the last axis."""
     top = logs.max(axis=-1)
     safe = np.where(top > -math.inf, top, 0.0)
     with np.errstate(divide="ignore"):
-        result: Doubles = safe + np.log(np.exp(logs - safe[..., None]).sum(axis=-1))
+        result: np.ndarray = safe + np.log(np.exp(logs - safe[..., None]).sum(axis=-1))
     return result
 
 
-def _split(knots: Doubles, at_knots: Doubles, density: Density, slope: Doubles) -> tuple[Doubles, Doubles]:
+def _split(
+    knots: np.ndarray, at_knots: np.ndarray, density: Density, slope: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """For each cell the log mass that goes to its lower and to its upper end."""
     half = 0.5 * np.diff(knots)[:, None]
     node, weight = rule(number_of_nodes(float((half[:, 0] * slope).max())))
@@ -198,7 +198,11 @@ def _split(knots: Doubles, at_knots: Doubles, density: Density, slope: Doubles) 
 
 
 def connect(
-    knots: Doubles, density: Density, slope: Doubles | float, tails: Tails, extra: tuple[Doubles, Doubles] | None = None
+    knots: np.ndarray,
+    density: Density,
+    slope: np.ndarray | float,
+    tails: Tails,
+    extra: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LossAtoms:
     """The pair of two densities, of which the loss rises with the place.
 

@@ -29,8 +29,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from skdp._typing import Doubles
-
 from ..events.noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
 from ..events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
 from ..formulas.numeric import sampled_loss
@@ -56,7 +54,7 @@ Parts = tuple[tuple[float, float], ...]
 Directions = tuple[LossAtoms, ...]
 
 
-def _log_mixture(parts: Parts, z: Doubles) -> Doubles:
+def _log_mixture(parts: Parts, z: np.ndarray) -> np.ndarray:
     """log sum p e^{c z - c^2/2}, to full relative accuracy near 0 and without overflow."""
     if len(parts) == 1:
         ((_, shift),) = parts
@@ -96,7 +94,7 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
     cells = min(math.ceil((top - bottom) / width), _MOST_CELLS)
     knots = np.linspace(bottom, top, cells + 1)
 
-    def density(z: Doubles) -> tuple[Doubles, Doubles]:
+    def density(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_p = _log_mixture(plus, z)
         return log_p - _log_mixture(minus, -z), log_p - 0.5 * z * z - _LOG_SQRT_2PI
 
@@ -117,7 +115,7 @@ def laplace(size: float) -> LossAtoms:
     bottom = max(-size, size - _DEEP)
     knots = np.linspace(bottom, size, max(_CELLS, math.ceil((size - bottom) * 200.0)) + 1)
 
-    def density(loss: Doubles) -> tuple[Doubles, Doubles]:
+    def density(loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return loss, 0.5 * (loss - size) - math.log(4.0)
 
     below = 0.0
@@ -189,7 +187,7 @@ def _reach(spread: float, shift: int, order: float) -> int:
     return math.ceil(max(REACH * spread, (order - 1.0) * 2.0 * shift + _FURTHER * spread)) + 1
 
 
-def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Doubles, Doubles]:
+def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[np.ndarray, np.ndarray]:
     """Integers, `shift` more to the right, and their log masses."""
     reach = _reach(spread, shift, order)
     x = np.arange(-reach - shift, shift + reach + 1, dtype=np.float64)
@@ -197,7 +195,7 @@ def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[Doubles,
     return x, squares - math.log(float(np.exp(squares).sum()))
 
 
-def _both_ways(q: float, log_mass: Doubles, ahead: Doubles, behind: Doubles) -> tuple[Doubles, Doubles]:
+def _both_ways(q: float, log_mass: np.ndarray, ahead: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Losses, and log masses under P, of (1-q) F + q F(. - a) against (1-q) F + q F(. + a).
 
     `ahead` and `behind` are the logs of F(. - a) / F and of F(. + a) / F, `log_mass` that of F.
@@ -240,7 +238,7 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
     cells = min(max(_CELLS, math.ceil(2.0 * size / _WIDTH)), _MOST_CELLS)
     knots = np.linspace(-size, size, cells + cells % 2 + 1)  # 0 is one: the density has an edge there
 
-    def density(z: Doubles) -> tuple[Doubles, Doubles]:
+    def density(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_mass = -np.abs(z) - math.log(2.0)
         return _both_ways(q, log_mass, np.abs(z) - np.abs(z - size), np.abs(z) - np.abs(z + size))
 

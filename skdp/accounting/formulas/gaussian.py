@@ -16,8 +16,6 @@ import sys
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from skdp._typing import Doubles
-
 from .numeric import bisect, sampled_loss
 
 # Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
@@ -168,6 +166,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     return mu
 
 
-def mixture_loss(q: float, m: float, z: Doubles) -> Doubles:
+def mixture_loss(q: float, m: float, z: np.ndarray) -> np.ndarray:
     """log(1 - q + q e^{m z - m^2/2}), to full relative accuracy near 0 and without overflow."""
     return sampled_loss(q, m * z - 0.5 * m * m)

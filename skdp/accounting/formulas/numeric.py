@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 _NEARLY_ALL = 0.99  # sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q
 
 Function = Callable[[float], float]
@@ -19,11 +17,11 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 _HALVINGS = 2200  # more than any bracket of doubles takes
 
 
-def sampled_loss(q: float, loss: Doubles) -> Doubles:
+def sampled_loss(q: float, loss: np.ndarray) -> np.ndarray:
     """log(1 - q + q e^loss), to full relative accuracy near 0 and without overflow."""
     if q == 1.0:
         return loss
-    near: Doubles = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
+    near: np.ndarray = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
     if q > _NEARLY_ALL:
         near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
     if loss.size and loss.max() <= 30.0:

@@ -33,8 +33,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 ERROR = 1e-15
 """Relative error of the quadrature, at most."""
 
@@ -53,7 +51,7 @@ def number_of_nodes(steepness: float) -> int:
     return next((k for k, most in MOST.items() if steepness <= most), max(MOST))
 
 
-def _split(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _split(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Middles, half widths and steepness of cells, of which those that are too steep are divided."""
     half = 0.5 * np.diff(knots)
     steepness = half * slope
@@ -65,7 +63,7 @@ def _split(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     return np.repeat(knots[:-1], parts) + half * (2.0 * place + 1.0), half, np.repeat(steepness / parts, parts)
 
 
-def nodes(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles]:
+def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places and weights of a quadrature over cells, in no order.
 
     Parameters
@@ -90,7 +88,7 @@ def nodes(knots: Doubles, slope: Doubles) -> tuple[Doubles, Doubles]:
     return np.concatenate(places), np.concatenate(weights)
 
 
-def rule(k: int) -> tuple[Doubles, Doubles]:
+def rule(k: int) -> tuple[np.ndarray, np.ndarray]:
     """The nodes and weights on the interval from -1 to 1."""
     return _RULES[k]
 
@@ -114,7 +112,7 @@ def rounding(least: float, loss: float, size: float = 0.0) -> float:
     return UNIT * (8.0 * (abs(least) + loss + size) + 64.0)
 
 
-def lifted(loss: Doubles, room: float, rate: float) -> Doubles:
+def lifted(loss: np.ndarray, room: float, rate: float) -> np.ndarray:
     """Losses, larger by as much as makes up for an error of masses and of losses.
 
     Parameters

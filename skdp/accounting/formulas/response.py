@@ -12,13 +12,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 _ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe side
 
 
 @lru_cache(maxsize=32)
-def _tails(epsilon: float, count: int) -> tuple[Doubles, Doubles, Doubles]:
+def _tails(epsilon: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Losses of repeated randomised response, and the log tails of their distributions under P and Q.
 
     The loss is (2 B - count) epsilon with B binomial of probability 1 / (1 + e^-epsilon) under P.
@@ -79,7 +77,7 @@ def _most(epsilon: float, count: int) -> float:
     return most if Fraction(most) >= exact else math.nextafter(most, math.inf)
 
 
-def _tail_rounding(loss: Doubles, count: int, epsilon: float) -> float:
+def _tail_rounding(loss: np.ndarray, count: int, epsilon: float) -> float:
     """Bound on the rounding of `_tails`: one for each loss, a unit of the logs, below 2000 for P and the loss for Q."""
     return 2.3e-16 * loss.size * (4000.0 + count * epsilon)
 

@@ -19,8 +19,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from skdp._typing import Doubles
-
 from ..events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
 from .numeric import bisect
 
@@ -68,7 +66,7 @@ def halting_probability(mean: float, shape: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _tables(trials: NumberOfTrials) -> tuple[Doubles, Doubles]:
+def _tables(trials: NumberOfTrials) -> tuple[np.ndarray, np.ndarray]:
     """P(K <= k) and P(K > k) for k = 0, 1, ..., each summed from its own end."""
     k = np.arange(trials._longest() + 1)
     mass = trials.pmf(k)
@@ -125,7 +123,7 @@ class NumberOfTrials:
         """
         return RepeatAndSelectDpEvent(run, self.mean, self.shape)
 
-    def pmf(self, k: object) -> Doubles:
+    def pmf(self, k: object) -> np.ndarray:
         """Compute the probability of `k` trials, elementwise.
 
         Parameters
@@ -177,7 +175,7 @@ class NumberOfTrials:
             return log_rest / log_gamma
         return math.expm1(-self.shape * log_rest) / math.expm1(-self.shape * log_gamma)
 
-    def slope(self, t: Doubles) -> Doubles:
+    def slope(self, t: np.ndarray) -> np.ndarray:
         """Compute phi'(1 - t), which bounds what an output keeps of its probability in the choice.
 
         Parameters
@@ -194,7 +192,7 @@ class NumberOfTrials:
             return self.mean * np.exp(-self.mean * t)
         return self.mean * (1.0 + (1.0 / self.gamma - 1.0) * t) ** -(self.shape + 1.0)
 
-    def bend(self, t: Doubles) -> Doubles:
+    def bend(self, t: np.ndarray) -> np.ndarray:
         """Compute phi''(1 - t).
 
         Parameters
@@ -212,7 +210,7 @@ class NumberOfTrials:
         rise = 1.0 / self.gamma - 1.0
         return (self.shape + 1.0) * rise / (1.0 + rise * t) * self.slope(t)
 
-    def chances(self, cells: int) -> Doubles:
+    def chances(self, cells: int) -> np.ndarray:
         """Return chances t from 0 to 1 between which phi'(1 - t) changes by about the same factor.
 
         Parameters
@@ -229,7 +227,7 @@ class NumberOfTrials:
         if self.poisson or self.mean == 1.0:
             return steps
         rise = 1.0 / self.gamma - 1.0
-        result: Doubles = np.minimum(np.expm1(steps * math.log1p(rise)) / rise, 1.0)
+        result: np.ndarray = np.minimum(np.expm1(steps * math.log1p(rise)) / rise, 1.0)
         result[-1] = 1.0
         return result
 

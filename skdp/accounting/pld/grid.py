@@ -19,8 +19,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
-
 from .profiles import AnyPair
 from .tilting import GridPlan, Tilt
 
@@ -58,8 +56,8 @@ class GridRelease(NamedTuple):
 
     offset: float
     position: NDArray[np.int64]
-    log_mass: Doubles
-    spread: tuple[Doubles, Doubles]
+    log_mass: np.ndarray
+    spread: tuple[np.ndarray, np.ndarray]
     low: float
     lost: float
     room: float
@@ -78,8 +76,8 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
     mass = np.bincount(slot + 1, raised, minlength=int(slot.max()) + 2)
     mass += np.bincount(slot, weight - raised, minlength=mass.size)
     spread = np.bincount(slot, raised * (1.0 - share), minlength=mass.size)
-    above: Doubles = spread.astype(np.float64)
-    below: Doubles = np.concatenate([[0.0], above[:-1]])
+    above: np.ndarray = spread.astype(np.float64)
+    below: np.ndarray = np.concatenate([[0.0], above[:-1]])
     mass[1] += atoms.low  # all of it has losses below the first atom's, hence below this point
     kept = mass > 0.0
     position = np.flatnonzero(kept) + first
@@ -134,9 +132,9 @@ class Composed(NamedTuple):
         Least epsilon that may be read: below the window, and where tilting back was capped, masses are too small.
     """
 
-    loss: Doubles
-    mass: Doubles
-    untilt: Doubles
+    loss: np.ndarray
+    mass: np.ndarray
+    untilt: np.ndarray
     last: int
     doubt: float
     norm: float
@@ -240,13 +238,13 @@ def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> C
     )
 
 
-def _centre(position: NDArray[np.int64], tilted: Doubles) -> int:
+def _centre(position: NDArray[np.int64], tilted: np.ndarray) -> int:
     """The label that bears most of the mass if there is one, else the mean: phases of its multiples are small."""
     heaviest = int(np.argmax(tilted))
     return int(position[heaviest]) if tilted[heaviest] > _HEAVY else round(float(tilted @ position))
 
 
-def _times_power(power: Spectrum, spread: Doubles, count: int) -> tuple[Spectrum, float]:
+def _times_power(power: Spectrum, spread: np.ndarray, count: int) -> tuple[Spectrum, float]:
     """`power` times the `count`-th power of a transform, and what its rounding is in proportion to.
 
     What falls below e^-80 becomes 0 and costs no logarithm. Where one label bears most of the mass x0, only the rest
@@ -288,7 +286,7 @@ def _rounding(power: Spectrum, apart: float, size: int) -> tuple[float, float]:
     return one + math.exp(-_FAINT), norm + math.exp(-_FAINT)
 
 
-def deltas_of(found: Composed, epsilons: Doubles) -> Doubles:
+def deltas_of(found: Composed, epsilons: np.ndarray) -> np.ndarray:
     """Delta at rising epsilons, with everything left out added: looser far from where `found` was composed.
 
     Below the window, and where tilting back was capped, delta is 1.

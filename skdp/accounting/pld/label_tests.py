@@ -19,8 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..releases import Releases
 from .closed_forms import MAX_SHIFT, Simple
 from .directions import directions
@@ -43,8 +41,8 @@ class ErrorsOfTests(NamedTuple):
     The first one rejects always.
     """
 
-    type_1: Doubles
-    found: Doubles
+    type_1: np.ndarray
+    found: np.ndarray
 
 
 def errors_near(
@@ -141,7 +139,7 @@ def _rounded(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
     return math.exp(min(math.fsum(each), 50.0))
 
 
-def _above(composed: Composed, first: int, side: float) -> Doubles:
+def _above(composed: Composed, first: int, side: float) -> np.ndarray:
     """Mass at each label from number `first` on and above it; what rounding may have done is on this side of it.
 
     By Cauchy's inequality that is the norm of all errors of tilted masses, times that of what tilting back multiplies
@@ -157,6 +155,6 @@ def _above(composed: Composed, first: int, side: float) -> Doubles:
     return np.exp(np.minimum(logs, 0.0))
 
 
-def _sums(values: Doubles) -> Doubles:
+def _sums(values: np.ndarray) -> np.ndarray:
     """Sums of each value and all after it; 0 behind the last."""
     return np.cumsum(np.append(values, 0.0)[::-1])[::-1]

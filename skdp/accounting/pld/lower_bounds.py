@@ -33,8 +33,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..events.composition import MOST_RELEASES
 from ..formulas.gaussian import gaussian_epsilon
 from ..releases import Releases, join, repeat
@@ -58,7 +56,7 @@ _FINEST = 1 << 20  # labels of it, at most
 _Exact = Pair | LaplacePair | ResponsePair  # no bound from above, as profiles and weighted losses are
 
 
-def own_mass(release: GridRelease) -> Doubles:
+def own_mass(release: GridRelease) -> np.ndarray:
     """Mass at each label without what the truncation moved up to the second."""
     mass = np.exp(release.log_mass)
     if release.low > 0.0 and mass.size > 1:
@@ -66,7 +64,7 @@ def own_mass(release: GridRelease) -> Doubles:
     return mass
 
 
-def too_high(release: GridRelease, h: float) -> Doubles:
+def too_high(release: GridRelease, h: float) -> np.ndarray:
     """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
     below, above = release.spread
     ratio = (math.expm1(h) * below + math.expm1(-h) * above) / own_mass(release)
@@ -82,11 +80,11 @@ class _Shift(NamedTuple):
     """What `_bound_shift` needs of one release: tilted log weights, and how much too high each label is."""
 
     number: int
-    log_weight: Doubles
-    shift: Doubles
+    log_weight: np.ndarray
+    shift: np.ndarray
 
 
-def _drop_highest(count: int, log_weight: Doubles, shift: Doubles, share: float) -> _Shift:
+def _drop_highest(count: int, log_weight: np.ndarray, shift: np.ndarray, share: float) -> _Shift:
     """Without the labels most too high, of which `count` releases meet any with tilted mass `share` at most."""
     order = np.argsort(-shift)
     met = count * np.cumsum(np.exp(log_weight[order]))

@@ -42,8 +42,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from skdp._typing import Doubles
-
 from ..dominating.atoms import LossAtoms
 from ..dominating.noise import Directions
 from ..dominating.pairs import dominating, fixed_gaussian
@@ -65,8 +63,8 @@ class Atoms(NamedTuple):
     relative, and losses are raised (`lift`); it is 0 where atoms only serve to find out where to look.
     """
 
-    loss: Doubles
-    log_weight: Doubles
+    loss: np.ndarray
+    log_weight: np.ndarray
     low: float
     lost: float
     room: float = 0.0
@@ -79,7 +77,7 @@ class Atoms(NamedTuple):
         )
 
 
-def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:
+def _mixture_place(q: float, m: float, loss: np.ndarray) -> np.ndarray:
     """The z at which `mixture_loss` is `loss`; -inf below its infimum log(1 - q)."""
     if q == 1.0:
         return loss / m + 0.5 * m
@@ -89,7 +87,7 @@ def _mixture_place(q: float, m: float, loss: Doubles) -> Doubles:
     return np.where(loss <= 30.0, near, far) / m + 0.5 * m
 
 
-def _asinh_exp(log_y: Doubles) -> Doubles:
+def _asinh_exp(log_y: np.ndarray) -> np.ndarray:
     """asinh(e^{log_y}) without overflow."""
     return np.where(log_y > 300.0, log_y + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_y, 300.0))))
 
@@ -115,14 +113,14 @@ class Pair:
     count: int
     size = 0.0
 
-    def loss(self, z: Doubles) -> Doubles:
+    def loss(self, z: np.ndarray) -> np.ndarray:
         """Privacy loss at `z`, rising."""
         if self.kind == "remove":
             return mixture_loss(self.q, self.m, z)
         mirrored = mixture_loss(self.q, self.m, -z)
         return -mirrored if self.kind == "add" else mixture_loss(self.q, self.m, z) - mirrored
 
-    def place(self, loss: Doubles) -> Doubles:
+    def place(self, loss: np.ndarray) -> np.ndarray:
         """The z with that loss, infinite where the loss cannot be reached."""
         if self.kind == "remove":
             return _mixture_place(self.q, self.m, loss)
@@ -194,7 +192,7 @@ class Pair:
         high = max(reach(rest, log_lost), self.m + reach(math.log(self.q), log_lost))
         return low, max(min(high, other), low + 1e-3)
 
-    def _knots(self, low: float, high: float) -> Doubles:
+    def _knots(self, low: float, high: float) -> np.ndarray:
         """Points between which moments are smooth enough for four Gauss nodes."""
         points = [np.linspace(low, high, max(8, int((high - low) * 8.0)) + 1)]
         if self.q < 1.0:
@@ -206,7 +204,7 @@ class Pair:
         joined = np.concatenate(points)
         return np.unique(joined[(joined >= low) & (joined <= high)])
 
-    def _atoms(self, z: Doubles, weight: Doubles, low: float, high: float) -> Atoms:
+    def _atoms(self, z: np.ndarray, weight: np.ndarray, low: float, high: float) -> Atoms:
         loss = self.loss(z)
         base = -0.5 * z * z - _LOG_SQRT_2PI
         if self.kind == "remove":
@@ -301,7 +299,7 @@ class LaplacePair(_Bounded):
         """Total variation of the pair."""
         return -math.expm1(-0.5 * self.size) * (1.0 + 1e-13)
 
-    def _atoms(self, knots: Doubles) -> Atoms:
+    def _atoms(self, knots: np.ndarray) -> Atoms:
         half = 0.5 * np.diff(knots)[:, None]
         # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
         node, weight = rule(5)
@@ -320,7 +318,7 @@ class LaplacePair(_Bounded):
         loss, log_weight = np.concatenate([loss, top]), np.concatenate([log_weight, half_mass])
         return Atoms(loss, log_weight, low, 0.0).lift(self.error, self.rate)
 
-    def _knots(self) -> Doubles:
+    def _knots(self) -> np.ndarray:
         bottom = max(-self.size, self.size - _DEEP)
         return np.linspace(bottom, self.size, max(8, math.ceil((self.size - bottom) * 4.0)) + 1)
 
@@ -408,13 +406,13 @@ class AtomsPair:
         return min(self.pair.profile(0.0) * _SAFE, 1.0)
 
     @cached_property
-    def raised(self) -> tuple[Doubles, Doubles]:
+    def raised(self) -> tuple[np.ndarray, np.ndarray]:
         """Losses and masses, raised by as much as makes up for rounding."""
         atoms = self.atoms(float(self.pair.loss[0]), float(self.pair.loss[-1]))
         return atoms.loss, np.exp(atoms.log_weight)
 
     @cached_property
-    def _log_tails(self) -> tuple[Doubles, Doubles, Doubles]:
+    def _log_tails(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Log of the mass of P below each loss and above it, and of that of Q above it."""
         log_p, log_q = self.pair.log_weight, self.pair.log_weight - self.pair.loss
         below = np.logaddexp.accumulate(log_p)

@@ -38,8 +38,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..formulas.selection_law import NumberOfTrials
 from .pairs import Atoms, AtomsPair, LaplacePair, Pair, ResponsePair
 
@@ -52,18 +50,18 @@ _LONGEST = 4  # most that selection may move a profile, in lengths of its grid, 
 class Profile(NamedTuple):
     """Upper bounds of delta at rising epsilons, the first 0, for both directions of neighbours."""
 
-    loss: Doubles
-    delta: Doubles
+    loss: np.ndarray
+    delta: np.ndarray
 
 
 class _Lines(NamedTuple):
     """Straight lines x a - b, of which S(x) is the largest, or 0."""
 
-    a: Doubles
-    b: Doubles
+    a: np.ndarray
+    b: np.ndarray
 
 
-def _boundary(width: float, delta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+def _boundary(width: float, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Largest w for each t: lines w = alpha t + beta, and the t from 0 to 1 between which each is used.
 
     Whichever line is used where, it is a bound: rounding of the knots does no harm.
@@ -78,7 +76,7 @@ def _boundary(width: float, delta: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     return alpha, beta, np.concatenate([[0.0], knots, [1.0]])
 
 
-def _lines(trials: NumberOfTrials, width: float, delta: Doubles) -> _Lines:
+def _lines(trials: NumberOfTrials, width: float, delta: np.ndarray) -> _Lines:
     """Lines above all x phi'(u) - phi'(u').
 
     Along a piece b = phi'(u') is, as a function of a = phi'(u), concave or convex throughout (a power for Poisson; else
@@ -105,7 +103,7 @@ def _largest_shift(lines: _Lines) -> float:
     return math.log(max(float(ratio.max()), 1.0)) if ratio.max() < math.inf else math.inf
 
 
-def _jumps(lines: _Lines, width: float, count: int, mean: float) -> Doubles:
+def _jumps(lines: _Lines, width: float, count: int, mean: float) -> np.ndarray:
     """J_k at c_k = k width, k = 0..count: S on these points, and straight between, which is above a convex S."""
     x = np.exp(-width * np.arange(count + 1))
     s = np.maximum((lines.a[:, None] * x - lines.b[:, None]).max(axis=0), 0.0)
@@ -129,7 +127,7 @@ def _most_shifted(base: Profile, trials: NumberOfTrials, largest: float) -> Prof
     # the logs of a and b are known to about the size of their exponents times the unit of rounding
     rounding = 1e-15 * (4.0 + (trials.mean if trials.poisson else 1.0 + trials.shape))
     shift = min(shift, largest + rounding) * _SAFE
-    delta: Doubles = np.minimum(base.delta * (trials.mean * _SAFE), 1.0)
+    delta: np.ndarray = np.minimum(base.delta * (trials.mean * _SAFE), 1.0)
     below = trials.mean * (-math.expm1(-shift) + float(base.delta[0])) * _SAFE
     return Profile(np.concatenate([[0.0], base.loss + shift]), np.concatenate([[min(below, 1.0)], delta]))
 
@@ -160,12 +158,12 @@ def select_best(base: Profile, trials: NumberOfTrials) -> Profile:
     mirrored = base.delta[np.minimum(np.arange(count, 0, -1), n)]
     before = -np.expm1(-down) + np.exp(-down) * mirrored
     after = np.full(count, base.delta[-1])
-    delta: Doubles = np.convolve(np.concatenate([before, base.delta, after]), jumps, "valid") * _SAFE
-    capped: Doubles = np.minimum(delta, 1.0)
+    delta: np.ndarray = np.convolve(np.concatenate([before, base.delta, after]), jumps, "valid") * _SAFE
+    capped: np.ndarray = np.minimum(delta, 1.0)
     return Profile(np.linspace(0.0, width * (n + count), n + count + 1), capped)
 
 
-def _rises(profile: Profile) -> tuple[Doubles, Doubles]:
+def _rises(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """tau times the slope of H to the left and to the right of each point; 0 beyond the last."""
     step, fall = np.diff(profile.loss), np.diff(profile.delta)
     with np.errstate(over="ignore"):
@@ -296,7 +294,7 @@ Directed = list[tuple[AnyPair, ...]]
 """The pairs to compose, for each direction of neighbours; one if both are the same."""
 
 
-def _read(pair: ProfilePair, at: Doubles) -> Doubles:
+def _read(pair: ProfilePair, at: np.ndarray) -> np.ndarray:
     """Delta at many epsilons of at least 0."""
     return np.array([pair.delta_at(float(x)) for x in at])
 

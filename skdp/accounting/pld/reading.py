@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from .grid import Composed, compose_on_grid, deltas_of
 from .pairs import AtomsPair
 from .profiles import AnyPair, Directed
@@ -36,7 +34,7 @@ _STRIDE = 2.8  # between looks at one profile, in standard deviations: rounding 
 # --- sums of weighted losses ---
 
 
-def hockey_stick(loss: Doubles, mass: Doubles, epsilon: float) -> float:
+def hockey_stick(loss: np.ndarray, mass: np.ndarray, epsilon: float) -> float:
     """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
 
     Parameters
@@ -52,7 +50,7 @@ def hockey_stick(loss: Doubles, mass: Doubles, epsilon: float) -> float:
     return float(mass[above:] @ -np.expm1(epsilon - loss[above:]))
 
 
-def epsilon_of(loss: Doubles, mass: Doubles, goal: float) -> float:
+def epsilon_of(loss: np.ndarray, mass: np.ndarray, goal: float) -> float:
     """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
 
     Parameters
@@ -321,7 +319,7 @@ def read_delta(
 
 # --- profiles ---
 
-Curve = tuple[float, Callable[[Doubles], Doubles]]  # the epsilon to read it up to, and delta at epsilons
+Curve = tuple[float, Callable[[np.ndarray], np.ndarray]]  # the epsilon to read it up to, and delta at epsilons
 
 
 def _kept_look(tilt: Tilt, least: float, error: float, work: int) -> Composed:
@@ -366,7 +364,7 @@ def compose_curve(directed: Directed, log_floor: float, accuracy: float, work: i
         by_direction.append(looks)
         top = max(top, last)
 
-    def read(epsilons: Doubles) -> Doubles:
+    def read(epsilons: np.ndarray) -> np.ndarray:
         lowest = [np.min([deltas_of(look, epsilons) for look in part], axis=0) for part in by_direction]
         return np.max(lowest, axis=0)
 

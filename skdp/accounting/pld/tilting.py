@@ -30,8 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from .pairs import Atoms
 from .profiles import AnyPair
 
@@ -64,7 +62,7 @@ def log_moment(atoms: Atoms, theta: float) -> float:
     return top + math.log(float(np.exp(np.maximum(logs - top, _FAINTEST)).sum()))
 
 
-def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, Doubles]:
+def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, np.ndarray]:
     """K(theta), its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())

@@ -31,8 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from skdp._typing import Doubles
-
 from ..releases import Releases
 from .closed_forms import Simple
 from .directions import curve_of
@@ -41,7 +39,7 @@ from .label_tests import ErrorsOfTests, errors_near
 from .lower_bounds import pld_bounds
 from .profiles import Profile, ProfilePair
 
-Reader = Callable[[Doubles], Doubles]
+Reader = Callable[[np.ndarray], np.ndarray]
 
 _ACCURACY = 1e-5  # relative error of epsilon aimed at
 _SHORTEST = 1e-9  # profile
@@ -59,7 +57,7 @@ _FINER = (1, 8, 64)  # cells of a grid in place of one, for a lower bound
 _WORK = 12 << 20  # of all looks at one profile
 
 
-def _corners(profile: Profile) -> tuple[Doubles, Doubles]:
+def _corners(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """False positives and excess where neighbouring lines meet, false positives falling."""
     near = max(1, int(np.searchsorted(profile.loss, _FARTHEST, side="right")))
     loss, delta = profile.loss[: near + 1], profile.delta[: near + 1]
@@ -111,7 +109,7 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
     return pair
 
 
-def _with_points(pair: ProfilePair, read: Reader, more: Doubles) -> ProfilePair:
+def _with_points(pair: ProfilePair, read: Reader, more: np.ndarray) -> ProfilePair:
     """The same with more points."""
     loss, first = np.unique(np.append(pair.profile.loss, more), return_index=True)
     return ProfilePair.of(Profile(loss, np.append(pair.profile.delta, read(more))[first]), 1)
@@ -120,7 +118,7 @@ def _with_points(pair: ProfilePair, read: Reader, more: Doubles) -> ProfilePair:
 def _known_curve(found: Releases, replace_one: bool) -> Reader:
     """Delta by its formula, at many epsilons."""
 
-    def read(epsilons: Doubles) -> Doubles:
+    def read(epsilons: np.ndarray) -> np.ndarray:
         return np.array([known_delta(found, float(epsilon), replace_one) for epsilon in epsilons], dtype=np.float64)
 
     return read
@@ -148,10 +146,10 @@ def largest_excess(profile: Profile, alpha: float) -> float:
     return min(max(0.0, min(ahead, float(exchanged.min()))), 1.0 - alpha)
 
 
-def _mu_at(alpha: Doubles, excess: Doubles) -> Doubles:
+def _mu_at(alpha: np.ndarray, excess: np.ndarray) -> np.ndarray:
     """Mu of the Gaussian trade-off curve through these errors."""
     with np.errstate(invalid="ignore"):
-        result: Doubles = ndtri(np.minimum(alpha + excess, 1.0)) - ndtri(alpha)
+        result: np.ndarray = ndtri(np.minimum(alpha + excess, 1.0)) - ndtri(alpha)
     return np.maximum(result, 0.0)
 
 

@@ -12,8 +12,6 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from skdp._typing import Doubles
-
 # Of this power on, sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
 _MOST_DIFFERENCES = 512
 _MAX_NODES = 1 << 16
@@ -153,7 +151,7 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     return min(unsampled, value / (alpha - 1.0))
 
 
-def log_poisson_delta(alpha: float, orders: Doubles, values: Doubles) -> float:
+def log_poisson_delta(alpha: float, orders: np.ndarray, values: np.ndarray) -> float:
     """log delta of one run at epsilon = log(1 + 1 / (alpha - 1)), for Theorem 6 of Papernot & Steinke 2022.
 
     Parameters

@@ -18,8 +18,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdp._typing import Doubles
-
 from ..formulas.selection_law import NumberOfTrials
 from ..releases import Releases, Runs, without_failures
 from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
@@ -98,7 +96,7 @@ def _at_dense_orders(runs: Runs, replace_one: bool) -> np.ndarray:
     return np.array([_worst(runs, float(alpha), replace_one) for alpha in _DENSE])
 
 
-def _largest_gain(trials: NumberOfTrials, orders: Doubles, values: Doubles) -> float:
+def _largest_gain(trials: NumberOfTrials, orders: np.ndarray, values: np.ndarray) -> float:
     """Bound on log phi'(u) / phi'(v), u and v the chances under two neighbours that a trial is not better.
 
     For an event of probability t under one neighbour and w under the other, Hölder's inequality gives, for every order,

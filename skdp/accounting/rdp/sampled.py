@@ -27,15 +27,13 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-from skdp._typing import Doubles
-
 from ..formulas.gaussian import mixture_loss
 from .mechanisms import log_factorial_rounding
 
 _MAX_NODES = 1 << 16
 
 
-def log_excess(alpha: float, v: Doubles) -> Doubles:
+def log_excess(alpha: float, v: np.ndarray) -> np.ndarray:
     """Log of e^{alpha v} - 1 - alpha (e^v - 1), elementwise, -inf where it is 0."""
     w = alpha * v
     series, term = np.zeros_like(v), np.ones_like(v)

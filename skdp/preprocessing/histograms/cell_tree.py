@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
-
 LEAST_BIN = 5.0
 """Standard deviations of a cell's noise that a bin holds at least: fewer would make bins of noise alone."""
 
@@ -27,7 +25,7 @@ AT_A_BOUND = 1.0 / 32.0
 """Part of the way between its bounds in which nearly all of a column lies, if they are told to be too wide."""
 
 
-def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> Doubles:
+def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> np.ndarray:
     """Edges of at most `n_bins` bins of near-equal mass, ascending; no edge where the noise allows one bin only.
 
     Bins are closed on the left. Their sum of squared masses is as small as cells allow, by dynamic programming. Equal
@@ -50,7 +48,7 @@ def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> Doubles:
     return _rounded(cells.breaks, before[1:-1], places - 1, _ALIKE * deviation)
 
 
-def _best_partition(before: Doubles, n_bins: int, least: float) -> NDArray[np.int64]:
+def _best_partition(before: np.ndarray, n_bins: int, least: float) -> NDArray[np.int64]:
     """Indices of `before` at which a partition into bins of mass `least` or more is cut."""
     held = before[None, :] - before[:, None]
     cost = np.where(np.triu(held >= least, 1), held * held, np.inf)
@@ -66,7 +64,7 @@ def _best_partition(before: Doubles, n_bins: int, least: float) -> NDArray[np.in
     return np.asarray(places[::-1], dtype=np.int64)
 
 
-def _rounded(breaks: Doubles, before: Doubles, places: NDArray[np.int64], alike: float) -> Doubles:
+def _rounded(breaks: np.ndarray, before: np.ndarray, places: NDArray[np.int64], alike: float) -> np.ndarray:
     """The breaks at `places`, each moved to the roundest binary number with nearly the same mass to its left."""
     rank, last, found = _roundness(breaks), -1, []
     for number, place in enumerate(places):
@@ -85,7 +83,7 @@ def _first(flags: NDArray[np.bool_]) -> int:
     return int(flags.argmax()) if flags.any() else len(flags)
 
 
-def _roundness(numbers: Doubles) -> Doubles:
+def _roundness(numbers: np.ndarray) -> np.ndarray:
     """The largest power of two that divides each number, infinity for zero."""
     mantissa, exponent = np.frexp(numbers)
     whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
@@ -102,7 +100,7 @@ def bounds_of_mass(cells: Cells) -> tuple[float, float]:
     return (float(breaks[first]), float(breaks[last])) if first < last else (float(breaks[0]), float(breaks[-1]))
 
 
-def all_edges(inner: Doubles, bounds: tuple[float, float]) -> tuple[float, ...]:
+def all_edges(inner: np.ndarray, bounds: tuple[float, float]) -> tuple[float, ...]:
     """Inner edges between two bounds, which are moved outwards where an edge lies on them or beyond."""
     low, high = bounds
     if len(inner):
@@ -112,7 +110,7 @@ def all_edges(inner: Doubles, bounds: tuple[float, float]) -> tuple[float, ...]:
     return (float(low), *inner.tolist(), float(high))
 
 
-def bins_are_crowded(inner: Doubles, bounds: tuple[float, float], n_bins: int) -> bool:
+def bins_are_crowded(inner: np.ndarray, bounds: tuple[float, float], n_bins: int) -> bool:
     """Whether one of `n_bins` bins of equal width between the bounds has much of the mass of several of equal mass.
 
     Edges of equal mass are spread over the bins of equal width where the bounds fit.
@@ -122,7 +120,7 @@ def bins_are_crowded(inner: Doubles, bounds: tuple[float, float], n_bins: int) -
     return bool(np.bincount(places, minlength=1).max() > max(_FEW_EDGES, len(inner) * _CROWDED))
 
 
-def lie_at_a_bound(inner: Doubles, bounds: tuple[float, float]) -> bool:
+def lie_at_a_bound(inner: np.ndarray, bounds: tuple[float, float]) -> bool:
     """Whether nearly all of the mass lies within 1/32 of one of the bounds."""
     low, high = bounds
     near = (high - low) * AT_A_BOUND
@@ -159,14 +157,14 @@ class Cells:
         The coarser partition; its breaks are among these.
     """
 
-    breaks: Doubles
-    counts: Doubles
-    variances: Doubles
+    breaks: np.ndarray
+    counts: np.ndarray
+    variances: np.ndarray
     whole: NDArray[np.bool_]
     within: Cells | None = None
 
     @classmethod
-    def of(cls, breaks: Doubles, counts: Doubles, variances: Doubles) -> Cells:
+    def of(cls, breaks: np.ndarray, counts: np.ndarray, variances: np.ndarray) -> Cells:
         """A coarsest partition."""
         whole = np.zeros(len(counts), bool)
         whole[[0, -1]] = True
@@ -194,7 +192,7 @@ class Cells:
         whole[np.searchsorted(self.breaks, left, side="right")] = True
         return replace(self, whole=whole)
 
-    def split(self, number: int) -> Doubles:
+    def split(self, number: int) -> np.ndarray:
         """Breaks of about `number` cells: each cell is halved as often as its share of the mass calls for."""
         mass = np.maximum(self.estimate(), 0.0)
         parts = number * mass / max(float(mass.sum()), np.finfo(float).tiny)
@@ -205,12 +203,12 @@ class Cells:
             found.append(low + (high - low) * (np.arange(1.0, 2.0 ** halvings[i]) / 2.0 ** halvings[i]))
         return np.unique(np.concatenate(found))
 
-    def refined(self, breaks: Doubles, counts: Doubles, variance: float) -> Cells:
+    def refined(self, breaks: np.ndarray, counts: np.ndarray, variance: float) -> Cells:
         """The finer partition by `breaks`, of which `counts` are known with that variance."""
         within = _cells_of(self.breaks, breaks)
         return Cells(breaks, counts, np.full(len(counts), variance), self.whole[within], self)
 
-    def estimate(self) -> Doubles:
+    def estimate(self) -> np.ndarray:
         """What each cell holds, by least squares from the counts of all partitions (Hay et al. 2010, section 4)."""
         levels = [self]
         while levels[-1].within is not None:
@@ -229,11 +227,11 @@ class Cells:
         return best
 
 
-def _sum_by(place: NDArray[np.int64], values: Doubles, size: int) -> Doubles:
+def _sum_by(place: NDArray[np.int64], values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
-def _cells_of(coarse: Doubles, fine: Doubles) -> NDArray[np.int64]:
+def _cells_of(coarse: np.ndarray, fine: np.ndarray) -> NDArray[np.int64]:
     """The coarse cell in which each fine one lies."""
     return np.concatenate([[0], np.searchsorted(coarse, fine, side="right")])
 
@@ -242,7 +240,7 @@ def _cells_of(coarse: Doubles, fine: Doubles) -> NDArray[np.int64]:
 
 _POWERS = 2.0 ** np.arange(-128, 129)
 
-OCTAVES: Doubles = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
+OCTAVES: np.ndarray = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
 """Breaks of the histogram: zero and all powers of two that float32 holds, of both signs."""
 
 _ZERO = len(_POWERS) + 1
@@ -256,7 +254,7 @@ walk with negative drift), here e^-12: among 257 places where a range may begin,
 """
 
 
-def _occupied(excess: Doubles) -> tuple[int, int] | None:
+def _occupied(excess: np.ndarray) -> tuple[int, int] | None:
     """First cell and last + 1 of the range with the largest sum of `excess`; None if no range is occupied."""
     total = np.concatenate([[0.0], np.cumsum(excess)])
     gain = total[1:] - np.minimum.accumulate(total[:-1])
@@ -264,7 +262,7 @@ def _occupied(excess: Doubles) -> tuple[int, int] | None:
     return (int(total[: last + 1].argmin()), last + 1) if gain[last] > _LEAST else None
 
 
-def occupied_octaves(counts: Doubles, deviation: float) -> Cells | None:
+def occupied_octaves(counts: np.ndarray, deviation: float) -> Cells | None:
     """The part of the line that is worth a closer look.
 
     Parameters
@@ -297,7 +295,7 @@ def occupied_octaves(counts: Doubles, deviation: float) -> Cells | None:
     return cells.keeping(0.0) if zeros else cells
 
 
-def _summed(breaks: Doubles, counts: Doubles, deviation: float) -> Cells:
+def _summed(breaks: np.ndarray, counts: np.ndarray, deviation: float) -> Cells:
     """The cells between some of the breaks of the histogram."""
     place = np.concatenate([[0], np.searchsorted(breaks, OCTAVES, side="right")])
     size = len(breaks) + 1

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable, weight_of_each
-from skdp._typing import Doubles
 from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 
 class CountedColumn(NamedTuple):
     """Numbers of a column without its gaps, and which rows they are of."""
 
-    values: Doubles
+    values: np.ndarray
     are_present: NDArray[np.bool_]
 
 
@@ -52,7 +51,7 @@ class CountedColumns(NamedTuple):
 
     @classmethod
     def of(
-        cls, numbers: Sequence[Doubles], weights: Any = 1.0, units: Units | None = None, bounds: Sequence[Any] = ()
+        cls, numbers: Sequence[np.ndarray], weights: Any = 1.0, units: Units | None = None, bounds: Sequence[Any] = ()
     ) -> Self:
         """Take columns with NaN for gaps, clipped to their bounds where these are not None."""
         pairs = bounds or [None] * len(numbers)
@@ -62,7 +61,7 @@ class CountedColumns(NamedTuple):
         """The chosen ones of the columns."""
         return self._replace(columns=[each for each, is_one in zip(self.columns, chosen, strict=True) if is_one])
 
-    def counts(self, breaks: Sequence[Doubles | None]) -> list[Doubles]:
+    def counts(self, breaks: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Count each column in the ``len(breaks) + 1`` cells between its breaks, closed on the left; none for None."""
         counted = [(column, at) for column, at in zip(self.columns, breaks, strict=True) if at is not None]
         cells = [np.searchsorted(at, column.values, side="right") for column, at in counted]
@@ -88,6 +87,6 @@ class CountedColumns(NamedTuple):
         return exactly_summable(clip_groups(units, weights, norm, norm, squares))
 
 
-def _column(values: Doubles, pair: Any) -> CountedColumn:
+def _column(values: np.ndarray, pair: Any) -> CountedColumn:
     present = ~np.isnan(values)
     return CountedColumn(np.clip(values[present], *(pair or (-np.inf, np.inf))), present)

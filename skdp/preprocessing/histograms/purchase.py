@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, compose
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
@@ -99,7 +98,7 @@ class Bought(NamedTuple):
         Between them lies nearly all of each column of numbers, whose bounds may be public.
     """
 
-    edges: list[Doubles]
+    edges: list[np.ndarray]
     bounds: list[tuple[float, float]]
     categories: list[list[str]]
     medians: list[float]
@@ -239,7 +238,7 @@ class Purchase:
 
     def release(
         self,
-        numbers: Sequence[Doubles],
+        numbers: Sequence[np.ndarray],
         words: Sequence[Words],
         noise_multiplier: float,
         n_public: int,
@@ -352,7 +351,7 @@ def _held_numbers(cells: Cells | None, bounds: tuple[float, float]) -> Held:
     return Held(float(mass.sum()), math.sqrt(float(cells.variances.sum())), beyond)
 
 
-def _held_words(keys: Sequence[str], noisy: Doubles, named: Sequence[str]) -> tuple[float, int]:
+def _held_words(keys: Sequence[str], noisy: np.ndarray, named: Sequence[str]) -> tuple[float, int]:
     """What the named categories hold together by their noisy counts, and their number; no other count is looked at."""
     chosen = frozenset(named)
     return float(sum(count for key, count in zip(keys, noisy.tolist(), strict=True) if key in chosen)), len(chosen)
@@ -373,8 +372,8 @@ def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], n
 
 
 def released(
-    mechanism: GaussianMechanism | DiscreteGaussianMechanism, counts: list[Doubles], stream: SecretStream
-) -> list[Doubles]:
+    mechanism: GaussianMechanism | DiscreteGaussianMechanism, counts: list[np.ndarray], stream: SecretStream
+) -> list[np.ndarray]:
     """Counts of several columns with noise, as one vector."""
     if not counts:
         return []
@@ -428,7 +427,7 @@ def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretSt
     return kept
 
 
-def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list[str], Doubles]:
+def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """The categories that occur, sorted, and their exact counts. Codes below 0 are gaps and are left out.
 
     A key that no row has is not counted, wherever it came from: a list of keys may itself be private.
@@ -438,7 +437,7 @@ def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list
     return [key for key, _ in found], counts[[i for _, i in found]].astype(np.float64)
 
 
-def named_categories(keys: Sequence[str], noisy: Doubles, threshold: float, most: int) -> list[str]:
+def named_categories(keys: Sequence[str], noisy: np.ndarray, threshold: float, most: int) -> list[str]:
     """The keys above the threshold, the `most` frequent of them by noisy count, in alphabetical order."""
     above = np.flatnonzero(noisy > threshold)
     frequent = above[np.argsort(-noisy[above], kind="stable")[:most]]

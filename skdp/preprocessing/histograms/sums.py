@@ -11,7 +11,6 @@ import numpy as np
 
 from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.units import Units
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -64,7 +63,7 @@ class BoughtBounds:
 
     def release(
         self,
-        columns: list[Doubles],
+        columns: list[np.ndarray],
         noise_multiplier: float,
         n_public: int,
         stream: SecretStream,
@@ -102,8 +101,8 @@ _GRID = 2.0**24
 class ColumnMoments(NamedTuple):
     """Noisy moments of columns between their bounds, each of shape (d,)."""
 
-    means: Doubles
-    variances: Doubles
+    means: np.ndarray
+    variances: np.ndarray
 
 
 class ColumnSums(VectorQuery):
@@ -148,7 +147,7 @@ class ColumnSums(VectorQuery):
     def sensitivity(self, adjacency: str) -> float:
         return math.sqrt(len(self.low)) if adjacency == "replace_one" else self.row_limit
 
-    def vectors(self, rows: Doubles) -> Doubles:
+    def vectors(self, rows: np.ndarray) -> np.ndarray:
         """See `VectorQuery`: counts of all columns, then their first and second moments."""
         d = len(self.low)
         found = np.empty((len(rows), self.width))
@@ -171,7 +170,7 @@ class ColumnSums(VectorQuery):
         return found
 
     @silent_arithmetic
-    def moments_of(self, noisy: Doubles, deviation: float) -> ColumnMoments:
+    def moments_of(self, noisy: np.ndarray, deviation: float) -> ColumnMoments:
         """Return means within the bounds, and variances above 0, no less than their noise, by released sums."""
         sums = noisy.reshape(1 + self._n_moments, len(self.low))
         counts = np.maximum(sums[0], 1.0)
@@ -184,7 +183,7 @@ class ColumnSums(VectorQuery):
 
 def release_moments(
     missing: BoughtBounds,
-    columns: list[Doubles],
+    columns: list[np.ndarray],
     n_moments: int,
     noise_multiplier: float,
     n_public: int,

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.readings import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.kinds import DATE_PARTS, Column, levels_of_days
 
 NUMBERS = ("bins", "scale", "both", "codes")
@@ -62,25 +61,25 @@ class NumberLine:
         """Invert `bend`."""
         return np.sign(values) * np.expm1(np.abs(values)) if self.column.scale == "log" else values
 
-    def scaled(self, values: Doubles) -> Doubles:
+    def scaled(self, values: np.ndarray) -> np.ndarray:
         """Numbers between the bounds as numbers in [-1, 1]; NaN for NaN."""
         first, last = self.bent_bounds
         bent = self.bend(np.clip(values, *self.bounds))
         width = (last - first) or 1.0  # logarithms of large bounds may be equal
         return np.clip((bent - first) / width * 2.0 - 1.0, -1.0, 1.0)
 
-    def unscaled(self, scaled: Doubles) -> Doubles:
+    def unscaled(self, scaled: np.ndarray) -> np.ndarray:
         """Invert `scaled`, within the bounds."""
         first, last = self.bent_bounds
         return np.clip(self.unbend(first + (np.clip(scaled, -1.0, 1.0) + 1.0) / 2.0 * (last - first)), *self.bounds)
 
-    def at(self, share: Doubles) -> Doubles:
+    def at(self, share: np.ndarray) -> np.ndarray:
         """Numbers at these shares, from 0 to 1, of the way between the bounds: by bins where edges are given."""
         if self.column.edges is not None:
             return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
         return self.unscaled(2.0 * share - 1.0)
 
-    def share_at(self, values: Doubles) -> Doubles:
+    def share_at(self, values: np.ndarray) -> np.ndarray:
         """Shares of the way between the bounds, from 0 to 1, at which these numbers are: the inverse of `at`."""
         if self.column.edges is not None:
             return np.interp(values, self.column.edges, np.linspace(0.0, 1.0, len(self.column.edges)))
@@ -171,7 +170,7 @@ class Block:
 
     # --- numbers and dates ---
 
-    def edges(self) -> Doubles:
+    def edges(self) -> np.ndarray:
         """Ends of the bins of a number or a date, of shape (n_bins + 1,)."""
         if self.column.edges is not None:
             return np.array(self.column.edges)
@@ -188,7 +187,7 @@ class Block:
 
     # --- cells to entries ---
 
-    def codes(self, cells: CellValues) -> NDArray[Any]:
+    def codes(self, cells: CellValues) -> np.ndarray:
         """Read one number a row: a number or days, NaN for a gap; or the level as an int32, the last one for a gap."""
         if self.date is not None:
             return levels_of_days(self.part, read_line(cells, self.date))
@@ -202,7 +201,7 @@ class Block:
         n = len(known)  # "other", and n + 1 is "gap"
         return np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
 
-    def entries(self, codes: NDArray[Any]) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
+    def entries(self, codes: np.ndarray) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
         """Iterate over the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
         if self.is_line:
             yield from self._entries_of_line(codes)
@@ -211,7 +210,7 @@ class Block:
         else:
             yield from self._entries_of_levels(codes)
 
-    def _entries_of_line(self, values: Doubles) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
+    def _entries_of_line(self, values: np.ndarray) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
         gaps = np.isnan(values)
         if self._has_levels:
             inner = self.edges()[1:-1]
@@ -222,7 +221,7 @@ class Block:
             scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self.line.scaled(values))
             yield self._places_of_scaled(gaps.astype(np.int32)), scaled
 
-    def _entries_of_levels(self, levels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], Doubles | None]]:
+    def _entries_of_levels(self, levels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
         n = self.n_listed
         if self._has_levels:
             yield levels, None
@@ -236,7 +235,7 @@ class Block:
 
     # --- codes as numbers ---
 
-    def as_doubles(self, codes: NDArray[Any]) -> Doubles:
+    def as_doubles(self, codes: np.ndarray) -> np.ndarray:
         """Return codes as numbers: a number or days as such, a level by its number, NaN for a gap."""
         return codes if self.is_line else np.where(codes == len(self._level_names()) - 1, np.nan, codes)
 
@@ -253,7 +252,7 @@ class Block:
 
     # --- and back ---
 
-    def cells_of(self, rows: Doubles) -> NDArray[Any]:
+    def cells_of(self, rows: np.ndarray) -> np.ndarray:
         """Return what rows of this block, of shape (n, width), most likely stood for; None for a gap."""
         if self.is_line:
             return self._cells_of_line(rows)
@@ -269,7 +268,7 @@ class Block:
         without = rows[:, 1:].argmax(axis=1) + len(listed) - 2
         return listed[np.where(rows[:, 1:].max(axis=1) > 0.5, without, ranks)]
 
-    def _cells_of_line(self, rows: Doubles) -> NDArray[Any]:
+    def _cells_of_line(self, rows: np.ndarray) -> np.ndarray:
         if self.numbers == "codes":
             values = rows[:, 0].copy()
             gaps = np.isnan(values)
@@ -300,7 +299,7 @@ def date_parts_of(block: Block) -> list[Block]:
     ]  # fmt: skip
 
 
-def read_line(cells: CellValues, column: Column) -> Doubles:
+def read_line(cells: CellValues, column: Column) -> np.ndarray:
     """Read the cells of a column of numbers, or of dates as days; NaN for gaps."""
     return as_days(cells, column.gaps, column.form) if column.kind == "date" else as_numbers(cells, column.gaps)
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.readings import day_text, days_of, key_of, moment_of_text
-from skdp._typing import Doubles
 
 DATE_PARTS = {
     "month": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
@@ -26,7 +25,7 @@ DATE_PARTS = {
 _EPOCH_IS_THURSDAY = 3
 
 
-def levels_of_days(part: str, days: Doubles) -> NDArray[np.int32]:
+def levels_of_days(part: str, days: np.ndarray) -> NDArray[np.int32]:
     """Return the level of each day, a number of days since 1970-01-01; behind "other", the last one is a gap (NaN).
 
     Parameters

@@ -86,7 +86,7 @@ def check_input_names(estimator: Any, input_features: Any) -> None:
         )
 
 
-def sparse_rows(columns: NDArray[np.int32], values: NDArray[Any], width: int) -> Any:
+def sparse_rows(columns: NDArray[np.int32], values: np.ndarray, width: int) -> Any:
     """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
     n, k = columns.shape
     ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)

@@ -6,12 +6,10 @@ from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
-from skdp._typing import Doubles
 from skdp.accounting import GaussianDpEvent
 from skdp.base import Fit, StepPlan, with_parameters
 from skdp.mechanisms.group_clip import clip_groups
@@ -173,8 +171,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
     """
 
     mixture_: ClassMixture = field(init=False)
-    class_count_: Doubles = field(init=False)
-    bounds_: Doubles = field(init=False)
+    class_count_: np.ndarray = field(init=False)
+    bounds_: np.ndarray = field(init=False)
     _fitted_dtype: str = field(init=False)
 
     n_components: int | str = "auto"
@@ -201,7 +199,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         if not _is_auto(self.n_components):
             check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
 
-    def _read_rows(self, X: Any, *, reset: bool) -> NDArray[Any]:
+    def _read_rows(self, X: Any, *, reset: bool) -> np.ndarray:
         return check_table(self, X, reset=reset, by_blocks=True)
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
@@ -214,7 +212,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
             )
         return found
 
-    def _learn(self, fit: Fit, rows: NDArray[Any], labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: np.ndarray, labels: ClassesAndCodes | None, weights: Any) -> None:
         n, d = rows.shape
         n_classes, codes = 1, np.zeros(n, np.int64)
         if labels is not None:
@@ -244,11 +242,11 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     # --- samples ---
 
-    def _bought_shares(self) -> Doubles:
+    def _bought_shares(self) -> np.ndarray:
         total, n_classes = self.class_count_.sum(), len(self.class_count_)
         return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
 
-    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+    def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         with np.errstate(under="ignore"):
             made = self.mixture_.draw(np.zeros(n, np.int64) if labels is None else labels, rng)
             made = made.astype(self._fitted_dtype, copy=False)

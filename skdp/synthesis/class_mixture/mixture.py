@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from skdp._typing import Doubles
-
 N_ITERATIONS = 20
 """Newton steps; with 20, means and deviations are met within 1e-3 of the width wherever they can be."""
 
@@ -18,7 +16,7 @@ _MARGIN, _LEAST = 1e-3, 1e-3
 _FARTHEST, _WIDEST = 4.0, 3.0
 
 
-def clipped_moments(location: Doubles, scale: Doubles) -> tuple[Doubles, Doubles]:
+def clipped_moments(location: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and variance of normal variables that are clipped to [-1/2, 1/2].
 
     Parameters
@@ -36,7 +34,7 @@ def clipped_moments(location: Doubles, scale: Doubles) -> tuple[Doubles, Doubles
     return mean, np.maximum(square - mean**2, 0.0)
 
 
-def before_clipping(mean: Doubles, deviation: Doubles) -> tuple[Doubles, Doubles]:
+def before_clipping(mean: np.ndarray, deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return location and scale of normal variables that have these moments once they are clipped to [-1/2, 1/2].
 
     Where no clipped normal variable has them, they are those of one that comes near. Locations lie within 4 of the
@@ -62,7 +60,7 @@ def before_clipping(mean: Doubles, deviation: Doubles) -> tuple[Doubles, Doubles
     return location, scale
 
 
-def _density(x: Doubles) -> Doubles:
+def _density(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp(-0.5 * x**2) / math.sqrt(2.0 * math.pi))
 
 
@@ -87,9 +85,9 @@ class NoisyMoments(NamedTuple):
         No coordinates are longer.
     """
 
-    counts: Doubles
-    sums: Doubles
-    squares: Doubles
+    counts: np.ndarray
+    sums: np.ndarray
+    squares: np.ndarray
     of_counts: float
     of_sums: float
     of_squares: float
@@ -111,7 +109,7 @@ class ClassMixture(NamedTuple):
         Orthonormal.
     """
 
-    weights: Doubles
+    weights: np.ndarray
     locations: _Singles
     scales: _Singles
     factors: _Singles
@@ -140,7 +138,7 @@ class ClassMixture(NamedTuple):
         return made
 
 
-def mixture_of(moments: NoisyMoments, class_means: Doubles, directions: Doubles) -> ClassMixture:
+def mixture_of(moments: NoisyMoments, class_means: np.ndarray, directions: np.ndarray) -> ClassMixture:
     """Return the mixture of noisy moments: post-processing.
 
     Parameters
@@ -167,7 +165,7 @@ def mixture_of(moments: NoisyMoments, class_means: Doubles, directions: Doubles)
     return ClassMixture(weights, locations, scales, factors, directions.astype(np.float32))
 
 
-def shrunk_mean(mean: Doubles, noise: float, radius: float) -> Doubles:
+def shrunk_mean(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
     """Return a mean shrunk by the size of its noise (James & Stein 1961), no longer than the radius."""
     square = float(mean @ mean)
     if square == 0.0:
@@ -176,7 +174,7 @@ def shrunk_mean(mean: Doubles, noise: float, radius: float) -> Doubles:
     return np.asarray(mean * min(factor, radius / math.sqrt(square)))
 
 
-def shrunk_by_blocks(noisy: Doubles, errors: Doubles, width: int) -> Doubles:
+def shrunk_by_blocks(noisy: np.ndarray, errors: np.ndarray, width: int) -> np.ndarray:
     """Return rows shrunk by the size of their noise, in blocks of columns: as wide as asked for, then twice, and so on.
 
     A block is multiplied by S / (S + error**2), S being the mean square that all rows together show there beyond their
@@ -199,7 +197,7 @@ def shrunk_by_blocks(noisy: Doubles, errors: Doubles, width: int) -> Doubles:
     return made
 
 
-def factor_of(covariance: Doubles, noise: float, radius: float) -> Doubles:
+def factor_of(covariance: np.ndarray, noise: float, radius: float) -> np.ndarray:
     """Return a root of a noisy covariance matrix: eigenvalues below the edge of the noise are replaced by their mean.
 
     Parameters
@@ -224,7 +222,7 @@ def factor_of(covariance: Doubles, noise: float, radius: float) -> Doubles:
     return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, radius**2)))
 
 
-def _weights(counts: Doubles, noise: float) -> Doubles:
+def _weights(counts: np.ndarray, noise: float) -> np.ndarray:
     """Return the shares of components, equal ones where no count stands out of the noise."""
     kept = np.where(counts > 2.0 * noise, counts, 0.0)
     kept[kept.sum(axis=1) == 0.0] = 1.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from skdp._threads import WorkerPool, single_threaded_blas
-from skdp._typing import Doubles
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import sensitivity
 from skdp.mechanisms.streams import SecretStream
@@ -47,7 +46,7 @@ _TINY = 1e-300
 class ClassCounts(NamedTuple):
     """Noisy weights of the classes, the radius that most rows are within, and the mean of squared distances."""
 
-    of_classes: Doubles
+    of_classes: np.ndarray
     deviation: float
     radius: float
     mean_square: float
@@ -136,13 +135,13 @@ class ClassMeasurement(NamedTuple):
             return mixture_of(moments, means, directions), counts
 
     def _add_noise(
-        self, share: float, vector: Doubles, most: float, stream: SecretStream
+        self, share: float, vector: np.ndarray, most: float, stream: SecretStream
     ) -> tuple[NDArray[np.float64], float]:
         """Return a vector with the noise of a share of the budget, and the standard deviation of that noise."""
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), most)
         return mechanism.release(vector, stream), mechanism.standard_deviation
 
-    def _mean(self, rows: ClassRows, share: float, stream: SecretStream) -> tuple[Doubles, float]:
+    def _mean(self, rows: ClassRows, share: float, stream: SecretStream) -> tuple[np.ndarray, float]:
         """Return the mean of all rows and the sum of their weights, which is the public n where they have none."""
         d, n = rows.shape[1], float(self.n)
         most = row_sums.sensitivity_of_total(d, self.adjacency, with_weights=rows.have_weights)
@@ -152,7 +151,7 @@ class ClassMeasurement(NamedTuple):
         return np.clip(noisy[:d] / n, -0.5, 0.5), n
 
     def _counts(
-        self, rows: ClassRows, n_classes: int, mean: Doubles, share: float, stream: SecretStream
+        self, rows: ClassRows, n_classes: int, mean: np.ndarray, share: float, stream: SecretStream
     ) -> ClassCounts:
         exact = row_sums.counts(rows, n_classes, mean)
         most = row_sums.sensitivity_of_counts(self.adjacency)
@@ -166,8 +165,8 @@ class ClassMeasurement(NamedTuple):
         return ClassCounts(np.maximum(noisy[:n_classes], 0.0), deviation, float(radius), float(mean_square))
 
     def _shifts(
-        self, rows: ClassRows, counts: ClassCounts, mean: Doubles, share: float, stream: SecretStream
-    ) -> tuple[Doubles, Doubles]:
+        self, rows: ClassRows, counts: ClassCounts, mean: np.ndarray, share: float, stream: SecretStream
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the means of the classes less that of all rows, and the deviation of the noise of each."""
         exact = row_sums.class_sums(rows, len(counts.of_classes), mean, counts.radius)
         noisy, deviation = self._add_noise(share, exact.ravel(), row_sums.SENSITIVITY_OF_MEANS, stream)
@@ -175,8 +174,8 @@ class ClassMeasurement(NamedTuple):
         return scales[:, None] * noisy.reshape(exact.shape), scales * deviation
 
     def _directions(
-        self, rows: ClassRows, means: Doubles, radius: float, n: float, share: float, stream: SecretStream
-    ) -> tuple[Doubles, Doubles]:
+        self, rows: ClassRows, means: np.ndarray, radius: float, n: float, share: float, stream: SecretStream
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the variances of the residuals along all directions, in the unit ball, and the directions as rows."""
         pool = WorkerPool()
         try:
@@ -190,8 +189,8 @@ class ClassMeasurement(NamedTuple):
         return values[::-1], np.ascontiguousarray(vectors.T[::-1])
 
     def _moved(
-        self, centers: Doubles, points: NDArray[Any], rows: ClassRows, share: float, stream: SecretStream
-    ) -> Doubles:
+        self, centers: np.ndarray, points: np.ndarray, rows: ClassRows, share: float, stream: SecretStream
+    ) -> np.ndarray:
         """Return the centers after a round of k-means within each class; those of few points stay where they are."""
         n_groups = centers.shape[0] * centers.shape[1]
         groups = row_sums.nearest(points, rows.codes, centers)
@@ -204,9 +203,9 @@ class ClassMeasurement(NamedTuple):
 
     def _moments(
         self,
-        points: NDArray[Any],
+        points: np.ndarray,
         rows: ClassRows,
-        centers: Doubles,
+        centers: np.ndarray,
         scale: float,
         share: float,
         stream: SecretStream,
@@ -236,7 +235,7 @@ def shares_of(n_components: int) -> list[float]:
     return [*first, 1.0 - sum(first)]
 
 
-def _residuals(counts: ClassCounts, shifts: Doubles) -> _Residuals:
+def _residuals(counts: ClassCounts, shifts: np.ndarray) -> _Residuals:
     """Return how long rows less the means of their classes are, and the radius of their ball."""
     squares, weights = (shifts**2).sum(axis=1), np.maximum(counts.of_classes, 1.0)
     between = float(squares @ weights / weights.sum())
@@ -244,7 +243,9 @@ def _residuals(counts: ClassCounts, shifts: Doubles) -> _Residuals:
     return _Residuals(SHORTER * math.sqrt(left), counts.mean_square - between)
 
 
-def _without_noise(mean: Doubles, means: Doubles, noisy: Doubles, errors: Doubles, vectors: Doubles, k: int) -> Doubles:
+def _without_noise(
+    mean: np.ndarray, means: np.ndarray, noisy: np.ndarray, errors: np.ndarray, vectors: np.ndarray, k: int
+) -> np.ndarray:
     """Return the means of the classes, shrunk in the directions beyond the first k, of which moments tell nothing.
 
     Parameters
@@ -266,7 +267,7 @@ def _without_noise(mean: Doubles, means: Doubles, noisy: Doubles, errors: Double
     return np.clip(mean + ((means - mean) @ inner.T) @ inner + parts @ outer, -0.5, 0.5)
 
 
-def _first_centers(n_classes: int, n_components: int, deviations: Doubles, rng: np.random.Generator) -> Doubles:
+def _first_centers(n_classes: int, n_components: int, deviations: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return centers in the unit ball: points of a normal law that is half as wide as that of all residuals."""
     drawn = rng.standard_normal((n_classes, n_components, len(deviations)))
     return 0.7 * drawn * deviations if n_components > 1 else np.zeros_like(drawn)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.weights import weight_of_each
 from skdp._kernels.tiles import ROWS, multiply, pack, panel_width, room_for
-from skdp._typing import Doubles
 
 ROWS_AT_ONCE = 340 * ROWS
 """Rows that are read at once: a multiple of the height of a tile."""
@@ -26,20 +25,20 @@ class Box(NamedTuple):
     low, high : ndarray of shape (d,)
     """
 
-    low: Doubles
-    high: Doubles
+    low: np.ndarray
+    high: np.ndarray
 
     @classmethod
-    def of(cls, bounds: Doubles) -> Box:
+    def of(cls, bounds: np.ndarray) -> Box:
         """Return the box of bounds of shape (d, 2)."""
         return cls(*np.ascontiguousarray(bounds.T))
 
     @property
-    def width(self) -> Doubles:
+    def width(self) -> np.ndarray:
         """Widths of the columns."""
         return self.high - self.low
 
-    def dtype_for(self, X: NDArray[Any]) -> type[np.floating[Any]]:
+    def dtype_for(self, X: np.ndarray) -> type[np.floating[Any]]:
         """Return the type in which rows are read: float32 if that holds rows, bounds and numbers between these."""
         sizes = np.concatenate([np.abs(self.low), self.width, 1.0 / self.width])
         if not np.can_cast(X.dtype, np.float32) or sizes.max() >= _LARGEST_IN_FLOAT32:
@@ -47,7 +46,7 @@ class Box(NamedTuple):
         low, high = self._inner_bounds(np.float32)
         return np.float32 if (low <= high).all() else np.float64
 
-    def scale(self, X: NDArray[Any], out: NDArray[Any]) -> None:
+    def scale(self, X: np.ndarray, out: np.ndarray) -> None:
         """Write rows, moved between the bounds and scaled to [-1/2, 1/2], to `out`, of float32 or float64."""
         with np.errstate(all="ignore"):  # a warning would reveal a cell
             np.subtract(X, self.low.astype(out.dtype), out=out, casting="unsafe")
@@ -55,7 +54,7 @@ class Box(NamedTuple):
         np.clip(out, 0.0, 1.0, out=out)
         out -= 0.5
 
-    def restore(self, rows: NDArray[Any]) -> None:
+    def restore(self, rows: np.ndarray) -> None:
         """Bring rows back, in place: those beyond the bounds are moved to them."""
         np.clip(rows, -0.5, 0.5, out=rows)
         rows += 0.5
@@ -63,7 +62,7 @@ class Box(NamedTuple):
         rows += self.low.astype(rows.dtype)
         np.clip(rows, *self._inner_bounds(rows.dtype), out=rows)
 
-    def _inner_bounds(self, dtype: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _inner_bounds(self, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds in a type that may not hold them, rounded inwards."""
         low, high = self.low.astype(dtype), self.high.astype(dtype)
         low = np.where(low < self.low, np.nextafter(low, np.asarray(np.inf, dtype)), low)
@@ -95,7 +94,7 @@ class ClassRows:
     place, on the rows beside it or on threads. Sums of squares are float64.
     """
 
-    def __init__(self, X: NDArray[Any], codes: NDArray[np.int64], box: Box, weights: Doubles | None = None) -> None:
+    def __init__(self, X: np.ndarray, codes: NDArray[np.int64], box: Box, weights: np.ndarray | None = None) -> None:
         self.X, self.codes, self.box = X, codes, box
         self.have_weights = weights is not None
         self.weights = weight_of_each(1.0 if weights is None else weights, len(X))
@@ -107,7 +106,7 @@ class ClassRows:
         n, d = self.X.shape
         return n, d
 
-    def residuals(self, centers: Doubles) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def residuals(self, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield positions, and the scaled rows less the centers of their classes, of shape (C, d).
 
         The array is used again for the next block. It has as many rows as a multiple of 6, and a column more than a
@@ -124,14 +123,14 @@ class ClassRows:
             room[len(rows) :] = 0.0
             yield where, room[: -(-len(rows) // ROWS) * ROWS]
 
-    def norms(self, centers: Doubles) -> Iterator[tuple[slice, Doubles]]:
+    def norms(self, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield positions, and the norms of the residuals."""
         d = self.shape[1]
         for where, rows in self.residuals(centers):
             yield where, norms_of(rows[: where.stop - where.start, :d])
 
 
-def norms_of(rows: NDArray[Any]) -> Doubles:
+def norms_of(rows: np.ndarray) -> np.ndarray:
     """Return the norm of each row, of float64."""
     return np.asarray(np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1)))
 
@@ -146,14 +145,14 @@ class RowProduct:
         Of the rows.
     """
 
-    def __init__(self, table: NDArray[Any], dtype: Any) -> None:
+    def __init__(self, table: np.ndarray, dtype: Any) -> None:
         self.depth, self.width = table.shape
         panel = panel_width(dtype)
         self._packed = np.zeros((-(-self.width // panel) * self.depth, panel), dtype)
         pack(np.ascontiguousarray(table, dtype), self._packed)
         self._room = np.zeros((0, room_for(self.width, dtype)), dtype)
 
-    def multiply(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def multiply(self, rows: np.ndarray) -> np.ndarray:
         """Return the product of rows, a multiple of 6 of them; it is overwritten by the next one."""
         if len(self._room) < len(rows):
             self._room = np.zeros((len(rows), self._room.shape[1]), self._room.dtype)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from skdp._kernels.tiles import ROWS
 from skdp._threads import WorkerPool
-from skdp._typing import Doubles
 from skdp.mechanisms.second_moments import MomentSum, UnitBall
 from skdp.synthesis.class_mixture.row_blocks import ClassRows, RowProduct
 
@@ -46,7 +45,7 @@ def sensitivity_of_total(d: int, adjacency: str, *, with_weights: bool) -> float
     return math.sqrt(d) / 2.0 * (1.0 if alone else math.sqrt(1.0 + COUNTED**2))
 
 
-def total(rows: ClassRows) -> Doubles:
+def total(rows: ClassRows) -> np.ndarray:
     """Return the sum of the scaled rows, and where they have weights, these times a factor in one more entry."""
     found = np.zeros(d := rows.shape[1])
     for where, block in rows.residuals(np.zeros((1, d))):
@@ -67,12 +66,12 @@ def sensitivity_of_counts(adjacency: str) -> float:
     return 1.0 if adjacency == "replace_one" else math.sqrt(2.0)
 
 
-def bin_edges(d: int) -> Doubles:
+def bin_edges(d: int) -> np.ndarray:
     """Return the upper ends of the bins of norms of d columns that are at most 1 long each."""
     return np.asarray(math.sqrt(d) * 2.0 ** ((np.arange(N_BINS) - N_BINS + 1) / BINS_PER_OCTAVE))
 
 
-def counts(rows: ClassRows, n_classes: int, center: Doubles) -> Doubles:
+def counts(rows: ClassRows, n_classes: int, center: np.ndarray) -> np.ndarray:
     """Return the weights of the rows of each class, and those of rows whose distance from a center is in each bin."""
     found, edges = np.zeros(N_BINS), bin_edges(len(center))
     for where, norms in rows.norms(center[None]):
@@ -85,7 +84,7 @@ SENSITIVITY_OF_MEANS = ROUNDING
 """What a row of the unit ball adds to the sum of its class; two rows, of any classes, differ by twice that at most."""
 
 
-def class_sums(rows: ClassRows, n_classes: int, center: Doubles, radius: float) -> Doubles:
+def class_sums(rows: ClassRows, n_classes: int, center: np.ndarray, radius: float) -> np.ndarray:
     """Return the sums, of shape (n_classes, d), of rows less a center, in a ball, divided by its radius."""
     d = len(center)
     found, ball = np.zeros((n_classes, d)), UnitBall(np.zeros(d), radius)
@@ -97,7 +96,7 @@ def class_sums(rows: ClassRows, n_classes: int, center: Doubles, radius: float) 
 
 
 def residual_moments(
-    rows: ClassRows, centers: Doubles, radius: float, pool: WorkerPool, *, by_position: bool
+    rows: ClassRows, centers: np.ndarray, radius: float, pool: WorkerPool, *, by_position: bool
 ) -> MomentSum:
     """Return the second moments of rows less the centers of their classes, of the ball of a radius.
 
@@ -117,7 +116,7 @@ def residual_moments(
     return found
 
 
-def projected(rows: ClassRows, centers: Doubles, directions: Doubles, radius: float) -> NDArray[np.floating]:
+def projected(rows: ClassRows, centers: np.ndarray, directions: np.ndarray, radius: float) -> NDArray[np.floating]:
     """Return coordinates along directions of shape (k, d), in the ball of a radius, and divided by it."""
     n, k = rows.shape[0], len(directions)
     table, found = RowProduct(directions.T, rows.dtype), np.empty((n, k), rows.dtype)
@@ -152,15 +151,15 @@ class ClusterSums(NamedTuple):
         return ROUNDING * (max(1.0, math.sqrt(both / 2.0)) if adjacency == "replace_one" else math.sqrt(both))
 
     def vector(
-        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: Doubles
-    ) -> Doubles:
+        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: np.ndarray
+    ) -> np.ndarray:
         """Return the vector of points of shape (n, k)."""
         found = np.empty((n_groups, 1 + points.shape[1]))
         found[:, 0] = self.weight * np.bincount(groups, weights, minlength=n_groups)
         found[:, 1:] = _chosen(groups, n_groups, weights) @ points
         return found.ravel()
 
-    def read(self, released: Doubles, n_groups: int) -> tuple[Doubles, Doubles]:
+    def read(self, released: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
         """Return counts and sums."""
         table = released.reshape(n_groups, -1)
         return table[:, 0] / self.weight, table[:, 1:]
@@ -197,8 +196,8 @@ class GroupMoments(NamedTuple):
         return ROUNDING * max(1.0, within) / math.sqrt(2.0)
 
     def vector(
-        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: Doubles
-    ) -> Doubles:
+        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: np.ndarray
+    ) -> np.ndarray:
         """Return the vector of points of shape (n, k)."""
         a, b, c = np.sqrt(self.shares)
         order, parts = np.argsort(groups, kind="stable"), []
@@ -210,7 +209,7 @@ class GroupMoments(NamedTuple):
             parts += [[a * counted[g]], c * sums.vector, b * totals[g]]
         return np.concatenate(parts)
 
-    def read(self, released: Doubles, n_groups: int, k: int) -> tuple[Doubles, Doubles, Doubles]:
+    def read(self, released: np.ndarray, n_groups: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return counts, of shape (n_groups,), sums, of shape (n_groups, k), and symmetric second moments."""
         a, b, c = np.sqrt(self.shares)
         table, sums = released.reshape(n_groups, -1), self._sums(k)
@@ -239,7 +238,7 @@ def nearest(points: NDArray[np.floating], codes: NDArray[np.int64], centers: NDA
     return found
 
 
-def _chosen(groups: NDArray[np.int64], n_groups: int, weights: Doubles) -> sp.csr_array:
+def _chosen(groups: NDArray[np.int64], n_groups: int, weights: np.ndarray) -> sp.csr_array:
     """Return the matrix that adds up weighted rows by groups."""
     places = np.arange(len(groups))
     return sp.csr_array((weights, (groups, places)), shape=(n_groups, len(groups)))

@@ -16,7 +16,6 @@ from skdp._training.loop import run_dpsgd
 from skdp._training.models.network import count_parameters, split_tables
 from skdp._training.optimizers import Optimizer, adam, constant
 from skdp._training.plan import DPSGDPlan
-from skdp._typing import Doubles, Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
 from skdp.synthesis.gan.critic import CriticModel, CriticNetwork
@@ -36,7 +35,7 @@ def alternating(
     generator: Optimizer,
     n_critic: int,
     critic_steps: int,
-    gradient_of: Callable[[Vector, Vector, int], Vector],
+    gradient_of: Callable[[np.ndarray, np.ndarray, int], np.ndarray],
 ) -> Optimizer:
     """Optimizer of a critic and a generator whose parameters are one vector, by noisy gradients of the critic alone.
 
@@ -52,10 +51,10 @@ def alternating(
         no private row but through these.
     """
 
-    def init(theta: Vector) -> Any:
+    def init(theta: np.ndarray) -> Any:
         return AlternatingState(critic.init(theta[:n_critic]), generator.init(theta[n_critic:]), 0)
 
-    def update(gradient: Vector, state: AlternatingState, theta: Vector) -> tuple[Vector, AlternatingState]:
+    def update(gradient: np.ndarray, state: AlternatingState, theta: np.ndarray) -> tuple[np.ndarray, AlternatingState]:
         of_critic, critic_state = critic.update(gradient, state.critic, theta[:n_critic])
         of_generator, generator_state, n_done = theta[n_critic:], state.generator, state.n_done + 1
         if n_done % critic_steps == 0:
@@ -86,7 +85,7 @@ class GeneratorSteps:
     batch_size: int
     stream: SecretStream
 
-    def __call__(self, of_critic: Vector, of_generator: Vector, step: int) -> Vector:
+    def __call__(self, of_critic: np.ndarray, of_generator: np.ndarray, step: int) -> np.ndarray:
         """Gradient by the parameters of the generator, of shape (p,)."""
         m, draws = self.batch_size, self.stream.spawn("step", step)
         latent = draws.normal(m * self.generator.n_latent, of_generator.dtype).reshape(m, -1)
@@ -95,7 +94,7 @@ class GeneratorSteps:
             places = (draws.words(m) >> np.uint64(11)) * 2.0**-53
             codes = np.minimum(np.searchsorted(np.cumsum(self.shares), places, "right"), len(self.shares) - 1)
 
-        def derivative(rows: NDArray[Any]) -> NDArray[Any]:
+        def derivative(rows: np.ndarray) -> np.ndarray:
             return self.critic.by_features(of_critic, rows, codes) / rows.dtype.type(-m)
 
         return self.generator.gradient(of_generator, latent, codes, derivative)
@@ -148,13 +147,13 @@ class Adversaries(NamedTuple):
         plan: DPSGDPlan,
         rows: NDArray[np.floating],
         codes: Codes,
-        bounds: Doubles,
-        shares: Doubles,
+        bounds: np.ndarray,
+        shares: np.ndarray,
         stream: SecretStream,
         on_step: Callable[[int], Any] | None,
         *,
         dtype: Any,
-    ) -> tuple[list[NDArray[Any]], int]:
+    ) -> tuple[list[np.ndarray], int]:
         """Run the plan; return the tables of the generator's layers and the number of the critic's steps done.
 
         Parameters
@@ -174,7 +173,7 @@ class Adversaries(NamedTuple):
             Of the arithmetic.
         """
         n_critic = self.critic.n_parameters
-        theta: Vector = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
+        theta: np.ndarray = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
         self.critic.start(theta[:n_critic], stream.spawn("weights of the critic"))
         generator = split_tables(theta[n_critic:], self.generator.widths)
         start_tables(generator, stream.spawn("weights of the generator"))

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import critic as kernel
-from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.critic import Lot, PairModel
 from skdp.synthesis.gan.generated_rows import Codes, Values, start_tables
@@ -85,17 +84,17 @@ class ConvolutionalCritic:
     def n_parameters(self) -> int:
         return sum(math.prod(shape) for shape in self.shapes)
 
-    def tables(self, theta: NDArray[Any]) -> list[NDArray[Any]]:
+    def tables(self, theta: np.ndarray) -> list[np.ndarray]:
         """Views of the layers' tables, in the last axis of an array."""
         stops = np.cumsum([math.prod(shape) for shape in self.shapes])
         parts = np.split(theta, stops[:-1], axis=-1)
         return [part.reshape(*theta.shape[:-1], *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
-    def start(self, theta: Vector, stream: SecretStream) -> None:
+    def start(self, theta: np.ndarray, stream: SecretStream) -> None:
         """Fill the parameters, which are zeros, with random weights."""
         start_tables(self.tables(theta), stream)
 
-    def forward(self, theta: Vector, images: Values, codes: Codes | None) -> tuple[list[Values], list[Values]]:
+    def forward(self, theta: np.ndarray, images: Values, codes: Codes | None) -> tuple[list[Values], list[Values]]:
         """Run images of shape (m, n_features) through the layers.
 
         Returns
@@ -119,7 +118,7 @@ class ConvolutionalCritic:
             values = scores.reshape(m, *self.sizes[k + 1], -1)
         return [*inputs, values.reshape(m, 1, -1)], slopes
 
-    def backward(self, theta: Vector, slopes: list[Values]) -> list[Values]:
+    def backward(self, theta: np.ndarray, slopes: list[Values]) -> list[Values]:
         """Derivatives of the scores by what comes out of each convolution, of the shape of its slopes."""
         tables = self.tables(theta)
         deltas = [tables[3][:-1].reshape(1, -1, slopes[2].shape[2]) * slopes[2]]
@@ -128,11 +127,11 @@ class ConvolutionalCritic:
             deltas.insert(0, spread.reshape(slopes[k - 1].shape) * slopes[k - 1])
         return deltas
 
-    def input_gradient(self, theta: Vector, delta: Values) -> Values:
+    def input_gradient(self, theta: np.ndarray, delta: Values) -> Values:
         """Derivative of the scores by the features, of the first derivative that `backward` returns."""
         return _spread(delta @ self.tables(theta)[0][:_PATCH].T, self.image_shape).reshape(len(delta), -1)
 
-    def carried(self, theta: Vector, images: Values, slopes: list[Values]) -> list[Values]:
+    def carried(self, theta: np.ndarray, images: Values, slopes: list[Values]) -> list[Values]:
         """Inputs of the layers for images whose activations have given slopes, without intercepts and labels."""
         m, inputs = len(images), []
         values = images.reshape(m, *self.image_shape, 1)
@@ -142,7 +141,7 @@ class ConvolutionalCritic:
             values = values.reshape(m, *self.sizes[k + 1], -1)
         return [*inputs, values.reshape(m, 1, -1)]
 
-    def by_features(self, theta: Vector, rows: Values, codes: Codes | None) -> Values:
+    def by_features(self, theta: np.ndarray, rows: Values, codes: Codes | None) -> Values:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
         found = np.empty_like(rows)
         for start in range(0, len(rows), _ROWS):
@@ -178,7 +177,7 @@ class ConvolutionalModel(PairModel):
         self._gradients = np.empty((_ROWS, self.critic.n_parameters), self._dtype)
         self._slack = 1.0 + self.critic.n_parameters * 2.0**-50
 
-    def clipped_gradient_sum(self, theta: Vector, lot: Lot, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> NDArray[np.float64]:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
         with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
@@ -189,7 +188,7 @@ class ConvolutionalModel(PairModel):
                 kernel.add_clipped(gradients, max_norm / self._slack, _LEAST, total)
         return total
 
-    def _fill_gradients(self, theta: Vector, rows: NDArray[np.int64], mix: Values) -> Values:
+    def _fill_gradients(self, theta: np.ndarray, rows: NDArray[np.int64], mix: Values) -> Values:
         """Gradients of rows, of shape (m, p)."""
         m, critic = len(rows), self.critic
         codes = self._codes[rows] if critic.n_classes else None

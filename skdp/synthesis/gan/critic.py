@@ -43,7 +43,6 @@ from numpy.typing import NDArray
 from skdp._kernels import critic as kernel
 from skdp._training.models.bound_rows import Model
 from skdp._training.models.network import count_parameters, split_tables
-from skdp._typing import Vector
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.gan.generated_rows import (
@@ -95,11 +94,11 @@ class CriticNetwork:
     def n_parameters(self) -> int:
         return count_parameters(self.widths)
 
-    def start(self, theta: Vector, stream: SecretStream) -> None:
+    def start(self, theta: np.ndarray, stream: SecretStream) -> None:
         """Fill the parameters, which are zeros, with random weights."""
         start_tables(split_tables(theta, self.widths), stream)
 
-    def by_features(self, theta: Vector, rows: Values, codes: Codes | None) -> Values:
+    def by_features(self, theta: np.ndarray, rows: Values, codes: Codes | None) -> Values:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
         tables = split_tables(theta, self.widths)
         values, slopes = with_labels(rows, codes, self.n_classes, self.mark), []
@@ -174,7 +173,7 @@ class PairModel(Model):
         rows = np.arange(self.n_rows) if rows is None else rows
         return Lot(rows, stream.spawn("noise of fakes", step), stream.spawn("shares", step))
 
-    def _fill_pairs(self, theta: Vector, lot: Lot) -> Values:
+    def _fill_pairs(self, theta: np.ndarray, lot: Lot) -> Values:
         """Put rows, and what is made up for them, side by side; return the share of each row in the point between."""
         rows, critic, generator = lot.rows, self.critic, self.generator
         m = len(rows)
@@ -220,7 +219,7 @@ class CriticModel(PairModel):
         self._error = 2.0 * wide / (1.0 - wide)
         self._roundoff = 2.0**-50 * (max(widths) + 16)
 
-    def clipped_gradient_sum(self, theta: Vector, lot: Lot, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> NDArray[np.float64]:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
         tables = split_tables(theta, self.critic.widths)
@@ -239,7 +238,7 @@ class CriticModel(PairModel):
 
     def _add_chunk(
         self,
-        tables: list[NDArray[Any]],
+        tables: list[np.ndarray],
         square: Values,
         rows: NDArray[np.int64],
         mix: Values,
@@ -282,7 +281,7 @@ class CriticModel(PairModel):
             kernel.clip_rows(clipped, delta)
             _add_products(inputs, delta, totals[k])
 
-    def _backward(self, tables: list[NDArray[Any]], outputs: list[Values], slope: Any) -> list[Values]:
+    def _backward(self, tables: list[np.ndarray], outputs: list[Values], slope: Any) -> list[Values]:
         """Derivatives of the scores by what comes out of each layer, of shape (m, 3, width) each."""
         m, deltas = len(outputs[0]), [self._ones[: len(outputs[0])].copy()]
         for k in range(len(tables) - 1, 0, -1):
@@ -294,13 +293,13 @@ class CriticModel(PairModel):
             deltas.insert(0, delta)
         return deltas
 
-    def _offsets(self, table: NDArray[Any]) -> NDArray[np.float64]:
+    def _offsets(self, table: np.ndarray) -> NDArray[np.float64]:
         """What label and intercept add to the scores of the first layer, label by label."""
         offsets = table[-1].astype(np.float64) + self.critic.mark * table[self.critic.n_features : -1].astype(float)
         return offsets if len(offsets) else table[-1:].astype(np.float64)
 
 
-def _times(values: Values, table: NDArray[Any]) -> Values:
+def _times(values: Values, table: np.ndarray) -> Values:
     """Multiply rows, of shape (m, k, a), by a table of shape (a, b)."""
     m, k, width = values.shape
     return (values.reshape(m * k, width) @ table).reshape(m, k, -1)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.models.network import split_tables
-from skdp._typing import Vector
 from skdp.mechanisms.streams import SecretStream
 
 Values = NDArray[np.floating]
 Codes = NDArray[np.int64]
 
 
-def start_tables(tables: list[NDArray[Any]], stream: SecretStream) -> None:
+def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
     """Fill tables of zeros with normal weights of variance 2 / inputs (He et al. 2015)."""
     for table in tables:
         weights = table[:-1]
@@ -65,12 +63,12 @@ class GeneratorNetwork:
     def widths(self) -> tuple[int, ...]:
         return (self.n_latent + self.n_classes, *self.hidden, self.n_features)
 
-    def rows(self, theta: Vector, latent: Values, codes: Codes | None) -> Values:
+    def rows(self, theta: np.ndarray, latent: Values, codes: Codes | None) -> Values:
         """Make rows, of shape (m, n_features), of noise of shape (m, n_latent) and the numbers of their labels."""
         return self._layers(theta, latent, codes)[-1]
 
     def gradient(
-        self, theta: Vector, latent: Values, codes: Codes | None, derivative: Callable[[Values], Values]
+        self, theta: np.ndarray, latent: Values, codes: Codes | None, derivative: Callable[[Values], Values]
     ) -> NDArray[np.floating]:
         """Derivative of a sum over rows by the parameters, of shape (p,).
 
@@ -92,7 +90,7 @@ class GeneratorNetwork:
                 delta = (delta @ tables[k][:-1].T) * (outputs[k][:, :-1] > 0)
         return gradient
 
-    def _layers(self, theta: Vector, latent: Values, codes: Codes | None) -> list[Values]:
+    def _layers(self, theta: np.ndarray, latent: Values, codes: Codes | None) -> list[Values]:
         """Inputs of the layers, a 1 at the end of each row, and what comes out of the last."""
         tables = split_tables(theta, self.widths)
         outputs = [with_labels(latent, codes, self.n_classes, self.mark)]

@@ -16,7 +16,6 @@ from skdp._fit.budget import cost_of, read_budget
 from skdp._fit.step_traits import traits_of
 from skdp._training.plan import DPSGDPlan, event_of_steps
 from skdp._training.progress import StepProgress
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.base import StepPlan, begin, check_table, with_parameters
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -226,7 +225,7 @@ class DPWGAN(PrivateGenerator):
 
     coefs_: list[NDArray[np.floating]] = field(init=False)
     intercepts_: list[NDArray[np.floating]] = field(init=False)
-    bounds_: Doubles = field(init=False)
+    bounds_: np.ndarray = field(init=False)
     _fitted_dtype: Any = field(init=False)
 
     bounds: Any = None
@@ -361,7 +360,7 @@ class DPWGAN(PrivateGenerator):
 
     def _settle_shares(
         self, steps: DPSGDPlan, codes: NDArray[np.int64], stream: SecretStream, n_public: int
-    ) -> Doubles:
+    ) -> np.ndarray:
         """Release the counts of the classes, if they are bought, and keep the shares of labels."""
         if self._buys_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
@@ -407,10 +406,10 @@ class DPWGAN(PrivateGenerator):
 
     # --- samples ---
 
-    def _bought_shares(self) -> Doubles:
+    def _bought_shares(self) -> np.ndarray:
         return self.class_prevalences_
 
-    def _draw(self, n: int, labels: NDArray[Any] | None, rng: np.random.Generator) -> tuple[Any, NDArray[Any] | None]:
+    def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         n_classes, hidden = 0 if labels is None else len(self.classes_), tuple(map(len, self.intercepts_[:-1]))
         generator = GeneratorNetwork(len(self.coefs_[0]) - n_classes, n_classes, hidden, self.n_features_in_, MARK)
         tables = [np.vstack(pair) for pair in zip(self.coefs_, self.intercepts_, strict=True)]

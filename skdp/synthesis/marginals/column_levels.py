@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.cells import format_names, refuse_not_finite
 from skdp._checks.table import CellValues
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.combinations import Combination
 
@@ -45,13 +44,13 @@ class BinShapes(NamedTuple):
         Share of its bin that each holds, in the same way.
     """
 
-    edges: Doubles
+    edges: np.ndarray
     bins: NDArray[np.intp]
-    widths: Doubles
-    shares: Doubles
+    widths: np.ndarray
+    shares: np.ndarray
 
     @classmethod
-    def between(cls, edges: Doubles, cuts: Doubles, whole: bool) -> BinShapes:
+    def between(cls, edges: np.ndarray, cuts: np.ndarray, whole: bool) -> BinShapes:
         """Return bins with these ends, cut there; of whole numbers at the next of them. All of it is public.
 
         Zero has a cell of its own: many columns have more zeros than all else.
@@ -67,12 +66,12 @@ class BinShapes(NamedTuple):
         widths /= np.bincount(bins, widths)[bins]
         return cls(ends, bins, widths, widths)
 
-    def read(self, numbers: Doubles) -> NDArray[np.int32]:
+    def read(self, numbers: np.ndarray) -> NDArray[np.int32]:
         """Return the cell of each number; one more than there are for a gap, which is NaN."""
         cells = np.searchsorted(self.edges[1:-1], numbers, side="right").astype(np.int32)
         return np.where(np.isnan(numbers), np.int32(len(self.bins)), cells)
 
-    def fitted(self, noisy: Doubles, deviation: float) -> BinShapes:
+    def fitted(self, noisy: np.ndarray, deviation: float) -> BinShapes:
         """Return shares by noisy counts of the cells, all divided by one number, and the deviation of their noise.
 
         Bins are halved, and halves again. How many numbers of both lie in the first is where these would be if they
@@ -84,7 +83,7 @@ class BinShapes(NamedTuple):
             shares[each] = _halved(noisy[each], self.widths[each], deviation)
         return self._replace(shares=shares)
 
-    def draw(self, bins: NDArray[Any], whole: bool, rng: np.random.Generator, ends: Ends) -> Doubles:
+    def draw(self, bins: np.ndarray, whole: bool, rng: np.random.Generator, ends: Ends) -> np.ndarray:
         """Return a number within both ends for each bin."""
         share, cells = rng.random(len(bins)), self._cells(bins, self._within(ends, whole), rng)
         if whole:
@@ -93,7 +92,7 @@ class BinShapes(NamedTuple):
         start, end = np.clip(self.edges[:-1], *ends)[cells], np.clip(self.edges[1:], *ends)[cells]
         return np.where(self._are_single[cells], self.edges[cells], start + share * (end - start))
 
-    def shares_within(self, ends: Ends, whole: bool) -> Doubles:
+    def shares_within(self, ends: Ends, whole: bool) -> np.ndarray:
         """Return which share of the numbers of each bin lies within both ends."""
         return np.bincount(self.bins, self.shares * self._within(ends, whole)).astype(np.float64, copy=False)
 
@@ -102,14 +101,14 @@ class BinShapes(NamedTuple):
         """Which cells hold zero alone."""
         return (self.edges[:-1] == 0.0) & (self.edges[1:] == _AFTER_ZERO)
 
-    def _within(self, ends: Ends, whole: bool) -> Doubles:
+    def _within(self, ends: Ends, whole: bool) -> np.ndarray:
         """Return which share of each cell lies within both ends."""
         if whole:
             return whole_numbers(self.edges, ends)[1] / whole_numbers(self.edges)[1]
         kept = np.diff(np.clip(self.edges, *ends)) / np.diff(self.edges)
         return np.where(self._are_single, float(ends[0] <= 0.0 <= ends[1]), kept)
 
-    def _cells(self, bins: NDArray[Any], within: Doubles, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _cells(self, bins: np.ndarray, within: np.ndarray, rng: np.random.Generator) -> NDArray[np.intp]:
         """Return a cell for each bin, if numbers of each cell are kept with a probability of `within`."""
         weights = self.shares * within
         weights = np.where(np.bincount(self.bins, weights)[self.bins] > 0, weights, self.widths)  # never asked for
@@ -121,7 +120,7 @@ class BinShapes(NamedTuple):
         return np.clip(found, first[bins], last[bins] - 1)
 
 
-def _halved(noisy: Doubles, widths: Doubles, deviation: float) -> Doubles:
+def _halved(noisy: np.ndarray, widths: np.ndarray, deviation: float) -> np.ndarray:
     if len(noisy) == 1:
         return np.ones(1)
     half = len(noisy) // 2
@@ -135,7 +134,7 @@ def _halved(noisy: Doubles, widths: Doubles, deviation: float) -> Doubles:
     return np.concatenate([share * first, (1.0 - share) * last])
 
 
-def whole_numbers(edges: Doubles, ends: Ends = EVERYWHERE) -> tuple[Doubles, Doubles]:
+def whole_numbers(edges: np.ndarray, ends: Ends = EVERYWHERE) -> tuple[np.ndarray, np.ndarray]:
     """Return the first whole number of each bin, and how many it has: any of [low, high), the last bin closed.
 
     The nearest one where there is none. Of bins beyond the ends there are 0.
@@ -245,7 +244,7 @@ class LevelColumn(NamedTuple):
 
     def write(
         self, levels: Levels, within: str, whole: bool, rng: np.random.Generator, ends: Ends = EVERYWHERE
-    ) -> tuple[NDArray[Any], Any]:
+    ) -> tuple[np.ndarray, Any]:
         """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`.
 
         Numbers of bins that reach beyond `ends` lie within them.
@@ -264,7 +263,7 @@ class LevelColumn(NamedTuple):
         made = self.block.line.at((places + start[places] + share * (end - start)[places]) / self.n_listed)
         return np.clip(made, *ends), gaps
 
-    def shares_within(self, ends: Ends, within: str, whole: bool) -> Doubles:
+    def shares_within(self, ends: Ends, within: str, whole: bool) -> np.ndarray:
         """Return which share of the numbers of each bin `write` places within both ends; 0 for gaps."""
         found = np.zeros(self.n_levels)
         if within == "middle":
@@ -280,7 +279,7 @@ class LevelColumn(NamedTuple):
             found[: self.n_listed] = end - start
         return found
 
-    def _parts(self, ends: Ends) -> tuple[Doubles, Doubles]:
+    def _parts(self, ends: Ends) -> tuple[np.ndarray, np.ndarray]:
         """Return from where to where each bin lies within both ends, in parts of its width."""
         low, high = self.n_listed * self.block.line.share_at(np.clip(ends, *self.block.edges()[[0, -1]]))
         bins = np.arange(self.n_listed)
@@ -301,7 +300,7 @@ class Exclusion(NamedTuple):
     columns: tuple[int, ...]
     levels: tuple[NDArray[np.bool_], ...]
 
-    def matches(self, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    def matches(self, codes: np.ndarray) -> NDArray[np.bool_]:
         """Return which rows of levels, of shape (n, d), meet all conditions."""
         met = np.ones(len(codes), bool)
         for j, levels in zip(self.columns, self.levels, strict=True):

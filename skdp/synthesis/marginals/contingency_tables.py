@@ -17,7 +17,6 @@ from scipy.optimize import minimize
 
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable
-from skdp._typing import Doubles
 from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
 
 ColumnSet = tuple[int, ...]
@@ -84,7 +83,7 @@ class TableSums(NamedTuple):
             return math.sqrt(added)
         return math.sqrt(max(2.0 * farthest_exchange(self.levels, self.sets, self.weights), added)) / 2.0
 
-    def vector(self, codes: Sequence[NDArray[np.int32]], shares: Doubles | None = None) -> Doubles:
+    def vector(self, codes: Sequence[NDArray[np.int32]], shares: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted interactions of all sets, one after the other; `shares` are weights of rows in [0, 1]."""
         parts = [
             weight * centred(count(codes, columns, self.levels, shares)).ravel()
@@ -92,7 +91,9 @@ class TableSums(NamedTuple):
         ]
         return np.concatenate(parts)
 
-    def clip_units(self, units: Units, codes: Sequence[NDArray[np.int32]], shares: Doubles, reach: float) -> Doubles:
+    def clip_units(
+        self, units: Units, codes: Sequence[NDArray[np.int32]], shares: np.ndarray, reach: float
+    ) -> np.ndarray:
         """Return weights, such as `shares`, with which a unit adds no more to `vector` than `reach` rows may.
 
         Notes
@@ -128,14 +129,14 @@ class TableSums(NamedTuple):
                     factors[kept] = factors.get(kept, 0.0) + weight**2 * left_out
         return factors
 
-    def total(self, released: Doubles, n: float, deviation: float) -> float:
+    def total(self, released: np.ndarray, n: float, deviation: float) -> float:
         """Return the noisy sum of the weights of rows, above its noise and at most n; n where it was not released."""
         if () not in self.sets:
             return n
         weight = self.weights[0]
         return min(max(float(released[0]) / weight, deviation / weight, 1.0), n)
 
-    def interactions(self, released: Doubles, n: float, deviation: float) -> dict[ColumnSet, Interaction]:
+    def interactions(self, released: np.ndarray, n: float, deviation: float) -> dict[ColumnSet, Interaction]:
         """Return the noisy interactions of each set of columns, relative to `n`, that of `total`.
 
         `deviation` is that of the vector's noise.
@@ -156,7 +157,7 @@ class Interaction(NamedTuple):
     The noise is that of a normal tensor centred along every axis.
     """
 
-    values: Doubles
+    values: np.ndarray
     deviation: float
 
 
@@ -191,8 +192,8 @@ def squared_norm(levels: Sequence[int], columns: ColumnSet) -> float:
 
 
 def count(
-    codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int], shares: Doubles | None = None
-) -> Doubles:
+    codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int], shares: np.ndarray | None = None
+) -> np.ndarray:
     """Return how many rows, or which sum of their weights, have each combination of levels of some columns."""
     shape = tuple(levels[j] for j in columns)
     total = np.zeros(math.prod(shape))
@@ -212,7 +213,7 @@ def cells_of(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Seq
     return cells
 
 
-def centred(table: Doubles) -> Doubles:
+def centred(table: np.ndarray) -> np.ndarray:
     """Return a table less its means along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
@@ -291,12 +292,12 @@ Weighed = Sequence[tuple[tuple[int, ...], float]]
 """Sets of columns, and the squares of their weights."""
 
 
-def _one_by_one(p: Doubles, sets: Weighed) -> float:
+def _one_by_one(p: np.ndarray, sets: Weighed) -> float:
     """Return the weighted sum of the largest that each set can have for itself."""
     return sum(square * math.prod(sorted(p[list(columns)])[1:]) for columns, square in sets if columns)
 
 
-def _over_all_differences(p: Doubles, used: Sequence[int], sets: Weighed) -> float:
+def _over_all_differences(p: np.ndarray, used: Sequence[int], sets: Weighed) -> float:
     """Return the largest weighted sum over all columns in which two rows may differ."""
     factors = np.tile(p, (1 << len(used), 1))
     factors[:, used] -= np.arange(len(factors))[:, None] >> np.arange(len(used)) & 1
@@ -315,7 +316,7 @@ def _common_column(n_columns: int, sets: Weighed) -> int:
     return max(shared or range(n_columns), key=lambda j: float(weight_of[j]))
 
 
-def _largest_quadratic(p: Doubles, sets: Weighed, common: int, state: float) -> float:
+def _largest_quadratic(p: np.ndarray, sets: Weighed, common: int, state: float) -> float:
     """Return a bound on the weighted sum where rows differ in the common column, for a `state` of 1, or do not."""
     constant, linear, quadratic = 0.0, np.zeros(len(p)), np.zeros((len(p), len(p)))
     for columns, square in sets:
@@ -334,12 +335,12 @@ def _largest_quadratic(p: Doubles, sets: Weighed, common: int, state: float) -> 
     return constant + _largest_over_corners(linear, quadratic)
 
 
-def _largest_over_corners(linear: Doubles, quadratic: Doubles) -> float:
+def _largest_over_corners(linear: np.ndarray, quadratic: np.ndarray) -> float:
     """Return a bound on b'x + x'Qx over all x of zeros and ones."""
     shift = float(np.linalg.eigvalsh(quadratic)[-1]) + _ROOM * float(np.abs(quadratic).sum(axis=1).max())
     slope, concave = linear + shift, quadratic - shift * np.eye(len(linear))
 
-    def falling(x: Doubles) -> tuple[float, Doubles]:
+    def falling(x: np.ndarray) -> tuple[float, np.ndarray]:
         return -float(slope @ x + x @ concave @ x), -(slope + 2.0 * concave @ x)
 
     start, cube = np.full(len(linear), 0.5), [(0.0, 1.0)] * len(linear)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, centred, squared_norm
 
@@ -32,9 +31,9 @@ class TargetTables(NamedTuple):
         What they are made of.
     """
 
-    ones: list[Doubles]
-    pairs: dict[ColumnSet, Doubles]
-    triples: dict[ColumnSet, Doubles]
+    ones: list[np.ndarray]
+    pairs: dict[ColumnSet, np.ndarray]
+    triples: dict[ColumnSet, np.ndarray]
     noisy: Mapping[ColumnSet, Interaction] = {}
 
 
@@ -52,8 +51,8 @@ def targets_of(
         onto_simplex(1.0 / size + (noisy[(j,)].values if (j,) in noisy else np.zeros(size)))
         for j, size in enumerate(levels)
     ]
-    pairs: dict[ColumnSet, Doubles] = {}
-    triples: dict[ColumnSet, Doubles] = {}
+    pairs: dict[ColumnSet, np.ndarray] = {}
+    triples: dict[ColumnSet, np.ndarray] = {}
     for columns, found in noisy.items():
         if len(columns) == 2:
             i, j = columns
@@ -92,29 +91,29 @@ class _MainDirections:
     interactions. A pair is shrunk by those of the other pairs: in its own, its noise would look like a signal.
     """
 
-    def __init__(self, ones: list[Doubles], pairs: Mapping[ColumnSet, Doubles]) -> None:
+    def __init__(self, ones: list[np.ndarray], pairs: Mapping[ColumnSet, np.ndarray]) -> None:
         self._ones = ones
-        self._squares: list[dict[ColumnSet, Doubles]] = [{} for _ in ones]
+        self._squares: list[dict[ColumnSet, np.ndarray]] = [{} for _ in ones]
         for columns, table in pairs.items():
             i, j = columns
             beyond = centred(table - np.outer(ones[i], ones[j]))
             self._squares[i][columns], self._squares[j][columns] = beyond @ beyond.T, beyond.T @ beyond
         self._of_all = [self._of_others(j, ()) for j in range(len(ones))]
 
-    def _of_others(self, column: int, pair: ColumnSet) -> Doubles:
+    def _of_others(self, column: int, pair: ColumnSet) -> np.ndarray:
         """Return the directions of a column in all pairs but one."""
         size = len(self._ones[column])
         squares = (square for columns, square in self._squares[column].items() if columns != pair)
         return main_directions(sum(squares, start=np.zeros((size, size))))
 
-    def pair(self, columns: ColumnSet, found: Interaction) -> Doubles:
+    def pair(self, columns: ColumnSet, found: Interaction) -> np.ndarray:
         """Return the table of two columns."""
         i, j = columns
         independent = np.outer(self._ones[i], self._ones[j])
         others = [self._of_others(column, columns) for column in columns]
         return independent + shrunk_blocks(found.values - centred(independent), found.deviation, others)
 
-    def shrunk(self, columns: ColumnSet, interaction: Doubles, deviation: float) -> Doubles:
+    def shrunk(self, columns: ColumnSet, interaction: np.ndarray, deviation: float) -> np.ndarray:
         """Return an interaction that no direction is made of."""
         return shrunk_blocks(interaction, deviation, [self._of_all[column] for column in columns])
 
@@ -122,10 +121,10 @@ class _MainDirections:
 def _triple(
     columns: ColumnSet,
     found: Interaction,
-    ones: list[Doubles],
-    pairs: Mapping[ColumnSet, Doubles],
+    ones: list[np.ndarray],
+    pairs: Mapping[ColumnSet, np.ndarray],
     main: _MainDirections | None,
-) -> Doubles:
+) -> np.ndarray:
     """Return the table of two columns and the label: what its pairs say, and the shrunk interaction of all three."""
     i, j, k = columns
     first, second, third = (len(ones[c]) for c in columns)
@@ -147,7 +146,7 @@ def _triple(
     return of_pairs + expected + main.shrunk(columns, beyond, found.deviation)
 
 
-def shrunk(interaction: Doubles, deviation: float) -> Doubles:
+def shrunk(interaction: np.ndarray, deviation: float) -> np.ndarray:
     """Return an interaction by the factor of James and Stein (positive part), for noise of a public deviation.
 
     Centred noise has (A - 1)(B - 1)... degrees of freedom.
@@ -157,7 +156,7 @@ def shrunk(interaction: Doubles, deviation: float) -> Doubles:
     return interaction * max(0.0, 1.0 - noise / found) if found > 0 else interaction
 
 
-def shrunk_matrix(interaction: Doubles, deviation: float) -> Doubles:
+def shrunk_matrix(interaction: np.ndarray, deviation: float) -> np.ndarray:
     """Return an interaction of two columns with its singular values shrunk, for noise of a public deviation.
 
     The optimal shrinkage in squared error for a matrix of low rank in white noise, which centred noise is in the space
@@ -176,7 +175,7 @@ def shrunk_matrix(interaction: Doubles, deviation: float) -> Doubles:
     return np.asarray((left * (kept * scale)) @ right)
 
 
-def main_directions(square: Doubles) -> Doubles:
+def main_directions(square: np.ndarray) -> np.ndarray:
     """Return orthonormal directions in which a sum of squares of centred tables is largest, of shape (A - 1, A).
 
     They are an ordered basis of the vectors whose entries sum to zero.
@@ -187,7 +186,7 @@ def main_directions(square: Doubles) -> Doubles:
     return np.asarray((centred_basis @ vectors[:, ::-1]).T)
 
 
-def shrunk_blocks(interaction: Doubles, deviation: float, directions: Sequence[Doubles]) -> Doubles:
+def shrunk_blocks(interaction: np.ndarray, deviation: float, directions: Sequence[np.ndarray]) -> np.ndarray:
     """Return an interaction that is shrunk block by block of ordered directions of its columns.
 
     White noise is white in any orthonormal directions, so each block has the factor of James and Stein for its own
@@ -204,7 +203,7 @@ def shrunk_blocks(interaction: Doubles, deviation: float, directions: Sequence[D
     return along(kept, [each.T for each in directions])
 
 
-def along(table: Doubles, directions: Sequence[Doubles]) -> Doubles:
+def along(table: np.ndarray, directions: Sequence[np.ndarray]) -> np.ndarray:
     """Return a table with each axis multiplied by a matrix, of shape (new, old)."""
     for axis, matrix in enumerate(directions):
         table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
@@ -220,7 +219,7 @@ def _blocks(n_directions: int) -> list[slice]:
     return found
 
 
-def onto_simplex(values: Doubles) -> Doubles:
+def onto_simplex(values: np.ndarray) -> np.ndarray:
     """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
     ordered = np.sort(values)[::-1]
     excess = np.cumsum(ordered) - 1.0

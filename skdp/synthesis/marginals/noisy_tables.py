@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from skdp._checks.units import Units
 from skdp._checks.weights import exactly_summable
-from skdp._typing import Doubles
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.group_clip import clip_groups
@@ -62,7 +61,7 @@ class LevelRows(NamedTuple):
     """
 
     codes: Sequence[NDArray[np.int32]]
-    shares: Doubles | None = None
+    shares: np.ndarray | None = None
     units: Units | None = None
 
     @property
@@ -174,8 +173,8 @@ class Measurement(NamedTuple):
         return terms._replace(with_wholes=0.0 < noise <= LARGEST_FRACTION * self.n)
 
     def _add_noise(
-        self, share: float, vector: Doubles, sensitivity: float, stream: SecretStream
-    ) -> tuple[Doubles, float]:
+        self, share: float, vector: np.ndarray, sensitivity: float, stream: SecretStream
+    ) -> tuple[np.ndarray, float]:
         """Return a vector with the noise of a share of the budget, and the standard deviation of that noise.
 
         `sensitivity` is that of one row.
@@ -197,7 +196,7 @@ class Measurement(NamedTuple):
         n = sums.total(noisy, most, deviation)
         return sums.interactions(noisy, n, deviation), n
 
-    def _shares(self, rows: LevelRows, sums: TableSums | None = None) -> Doubles | None:
+    def _shares(self, rows: LevelRows, sums: TableSums | None = None) -> np.ndarray | None:
         """Return weights of rows by which a unit adds no more than `reach` rows may: to these tables, or to all else.
 
         Scores are sums of absolute values, and an exchanged unit may be far from the one before: units are averages of
@@ -406,7 +405,7 @@ def iterations(n_mu: float, with_triples: bool = False) -> int:
 def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
     """Return the counts of some columns that are expected by these alone, for pairs, or by a model."""
 
-    def expected(columns: ColumnSet) -> Doubles:
+    def expected(columns: ColumnSet) -> np.ndarray:
         if mixture is None:
             i, j = columns
             return n * np.outer(targets.ones[i], targets.ones[j])

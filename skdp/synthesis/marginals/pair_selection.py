@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._typing import Doubles
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count, squared_norm
 
-Expectation = Callable[[ColumnSet], Doubles]
+Expectation = Callable[[ColumnSet], np.ndarray]
 
 MOST_CELLS = 1_000_000
 """Pairs with more cells are not looked at: of no number of rows that fits in memory would noise leave anything."""
@@ -45,8 +44,8 @@ def scores(
     pairs: Sequence[ColumnSet],
     levels: Sequence[int],
     expected: Expectation,
-    shares: Doubles | None = None,
-) -> Doubles:
+    shares: np.ndarray | None = None,
+) -> np.ndarray:
     """Return how far the counts of each pair are from those expected: the sum of the absolute differences.
 
     One table is in memory at a time.
@@ -55,7 +54,7 @@ def scores(
 
 
 def best_pairs(
-    noisy: Doubles,
+    noisy: np.ndarray,
     pairs: Sequence[ColumnSet],
     levels: Sequence[int],
     expected: Expectation,
@@ -92,7 +91,7 @@ def _noise(levels: Sequence[int], pair: ColumnSet) -> float:
     return cells * math.sqrt(2.0 / math.pi * squared_norm(levels, pair))
 
 
-def _chance(expected: Doubles) -> float:
+def _chance(expected: np.ndarray) -> float:
     """Return about how far counts of rows drawn independently are from those expected, in the same sum."""
     rates = np.maximum(expected, 0.0)
     return float(np.minimum(np.sqrt(2.0 * rates / math.pi), 2.0 * rates).sum())

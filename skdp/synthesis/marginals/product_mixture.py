@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._training.optimizers import adam, cosine_decay
-from skdp._typing import Doubles
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables
@@ -47,25 +46,25 @@ class Mixture(NamedTuple):
 
     levels: tuple[int, ...]
     probabilities: Singles
-    shares: Doubles | None = None
+    shares: np.ndarray | None = None
 
     @property
     def starts(self) -> NDArray[np.int64]:
         """Position of the first level of each column, and the end."""
         return np.concatenate([[0], np.cumsum(self.levels)])
 
-    def column(self, j: int) -> Doubles:
+    def column(self, j: int) -> np.ndarray:
         """Return the probabilities of the levels of a column in each component, of shape (n_components, A_j)."""
         start, end = self.starts[j : j + 2]
         part = self.probabilities[:, start:end].astype(np.float64)
         return part / part.sum(axis=1, keepdims=True)
 
-    def pair(self, i: int, j: int) -> Doubles:
+    def pair(self, i: int, j: int) -> np.ndarray:
         """Return the probabilities of all combinations of levels of two columns."""
         shares = np.full(len(self.probabilities), 1.0 / len(self.probabilities)) if self.shares is None else self.shares
         return (shares[:, None] * self.column(i)).T @ self.column(j)
 
-    def given(self, weights: Mapping[int, Doubles]) -> tuple[Mixture, Doubles]:
+    def given(self, weights: Mapping[int, np.ndarray]) -> tuple[Mixture, np.ndarray]:
         """Return the mixture of rows that meet conditions, and how likely the rows of each component do.
 
         Parameters
@@ -97,7 +96,7 @@ class Mixture(NamedTuple):
         n: int,
         rng: np.random.Generator,
         exclusions: Sequence[Exclusion] = (),
-        last: NDArray[Any] | None = None,
+        last: np.ndarray | None = None,
         balanced: bool = False,
     ) -> NDArray[np.int32]:
         """Return n rows of levels, of shape (n, d).
@@ -135,7 +134,7 @@ class Mixture(NamedTuple):
         n: int,
         rng: np.random.Generator,
         exclusions: Sequence[Exclusion],
-        last: NDArray[Any] | None,
+        last: np.ndarray | None,
         balanced: bool,
     ) -> NDArray[np.int32]:
         rows = self._draw_freely(n, rng, last, balanced)
@@ -158,7 +157,7 @@ class Mixture(NamedTuple):
         return rows
 
     def _draw_freely(
-        self, n: int, rng: np.random.Generator, last: NDArray[Any] | None, balanced: bool = False
+        self, n: int, rng: np.random.Generator, last: np.ndarray | None, balanced: bool = False
     ) -> NDArray[np.int32]:
         d, k = len(self.levels), len(self.probabilities)
         rows = np.empty((n, d), np.int32)
@@ -187,18 +186,18 @@ def _excluded(rows: NDArray[np.int32], exclusions: Sequence[Exclusion]) -> NDArr
     return wrong
 
 
-def draw_levels(shares: Doubles, n: int, rng: np.random.Generator, balanced: bool) -> NDArray[np.int32]:
+def draw_levels(shares: np.ndarray, n: int, rng: np.random.Generator, balanced: bool) -> NDArray[np.int32]:
     """Return n levels, drawn by their shares, which need not sum to one."""
     which = np.zeros(n, np.int32)
     return _choose((shares / shares.sum())[None, :], which, (_even_places if balanced else _free_places)(which, rng))
 
 
-def _free_places(strata: NDArray[Any], rng: np.random.Generator) -> Doubles:
+def _free_places(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return independent numbers between 0 and 1."""
     return rng.random(len(strata))
 
 
-def _even_places(strata: NDArray[Any], rng: np.random.Generator) -> Doubles:
+def _even_places(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return numbers between 0 and 1, each uniform, and those of the m entries of a stratum 1 / m apart.
 
     Which entry has which is drawn at random.
@@ -211,7 +210,7 @@ def _even_places(strata: NDArray[Any], rng: np.random.Generator) -> Doubles:
     return places
 
 
-def _choose(shares: Doubles, which: NDArray[Any], places: Doubles) -> NDArray[np.int32]:
+def _choose(shares: np.ndarray, which: np.ndarray, places: np.ndarray) -> NDArray[np.int32]:
     """Return a level for each entry of `which`, by its place from 0 to 1 in that row of `shares`, of shape (k, A)."""
     k, size = shares.shape
     ends = np.minimum(np.cumsum(shares, axis=1), 1.0)
@@ -295,7 +294,7 @@ def _losses(levels: Sequence[int], targets: TargetTables) -> list[Any]:
 class _Ones:
     """Errors of the one-way tables, for columns that are in no pair."""
 
-    def __init__(self, ones: Sequence[Doubles]) -> None:
+    def __init__(self, ones: Sequence[np.ndarray]) -> None:
         self._wanted = np.concatenate(ones).astype(np.float32)
 
     def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
@@ -305,7 +304,7 @@ class _Ones:
 class _OneProduct:
     """Errors of pairs of columns, as one product of the probabilities with themselves."""
 
-    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> None:
+    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> None:
         self._wanted, self._there = _as_matrix(levels, pairs)
 
     def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
@@ -319,7 +318,7 @@ class _OneProduct:
 class _ProductPerPair:
     """Errors of few of the pairs, in memory that grows with their tables alone."""
 
-    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> None:
+    def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> None:
         starts = np.concatenate([[0], np.cumsum(levels)])
         self._pairs = [
             (slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1]), table.astype(np.float32))
@@ -340,7 +339,7 @@ class _ProductPerPair:
 class _Triples:
     """Errors of all pairs of columns within each class, the label being the last column."""
 
-    def __init__(self, levels: Sequence[int], triples: Mapping[ColumnSet, Doubles]) -> None:
+    def __init__(self, levels: Sequence[int], triples: Mapping[ColumnSet, np.ndarray]) -> None:
         *others, n_classes = levels
         self._width = sum(others)
         parts = [
@@ -363,7 +362,7 @@ class _Triples:
             gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
 
 
-def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, Doubles]) -> tuple[Singles, Singles]:
+def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> tuple[Singles, Singles]:
     """Return tables of pairs as blocks of a symmetric matrix, and a matrix of ones where there is a table."""
     starts = np.concatenate([[0], np.cumsum(levels)])
     wanted = np.zeros((starts[-1], starts[-1]), np.float32)

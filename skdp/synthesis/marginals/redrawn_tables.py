@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._typing import Doubles
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
@@ -53,7 +52,7 @@ class Redrawing(NamedTuple):
         targets = targets_of(terms.levels, exact, terms.exclusions)
         return fit_mixture(terms.levels, targets, terms.n_components, max(by_rule, LEAST_ITERATIONS), rng)
 
-    def measure_again(self, components: Any, prevalences: Doubles | None, rng: np.random.Generator) -> TargetTables:
+    def measure_again(self, components: Any, prevalences: np.ndarray | None, rng: np.random.Generator) -> TargetTables:
         """Return noisy tables of rows that are drawn from a model.
 
         Parameters

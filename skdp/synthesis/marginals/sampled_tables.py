@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.cells import format_names
 from skdp._checks.parameters import check_count, show, without_removed
 from skdp._checks.readings import days_of, key_of, number_of
-from skdp._typing import Doubles
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import PrivateGenerator, generator_of
 from skdp.synthesis.marginals.column_levels import Ends, Exclusion, LevelColumn
@@ -37,7 +36,7 @@ class SampledTables(PrivateGenerator):
     n_samples_: float
     schema_: TableSchema
     components_: NDArray[np.float32]
-    marginals_: list[Doubles]
+    marginals_: list[np.ndarray]
     _fitted_form: TableForm
     _fitted_levels: tuple[int, ...]
     _fitted_exclusions: tuple[Exclusion, ...]
@@ -112,7 +111,7 @@ class SampledTables(PrivateGenerator):
                 other.class_prevalences_ = other._bought_shares()
             yield other._drawn(n, rng, balanced=False)
 
-    def _bought_shares(self) -> Doubles:
+    def _bought_shares(self) -> np.ndarray:
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
@@ -202,7 +201,7 @@ class Conditions(NamedTuple):
         Ends of the range within which numbers of a column lie.
     """
 
-    weights: dict[int, Doubles]
+    weights: dict[int, np.ndarray]
     ends: dict[int, Ends]
 
 
@@ -254,7 +253,7 @@ def _ends(column: LevelColumn, asked: Any) -> Ends:
     return ends[0], ends[1]
 
 
-def _listed(name: str, asked: Any, keys: Sequence[str | None], column: LevelColumn | None = None) -> Doubles:
+def _listed(name: str, asked: Any, keys: Sequence[str | None], column: LevelColumn | None = None) -> np.ndarray:
     """Return ones for the levels of the cells that are asked for, one or a list of them, and zeros for all others."""
     cells = asked if isinstance(asked, list | tuple | set | frozenset | np.ndarray) else [asked]
     weights = np.zeros(len(keys) if column is None else column.n_levels)

@@ -113,7 +113,7 @@ class TableForm(NamedTuple):
         return TableForm(columns, self.library, dtypes, labels, arrow)
 
     def write(
-        self, levels: NDArray[Any], within: str, rng: np.random.Generator, ends: Mapping[int, Ends] | None = None
+        self, levels: np.ndarray, within: str, rng: np.random.Generator, ends: Mapping[int, Ends] | None = None
     ) -> Any:
         """Return levels of shape (n, d) as a table of the library, with the columns' types.
 
@@ -137,7 +137,7 @@ class TableForm(NamedTuple):
             return frame if self.library == "polars" else frame.to_arrow().cast(self.arrow)
         return self._as_array(made, len(levels))
 
-    def _as_array(self, made: list[_Cells], n: int) -> NDArray[Any]:
+    def _as_array(self, made: list[_Cells], n: int) -> np.ndarray:
         dtype = self.dtypes[0]
         out = np.empty((n, len(made)), dtype if dtype.kind in "biuf" else object)
         for j, (column, cells) in enumerate(zip(self.columns, made, strict=True)):
@@ -305,14 +305,14 @@ def _check_type(column: LevelColumn, dtype: Any) -> None:
 class _Cells(NamedTuple):
     """Values of a column, which of them are gaps, the type to give, and what represents a gap in it."""
 
-    values: NDArray[Any]
+    values: np.ndarray
     gaps: NDArray[np.bool_]
     dtype: Any
     gap: Any
     keys: list[str]
 
 
-def _cells(column: LevelColumn, dtype: Any, values: NDArray[Any], gaps: NDArray[np.bool_]) -> _Cells:
+def _cells(column: LevelColumn, dtype: Any, values: np.ndarray, gaps: NDArray[np.bool_]) -> _Cells:
     letter, kind = letter_of(dtype), column.block.column.kind
     gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
     if kind == "date":
@@ -342,19 +342,19 @@ def _cells(column: LevelColumn, dtype: Any, values: NDArray[Any], gaps: NDArray[
     return _Cells(listed[places], gaps, dtype, None, [] if is_flag else keys)
 
 
-def _moments(days: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
+def _moments(days: NDArray[np.float64], dtype: Any) -> np.ndarray:
     """Return days as moments that the type holds: nanoseconds do not reach far."""
     most = _MOST_DAYS if "ns" in str(dtype) else 2.0**62 / _MICROSECONDS
     return (np.clip(days, -most, most) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
 
 
-def _objects(cells: _Cells) -> NDArray[Any]:
+def _objects(cells: _Cells) -> np.ndarray:
     made = cells.values.astype(object)
     made[cells.gaps] = None
     return made
 
 
-def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+def _of_pandas(values: np.ndarray, gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
     import pandas as pd
 
     letter = letter_of(dtype)
@@ -376,7 +376,7 @@ def _of_pandas(values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: A
     return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
 
 
-def _of_polars(name: str, values: NDArray[Any], gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+def _of_polars(name: str, values: np.ndarray, gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
     import polars as pl
 
     letter = letter_of(dtype)
