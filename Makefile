@@ -57,13 +57,13 @@ jit-off: .venv/test
 	$(BIN)/python -m coverage run -m pytest -m "not slow and not compiled" -k "not (linear_kernels and float32)" \
 	    tests/_kernels/test_linear.py tests/_kernels/test_dense.py tests/mechanisms/test_second_moments.py tests/_kernels/test_bits.py \
 	    tests/ensemble/test_embedding.py tests/synthesis/gan/test_critic.py tests/synthesis/gan/test_convolutions.py \
-	    tests/_training/test_optimizers.py tests/mechanisms/test_sampling.py
+	    tests/_dpsgd/test_optimizers.py tests/mechanisms/test_sampling.py
 	$(BIN)/python -m coverage report --omit='skdp/_kernels/caching.py' --include='skdp/_kernels/*'
 
 # What skdp demands of scikit-learn, NumPy and Numba, on the oldest that it supports.
 oldest: $(OLD)/ready
 	$(OLD)/bin/python -m pytest -m "not slow" tests/test_contract_estimators.py tests/accounting/events/test_specifications.py \
-	    tests/_guard/test_foreign_fits.py tests/_guard/test_public_rules.py tests/_guard/test_public_steps.py tests/_checks/test_rows.py \
+	    tests/base/test_foreign_fits.py tests/base/test_public_rules.py tests/base/test_public_steps.py tests/_checks/test_rows.py \
 	    tests/linear_model/test_logistic_tools.py tests/_kernels/test_linear.py tests/_kernels/test_bits.py tests/test_package.py
 
 nightly: coverage oldest jit-off test-slow mutants

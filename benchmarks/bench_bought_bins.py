@@ -21,7 +21,7 @@ from sklearn.metrics import roc_auc_score
 from skdp import DPLogisticRegression
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.histogram_query import Purchase
 
 SHARE, DELTA, BINS = 0.15, 1e-6, 16
 

@@ -46,7 +46,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import skdp
-from skdp.evaluation.replicates import Replicates
+from skdp.metrics.replicates import Replicates
 
 TABLES = {
     "adult": (("adult_train", "adult_test"), "income"),
@@ -100,13 +100,13 @@ def population(folder: Path, name: str, rate: float | None) -> Population:
     return Population(scores, y, np.where(y == 1, share / y.sum(), (1 - share) / (1 - y).sum()))
 
 
-def estimates_of(found: skdp.evaluation.PrivateEvaluation) -> list[skdp.evaluation.Estimate]:
+def estimates_of(found: skdp.metrics.PrivateEvaluation) -> list[skdp.metrics.Estimate]:
     """The figures of a private evaluation, in the order of the exact ones."""
-    if not isinstance(found, skdp.evaluation.OneVsRestEvaluation):  # whose means need all draws
+    if not isinstance(found, skdp.metrics.OneVsRestEvaluation):  # whose means need all draws
         found._fitted_tables = for_intervals(found._fitted_tables)
-    if isinstance(found, skdp.evaluation.RegressionEvaluation):
+    if isinstance(found, skdp.metrics.RegressionEvaluation):
         return [getattr(found, name) for name in HOUSING]
-    accuracy = found.accuracy if isinstance(found, skdp.evaluation.OneVsRestEvaluation) else found.accuracy()
+    accuracy = found.accuracy if isinstance(found, skdp.metrics.OneVsRestEvaluation) else found.accuracy()
     return [found.roc_auc, accuracy, found.brier_score, found.log_loss]
 
 

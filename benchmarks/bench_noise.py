@@ -14,12 +14,10 @@ import time
 import numpy as np
 from numba import njit
 
-from skdp._training.averaging import last_iterate
-from skdp._training.loop import run_dpsgd
-from skdp._training.models.linear import LinearGeometry, LinearModel
-from skdp._training.optimizers import constant, momentum_sgd
-from skdp._training.plan import DPSGDPlan
-from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
+from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
+from skdp._dpsgd.plan import DPSGDPlan
+from skdp.mechanisms.discrete_noise import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream

@@ -35,7 +35,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     compose,
 )
-from skdp.accounting.targets import RiskTarget
+from skdp.accounting.statements.targets import RiskTarget
 
 ERRORS = (1e-3, 1e-6)  # down to which mu holds
 FPR = np.array([0.1, 0.01, 0.001])

@@ -17,7 +17,7 @@ from bench_quality import Table, adult, fulton
 from sklearn.metrics import roc_auc_score
 
 from skdp import DPLogisticRegression
-from skdp._training.defaults import signal_of
+from skdp._dpsgd.defaults import signal_of
 
 SIZES = (20, 50, 100, 200, 500, 1000, 2000, 5000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -18,12 +18,12 @@ from sklearn.neural_network import MLPClassifier
 from synthesis_metrics import inception_score
 
 from skdp import DPWGAN
-from skdp._training.models.network import count_parameters, split_tables
+from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp.datasets import load_mnist
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
-from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
+from skdp.synthesis.adversaries import ConvolutionalCritic, ConvolutionalModel
+from skdp.synthesis.critic import CriticModel, CriticNetwork, Lot
+from skdp.synthesis.generator import GeneratorNetwork, start_tables
 
 BARS = {10.0: ".56 (aim .7), 5 minutes"}
 

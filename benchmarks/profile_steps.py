@@ -33,8 +33,8 @@ MODULES = (
     "skdp.mechanisms.streams",
     "skdp.mechanisms",
     "skdp.mechanisms.sampling",
-    "skdp._training",
-    "skdp._training.estimator",
+    "skdp._dpsgd",
+    "skdp._dpsgd.estimator",
 )
 NUMPY = ("matmul", "multiply", "dot", "einsum", "add", "maximum", "tanh", "divide", "exp")
 PHASES = {

@@ -6,6 +6,8 @@ Importing the package is cheap: a public name is loaded when it is first used (P
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 __version__ = "0.1.0"
@@ -15,7 +17,7 @@ _PUBLIC = {
     "AddRemove": "skdp.accounting",
     "BudgetExceededError": "skdp.exceptions",
     "BudgetFileError": "skdp.exceptions",
-    "DPCalibratedClassifier": "skdp.calibration",
+    "DPCalibratedClassifier": "skdp.model_selection",
     "DPGaussianNB": "skdp.naive_bayes",
     "DPGridSearchCV": "skdp.model_selection",
     "DPIsolationForest": "skdp.ensemble",
@@ -38,9 +40,9 @@ _PUBLIC = {
     "DPSimpleImputer": "skdp.preprocessing",
     "DPStandardScaler": "skdp.preprocessing",
     "DPTableVectorizer": "skdp.preprocessing",
-    "DPThresholdClassifier": "skdp.calibration",
+    "DPThresholdClassifier": "skdp.model_selection",
     "DPWGAN": "skdp.synthesis",
-    "PipelineIssue": "skdp._guard.findings",
+    "PipelineIssue": "skdp.base.findings",
     "PatchTransformer": "skdp.image",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",
@@ -53,27 +55,25 @@ _PUBLIC = {
     "check_pipeline": "skdp.pipeline",
     "config_context": "skdp._checks.leaks",
     "describe": "skdp.statistics",
-    "evaluate": "skdp.evaluation",
+    "evaluate": "skdp.metrics",
     "privacy_report": "skdp.report",
     "private_train_test_split": "skdp.model_selection",
-    "rehearse": "skdp.datasets.rehearsal",
-    "row_wise": "skdp._guard.row_wise",
+    "rehearse": "skdp.model_selection.rehearsal",
+    "row_wise": "skdp.base.row_wise",
     "synthesize": "skdp.synthesis",
     "tabular_pipeline": "skdp.tabular",
 }
 _MODULES = (
     "accounting",
     "audit",
-    "calibration",
     "cluster",
     "datasets",
     "decomposition",
-    "effects",
     "ensemble",
-    "evaluation",
     "exceptions",
     "export",
     "image",
+    "inspection",
     "linear_model",
     "mechanisms",
     "metrics",
@@ -90,6 +90,32 @@ _MODULES = (
 )
 
 __all__ = ["__version__", *_PUBLIC]
+
+
+def lazy_face(
+    package: str, public: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its ``__name__``.
+    public : mapping of str to str
+        The module of each public name.
+    """
+
+    def load(name: str) -> Any:
+        if name not in public:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(public[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public})
+
+    return load, names, list(public)
 
 
 def __getattr__(name: str) -> Any:

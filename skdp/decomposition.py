@@ -14,17 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_real, silent_arithmetic
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import RowSource, source_of, source_to_predict
 from skdp._checks.weights import WeightReader
-from skdp._fit.step_traits import StepTraits
-from skdp._threads import blas_within_quota, single_threaded_blas
+from skdp._kernels.threads import blas_within_quota, single_threaded_blas
 from skdp.accounting import GaussianDpEvent
-from skdp.base import NoisySum, PrivateEstimator, StepPlan, begin, warn_of_weak_delta, with_parameters
-from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall, mean_weight
-from skdp.mechanisms.spectrum import FEW_COLUMNS, about_mean
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import NoisySum, begin, warn_of_weak_delta
+from skdp.base.private_step import StepPlan, StepTraits
+from skdp.mechanisms.second_moments import (
+    FEW_COLUMNS,
+    BallMoments,
+    Moments,
+    ProductQuery,
+    UnitBall,
+    about_mean,
+    mean_weight,
+)
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -220,7 +227,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     variances are divided by the noisy sum of weights, held above its noise and at most n.
 
     With `groups` that is the release too. The weights of the rows of a group are multiplied by one number in [0, 1], so
-    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.group_clip.clip_groups`). Two
+    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.bounded_sum.clip_groups`). Two
     such sums are positive semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is
     the number of groups, and the sum of weights at most n (1 + k**2) / k**2.
 

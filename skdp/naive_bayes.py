@@ -12,16 +12,17 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.bounds import public_bounds
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.row_traits import row_indicators_of
-from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels
+from skdp._checks.parameters import silent_arithmetic
+from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels, row_indicators_of
 from skdp._checks.weights import WeightReader
 from skdp.accounting import GaussianDpEvent
-from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, NoisySum, begin
+from skdp.base.private_step import StepPlan
 from skdp.mechanisms.bounded_sum import VectorQuery
-from skdp.preprocessing.purchasing_transformer import public_bounds
 
 COUNT_SHARE = 0.125
 """Squared weight of a row in the count of its class, divided by the number of columns."""

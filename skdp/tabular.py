@@ -9,17 +9,16 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from skdp._checks.parameters import without_removed
-from skdp._checks.protocols import is_private
+from skdp._checks.parameters import is_private, without_removed
 from skdp._checks.table import Table
-from skdp._fit.step_traits import traits_of
-from skdp._guard.public_steps import takes_sparse
-from skdp.accounting.targets import Risk, RiskTarget
+from skdp.accounting.statements.targets import Risk, RiskTarget
+from skdp.base.private_step import traits_of
+from skdp.base.public_steps import takes_sparse
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
-from skdp.pipeline import PrivatePipeline, allocate_budget, public_rows_of
+from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget, public_rows_of
 from skdp.preprocessing import DPTableVectorizer, formula_rows
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from ledger_files import THREE
 
 from skdp import PrivacyAccountant
-from skdp._training.solver import DescentSolver
+from skdp._dpsgd.solver import DescentSolver
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 
 os.environ["SKDP_COMPILES"] = "1"  # a cold cache says nothing in tests of what processes write
@@ -109,7 +109,7 @@ def replayed(monkeypatch):
     """Releases of a fit and of a second one, which is handed the outputs of the first."""
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp._fit.releases.secrets.token_hex", lambda size: "the name of a release")
+    monkeypatch.setattr("skdp.base.budget.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 

@@ -22,9 +22,9 @@ from skdp import (
     DPPoissonRegressor,
     DPRidge,
 )
-from skdp._training.models.linear import LinearModel
-from skdp._training.models.network import NetworkModel
-from skdp._training.models.one_hot import OneHotModel
+from skdp._dpsgd.models.linear import LinearModel
+from skdp._dpsgd.models.network import NetworkModel
+from skdp._dpsgd.models.one_hot import OneHotModel
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 
 FALSE_ALARM = 1e-6

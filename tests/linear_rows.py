@@ -8,7 +8,7 @@ from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 
-from skdp.linear_model.newton_steps import STEP_SHARES
+from skdp.linear_model.newton import STEP_SHARES
 
 DTYPES = [np.float32, np.float64]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from skdp._fit.releases import Release
+from skdp.base.budget import Release
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 
 MECHANISMS = GaussianMechanism, DiscreteGaussianMechanism, DiscreteLaplaceMechanism

@@ -16,11 +16,10 @@ from skdp import (
     PrivacyAccountant,
     PrivacyLeakWarning,
 )
-from skdp._checks.adjacency import adjacency_of, public_n, stated_adjacency
-from skdp._fit.budget import Budget, cost_of, read_budget, root_stream
-from skdp._fit.releases import new_release, releases_of
+from skdp._checks.parameters import adjacency_of, public_n, stated_adjacency
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
+from skdp.base.budget import Budget, cost_of, new_release, read_budget, releases_of, root_stream
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.model_selection import DPGridSearchCV

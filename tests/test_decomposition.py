@@ -21,9 +21,8 @@ from skdp import DPPCA, AddRemove, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
 from skdp.decomposition import MEAN_SHARE, WEIGHED_ENTRY
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms import spectrum as _spectrum
-from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, mean_weight, sensitivity
-from skdp.mechanisms.spectrum import about_mean
+from skdp.mechanisms import second_moments as _spectrum
+from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, about_mean, mean_weight, sensitivity
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

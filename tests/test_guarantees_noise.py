@@ -11,11 +11,9 @@ from guarantee_cases import FALSE_ALARM, seeded
 from scipy import stats
 
 from skdp import AddRemove
-from skdp._training.averaging import last_iterate
-from skdp._training.loop import run_dpsgd
-from skdp._training.models.bound_rows import Model
-from skdp._training.optimizers import constant, momentum_sgd
-from skdp._training.plan import DPSGDPlan
+from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
+from skdp._dpsgd.models.bound_rows import Model
+from skdp._dpsgd.plan import DPSGDPlan
 from skdp.accounting import (
     GaussianDpEvent,
     PoissonSampledDpEvent,

@@ -12,13 +12,13 @@ from scipy.stats import binom
 
 import skdp
 from skdp import AddRemove
-from skdp._checks.units import Units
+from skdp._checks.groups import Units
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import dp_bounds
 from skdp.preprocessing.bounds import ColumnBounds
-from skdp.preprocessing.histograms.purchase import keep_one_row
+from skdp.preprocessing.histogram_query import keep_one_row
 from skdp.synthesis import DPClassMixtureGenerator, DPMarginalSynthesizer
 
 N_OTHERS, N_COLUMNS = 150, 4

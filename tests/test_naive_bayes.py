@@ -23,9 +23,9 @@ from skdp import (
     naive_bayes,
     tabular_pipeline,
 )
-from skdp._checks.row_traits import row_indicators_of, take_rows
-from skdp._fit.running import zero_wild_rows
+from skdp._checks.rows import row_indicators_of, take_rows
 from skdp.naive_bayes import DPGaussianNB
+from skdp.pipeline.joint_fit import zero_wild_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -30,9 +30,9 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._fit.private_step import PrivateStep
-from skdp._training.offset import OFFSET_SHARE
+from skdp._dpsgd.mean_correction import OFFSET_SHARE
 from skdp.accounting import compose, get_epsilon
+from skdp.base.private_step import PrivateStep
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(3000, 8)) * np.repeat([1.0, 0.2], [2, 6])

@@ -45,14 +45,13 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.accounting import GaussianDpEvent
+from skdp.audit.checked_estimators import CheckedEstimator, Inapplicable
 from skdp.base import PrivateEstimator, StepPlan, begin, check_table
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.streams import SecretStream
 from skdp.testing import check_private_estimator, parametrize_with_private_checks, private_checks
-from skdp.testing.demands import Inapplicable
-from skdp.testing.subjects import CheckedEstimator
 
 TWO = {"classes": [0, 1]}
 BOUNDS = {"bounds": (-1.0, 1.0)}
@@ -175,7 +174,7 @@ def test_every_private_estimator_is_checked():
     public = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
     public += [getattr(skdp, name) for name in skdp._PUBLIC]
     private = {each for each in public if isinstance(each, type) and hasattr(each, "__private_step__")}
-    of_functions = "skdp.evaluation.", "skdp.synthesis.pair_quality"  # results, which functions return
+    of_functions = "skdp.metrics.", "skdp.synthesis.pair_quality"  # results, which functions return
     private = {each for each in private if not each.__module__.startswith(of_functions)}
     assert private - {PublicTreesEmbedding} <= {type(each) for each in ESTIMATORS}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdp import PrivacyAccountant, PrivacyLeakWarning, evaluate, metrics
+from skdp import PrivacyAccountant, PrivacyLeakWarning, evaluate
+from skdp.metrics import functions as metrics
 
 FIGURES = {
     "private_roc_auc_score": lambda found: found.roc_auc,

@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 import skdp
 from skdp import statistics
 from skdp.base import root_stream
-from skdp.evaluation import compare
 from skdp.mechanisms import DiscreteGaussianMechanism, GaussianMechanism
-from skdp.mechanisms.tape import Tape, running
+from skdp.mechanisms.release_log import Tape, running
+from skdp.metrics import compare
 from skdp.preprocessing import dp_bounds
 from skdp.synthesis import evaluate_synthesis
 

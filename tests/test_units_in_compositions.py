@@ -26,8 +26,8 @@ from skdp import (
     allocate_budget,
     privacy_report,
 )
-from skdp._checks.units import Units
-from skdp._fit.fit import units_of
+from skdp._checks.groups import Units
+from skdp.base.fit import units_of
 from skdp.model_selection import PrivateScore
 
 N_OTHERS, GRID = 150, {"alpha": [0.0, 0.1]}
@@ -246,7 +246,7 @@ def test_groups_that_are_routed_reach_each_fit_with_their_rows(name, monkeypatch
         seen.append((np.asarray(rows)[:, 0], found[1].codes))
         return found
 
-    monkeypatch.setattr("skdp._fit.fit.units_of", looking)
+    monkeypatch.setattr("skdp.base.fit.units_of", looking)
     ledger = PrivacyAccountant(unit="household")
     with sklearn.config_context(enable_metadata_routing=True):
         ROUTING[name](model(accountant=ledger).set_fit_request(groups=True), X, y, labels)

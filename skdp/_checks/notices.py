@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skdp._checks.cells import format_names
+from skdp._checks.numbers import format_names
 from skdp.exceptions import QualityWarning, warn
 
 
@@ -69,7 +69,7 @@ def few_rows_notice(
 ) -> str:
     """Return the notice of rows that are few for a model, "" where they are not; all arguments are public.
 
-    `signal` is rows over the noise of the whole fit, per coordinate (`skdp._training.defaults.signal_of`).
+    `signal` is rows over the noise of the whole fit, per coordinate (`skdp._dpsgd.defaults.signal_of`).
     """
     if signal >= least:
         return ""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import os
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, NoReturn
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
-from skdp.accounting.events.specifications import read_real as read_real  # accounting stands alone
+from skdp.accounting import AddRemove, PrivacyAccountant, resolve_accountant
+from skdp.accounting.events.specifications import read_real as read_real
+from skdp.accounting.methods import ADJACENCIES
 from skdp.exceptions import REMOVED as REMOVED
 from skdp.exceptions import refuse_removed as refuse_removed
 from skdp.exceptions import without_removed as without_removed
@@ -106,3 +110,142 @@ def absolute_path(value: Any) -> Any:
     if isinstance(value, str | os.PathLike) and value and not os.path.isabs(value):
         return os.path.abspath(value)
     return value
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def silent_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function that reads private rows neither warn nor fail because of ``numpy.seterr``.
+
+    A user may have asked NumPy to warn of underflow, or to raise an error. A denormal number in one row would then
+    decide whether a fit ends with an error, after its charge.
+    """
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with np.errstate(all="ignore"):
+            return function(*args, **kwargs)
+
+    return run
+
+
+_LEAST_DIGITS = 5  # 1e-5, the common choice for tables of up to 10,000 rows
+
+
+def check_delta(delta: Any) -> float | None:
+    """Return a number in (0, 1), or None for "auto", whose number is found once the number of rows is known."""
+    if isinstance(delta, str) and delta == "auto":
+        return None
+    return check_real("delta", delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n, or 'auto'")
+
+
+def default_delta(n_samples: int) -> float:
+    """Return 1e-5, or 1 / (10 n) rounded down to a power of ten where that is less.
+
+    Publishing one record of n, drawn at random, satisfies a delta of 1/n, so delta has to be well below that (Dwork &
+    Roth 2014, section 2.3; NIST SP 800-226). A tenth of it is the margin here.
+
+    Parameters
+    ----------
+    n_samples : int
+        Public number of rows, 1 or more.
+
+    Returns
+    -------
+    delta : float
+        Power of ten, at most 1e-5, with ``delta * n_samples <= 0.1``. It does not increase with `n_samples`.
+
+    Raises
+    ------
+    ValueError
+        `n_samples` is 0: it is not known yet.
+    """
+    if n_samples < 1:
+        raise ValueError(
+            "delta='auto' follows from the number of rows, but there are none, or they are an iterator: "
+            "set adjacency=skdp.AddRemove(n_public=...), or delta as a number well below 1/n."
+        )
+    digits = len(str(10 * n_samples - 1))  # least k with 10 n <= 10**k, in whole numbers: logarithms are rounded
+    return float(f"1e-{max(_LEAST_DIGITS, digits)}")
+
+
+def delta_for(delta: float | None, accountant: PrivacyAccountant | None, n_samples: int) -> float:
+    """Return the delta of a fit: `delta` if it was given, else the ledger's if it has one, else the rule's."""
+    if delta is not None:
+        return delta
+    if accountant is not None and accountant.delta is not None:
+        return accountant.delta
+    return default_delta(n_samples)
+
+
+def is_private(step: Any) -> bool:
+    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
+    return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, fitted where it is, and any other estimator as it is."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def stated_adjacency(model: Any, accountant: PrivacyAccountant | None = None) -> str | AddRemove:
+    """Return the neighboring relation of an estimator as its parameter states it, or reject it.
+
+    None is the relation of the accountant, by default that of the estimator, else zero-out.
+    """
+    given = model.adjacency
+    if given is None:
+        if accountant is None and model.accountant is not None:
+            accountant = resolve_accountant(model.accountant)
+        given = (accountant and accountant.adjacency) or "zero_out"
+    if isinstance(given, AddRemove):
+        return given
+    if isinstance(given, str) and given == "add_remove":
+        if "_n_public" in vars(model):  # in a copy made for a fit
+            return AddRemove(model._n_public)
+        raise ValueError(
+            f"adjacency={model.adjacency!r}: under add_remove the number of rows or groups is private; set "
+            "adjacency=skdp.AddRemove(n_public=...), with a round number near it."
+        )
+    if isinstance(given, str) and given in ADJACENCIES:
+        return given
+    raise ValueError(
+        f"adjacency={show(given)} is not known: use 'zero_out', 'replace_one' or skdp.AddRemove(n_public=...)."
+    )
+
+
+def settle_adjacency(model: Any) -> None:
+    """Give a copy made for a fit the name of its neighboring relation, and the public number of records beside it."""
+    stated = stated_adjacency(model)
+    if isinstance(stated, AddRemove):
+        model._n_public = stated.n_public
+    model.adjacency = name_of_relation(stated)
+
+
+def name_of_relation(stated: str | AddRemove) -> str:
+    """Return the name of a neighboring relation."""
+    return "add_remove" if isinstance(stated, AddRemove) else stated
+
+
+def with_n_public(adjacency: str, n: Any) -> str | AddRemove:
+    """Return a neighboring relation by its name, as parameters of a fit to `n` public records state it."""
+    return AddRemove(n) if adjacency == "add_remove" else adjacency
+
+
+def adjacency_of(model: Any) -> str:
+    """Return the name of the neighboring relation of an estimator."""
+    return name_of_relation(stated_adjacency(model))
+
+
+def public_n(model: Any, n: int) -> int:
+    """Return the number of rows, or of groups, that rules may use: under add_remove the data's own is private."""
+    stated = stated_adjacency(model)
+    return stated.n_public if isinstance(stated, AddRemove) else int(vars(model).get("_n_public", n))
+
+
+def number_is_private(reader: Any) -> bool:
+    """Whether the number of records is private to an estimator, in a fit or after it; False of any other object."""
+    adjacency = getattr(reader, "adjacency", None)
+    return isinstance(adjacency, AddRemove) or (isinstance(adjacency, str) and adjacency == "add_remove")

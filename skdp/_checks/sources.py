@@ -9,23 +9,65 @@ after the other from a file or lie on many machines is for the source to know.
 from __future__ import annotations
 
 import importlib
+import math
 import os
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from pathlib import Path
+from typing import IO, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 
-from skdp._checks.adjacency import number_is_private
-from skdp._checks.cells import format_names
-from skdp._checks.parameters import show
+from skdp._checks.groups import CountedUnits
+from skdp._checks.numbers import format_names
+from skdp._checks.parameters import number_is_private, show
 from skdp._checks.rows import read_cells
-from skdp._checks.units import CountedUnits
+
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may unpack a few bytes to gigabytes at a time
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+
+
+def read_arrays(path: Path, names: Iterable[str] | None, most_bytes: int) -> list[np.ndarray] | None:
+    """Return arrays of an archive, or None if one is missing, damaged, of objects, or larger than it should be.
+
+    Parameters
+    ----------
+    path : Path
+    names : iterable of str or None
+        None is all, in their order.
+    most_bytes : int
+        Largest size of an array and its header, so that a small file does not fill the memory.
+    """
+    found = []
+    try:
+        with zipfile.ZipFile(path) as archive:  # and not `np.load`, which also takes what is no archive
+            chosen = archive.namelist() if names is None else [f"{name}.npy" for name in names]
+            for entry in [archive.getinfo(name) for name in chosen]:
+                if entry.file_size > most_bytes or entry.compress_type not in _METHODS:
+                    return None
+                if entry.compress_size > path.stat().st_size:  # room is made for so many bytes before they are read
+                    return None
+                with archive.open(entry) as file:
+                    found.append(_read_array(file, entry.file_size))
+    except Exception:  # a damaged archive raises almost anything
+        return None
+    return found
+
+
+def _read_array(file: IO[bytes], size: int) -> np.ndarray:
+    """Read an array whose header agrees with its size: NumPy itself makes room for what the header says, and reads."""
+    shape, by_columns, dtype = _HEADERS[npy.read_magic(file)](file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError("an array of objects, or of another size")
+    return np.frombuffer(bytearray(file.read()), dtype).reshape(shape, order="F" if by_columns else "C")
+
 
 _READERS = {
-    "numpy": "skdp._training.streamed.memory_map",
-    "pyarrow": "skdp._training.streamed.arrow",
-    "dask": "skdp._training.dask.dask_rows",
+    "numpy": "skdp._dpsgd.streamed.blocks",
+    "pyarrow": "skdp._dpsgd.streamed.arrow",
+    "dask": "skdp._dpsgd.dask.dask_rows",
 }
 """Modules whose ``source_of_rows(X, columns, y, sample_weight, groups)`` returns a `RowSource`, by the package of X.
 

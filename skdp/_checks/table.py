@@ -8,6 +8,7 @@ that names the column and no cell.
 from __future__ import annotations
 
 import datetime
+import importlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,20 +21,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
-from skdp._checks.cells import (
+from skdp._checks.numbers import (
     COMPLEX,
     GAP,
     NUMBER,
     OTHER,
     STRING,
     TIME,
+    day_text,
+    days_of,
+    days_of_array,
     decoded,
     format_names,
+    key_of,
     kind_of_cell,
+    number_of,
+    truth_of,
     typed_cells,
     values_of,
 )
-from skdp._checks.readings import day_text, days_of, days_of_array, key_of, number_of, truth_of
 from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
@@ -405,3 +411,11 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
         return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
     codes, keys = as_keys(cells, gaps)
     return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
+
+
+def import_extra(module: str) -> Any:
+    """Import a module of the extra ``data``, or raise an error that names the extra."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(f'{module} is needed to read files and make frames: pip install "skdp[data]"') from None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.cells import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.leaks import warn
+from skdp._checks.numbers import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.parameters import WrongTypeError, check_real, show
 
 _GRID = 2.0**24

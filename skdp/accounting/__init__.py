@@ -14,15 +14,17 @@ A package that could stand alone: it needs numpy and scipy only.
 
 from __future__ import annotations
 
-from .calibration.joint import calibrate_jointly
-from .calibration.noise import calibrate_noise_multiplier
-from .calibration.selection import calibrate_selection, fewest_trials
-from .curves import PrivacyProfile, RenyiCurve, compare_accountants
-from .events import noise_events
-from .events.composition import compose, flatten
-from .events.interop import from_dp_accounting, to_dp_accounting
-from .events.noise_events import *  # noqa: F403 - the events that `__all__` of the module lists
-from .events.specifications import (
+from skdp.accounting.calibration import (
+    calibrate_jointly,
+    calibrate_noise_multiplier,
+    calibrate_selection,
+    fewest_trials,
+)
+from skdp.accounting.events import noise_events
+from skdp.accounting.events.composition import compose, flatten
+from skdp.accounting.events.kinds import from_dp_accounting, to_dp_accounting
+from skdp.accounting.events.noise_events import *  # noqa: F403 - the events that `__all__` of the module lists
+from skdp.accounting.events.specifications import (
     ComposedDpEvent,
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -37,12 +39,13 @@ from .events.specifications import (
     WorstOfDpEvent,
     ZCDpEvent,
 )
-from .formulas.selection_law import NumberOfTrials
-from .ledger import Charge, PrivacyAccountant
-from .ledger import resolve_accountant as resolve_accountant  # for the estimators
-from .methods import AddRemove as AddRemove  # the public names are skdp.AddRemove and skdp.Risk
-from .methods import get_delta, get_epsilon, get_epsilon_bounds
-from .targets import Risk as Risk
+from skdp.accounting.formulas.selection_law import NumberOfTrials
+from skdp.accounting.ledger import Charge, PrivacyAccountant
+from skdp.accounting.ledger import resolve_accountant as resolve_accountant  # for the estimators
+from skdp.accounting.methods import AddRemove as AddRemove  # the public names are skdp.AddRemove and skdp.Risk
+from skdp.accounting.methods import get_delta, get_epsilon, get_epsilon_bounds
+from skdp.accounting.statements.curves import PrivacyProfile, RenyiCurve, compare_accountants
+from skdp.accounting.statements.targets import Risk as Risk
 
 __all__ = [
     "Charge",

@@ -9,31 +9,28 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from .classic.composition import (
+from skdp.accounting.classic import (
+    asymptotic_delta,
+    asymptotic_epsilon,
+    asymptotic_refusal,
     exact_refusal,
+    moments_delta,
+    moments_epsilon,
+    moments_refusal,
     naive_epsilon,
     optimal_epsilon,
     optimal_exact_epsilon,
     strong_2016_epsilon,
     strong_epsilon,
 )
-from .classic.moments import (
-    asymptotic_delta,
-    asymptotic_epsilon,
-    asymptotic_refusal,
-    moments_delta,
-    moments_epsilon,
-    moments_refusal,
-)
-from .dominating.pairs import pair_refusal
-from .events.groups import MOST_IN_GROUP
-from .events.kinds import FORMS, name_of
-from .events.specifications import DpEvent, read_real, read_whole, resolve, show
-from .formulas.numeric import least_delta
-from .pld.epsilon import FINE, group_delta, group_epsilon, pld_delta, pld_epsilon
-from .pld.lower_bounds import pld_bounds
-from .rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
-from .releases import Releases, releases, releases_of_group, without_failures
+from skdp.accounting.events.kinds import FORMS, MOST_IN_GROUP, name_of
+from skdp.accounting.events.specifications import DpEvent, read_real, read_whole, resolve, show
+from skdp.accounting.formulas.dominating import pair_refusal
+from skdp.accounting.formulas.numeric import least_delta
+from skdp.accounting.pld.epsilon import FINE, group_delta, group_epsilon, pld_delta, pld_epsilon
+from skdp.accounting.pld.lower_bounds import pld_bounds
+from skdp.accounting.rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
+from skdp.accounting.releases import Releases, releases, releases_of_group, without_failures
 
 # --- what each method can price: what it cannot is refused by name, with a method that can ---
 

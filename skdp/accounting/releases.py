@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from .dominating.pairs import has_pair
-from .events.composition import flatten_own, group_event, parts_of
-from .events.kinds import FORMS, name_of, sampled_form
-from .events.specifications import (
+from skdp.accounting.events.composition import flatten_own, group_event, parts_of
+from skdp.accounting.events.kinds import FORMS, name_of, sampled_form
+from skdp.accounting.events.specifications import (
     DpEvent,
     EpsilonDeltaDpEvent,
     GaussianDpEvent,
@@ -25,7 +24,8 @@ from .events.specifications import (
     ZCDpEvent,
     resolve,
 )
-from .formulas.selection_law import NumberOfTrials
+from skdp.accounting.formulas.dominating import has_pair
+from skdp.accounting.formulas.selection_law import NumberOfTrials
 
 # fields of Releases whose entries are made a number of times
 _COUNTED = (

@@ -11,13 +11,13 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
         "AuditFinding": "skdp.audit.checks",
-        "AuditResult": "skdp.audit.result",
+        "AuditResult": "skdp.audit.subjects",
         "audit_estimator": "skdp.audit.auditor",
         "check_release_noise": "skdp.audit.checks",
         "check_sampling": "skdp.audit.checks",

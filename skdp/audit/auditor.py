@@ -10,8 +10,7 @@ from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp.audit.checks import LEVEL, beyond
 from skdp.audit.one_run import one_run
 from skdp.audit.replay import replay
-from skdp.audit.result import AuditResult
-from skdp.audit.subjects import Subject
+from skdp.audit.subjects import AuditResult, Subject
 from skdp.audit.worst_case import Neighbours, given_case, parameter, worst_case
 
 ATTACKS = ("replay", "one_run")

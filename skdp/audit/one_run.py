@@ -28,10 +28,10 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL
-from skdp.audit.result import Attack
+from skdp.audit.subjects import Attack
 from skdp.linear_model.logistic import DPLogisticRegression
+from skdp.mechanisms.release_log import HeardLot, Numbers, Tape, Track, running
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.tape import HeardLot, Numbers, Tape, Track, running
 
 _CANARIES = 100_000
 _SHARED = 0.1  # of the length of a canary lies in a column of all, so that its gradient reaches the clip in all steps

@@ -17,20 +17,31 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count
+from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
+from skdp._checks.parameters import check_count, silent_arithmetic
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
-from skdp._fit.step_traits import StepTraits
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, PrivateEstimator, StepPlan, begin, with_parameters
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, begin
+from skdp.base.private_step import StepPlan, StepTraits
 from skdp.cluster import noisy_tree
-from skdp.cluster.noisy_moments import RowMoments, release_moments
-from skdp.cluster.noisy_steps import STEP_RADIUS, Clusters, run_steps
-from skdp.cluster.rows import Cube, CubeRows, SharedNoise, SparseRows, WeightedRows, nearest, squared_distances
-from skdp.mechanisms.group_clip import clip_groups
-from skdp.preprocessing.histograms.sums import BoughtBounds
-from skdp.preprocessing.purchasing_transformer import bounds_of_any_width, bounds_of_columns
+from skdp.cluster.noisy_tree import (
+    STEP_RADIUS,
+    Clusters,
+    Cube,
+    CubeRows,
+    RowMoments,
+    SharedNoise,
+    SparseRows,
+    WeightedRows,
+    nearest,
+    release_moments,
+    run_steps,
+    squared_distances,
+)
+from skdp.mechanisms.bounded_sum import clip_groups
+from skdp.preprocessing.column_sums import BoughtBounds
 
 MOMENTS, TREE, STEPS = 0.15, 0.45, 0.40
 """Shares of mu**2. Others were not tried on the tables of benchmarks/bench_clusters.py."""
@@ -208,8 +219,8 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     - With `groups` all of this holds for all rows of one label together: their weights are scaled down to add up to 1
       at most, so that a group counts as an average of its rows.
 
-    Proofs are in `skdp.cluster.noisy_moments.release_moments`, `skdp.cluster.noisy_tree.grow` and
-    `skdp.cluster.noisy_steps.step_sensitivity`, of the composition in `skdp.cluster.kmeans.Clustering`.
+    Proofs are in `skdp.cluster.noisy_tree.release_moments`, `skdp.cluster.noisy_tree.grow` and
+    `skdp.cluster.noisy_tree.step_sensitivity`, of the composition in `skdp.cluster.kmeans.Clustering`.
 
     **Many columns.** Moments are a matrix of columns by columns, and each node of the tree has one: of some hundred
     columns they are small, and of some thousand they take gigabytes, whether rows are sparse or not.

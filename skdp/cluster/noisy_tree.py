@@ -3,14 +3,223 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skdp.cluster.noisy_moments import RowMoments
-from skdp.cluster.rows import CubeRows, NoisyVector, SharedNoise, WeightedRows, counts_by_group, sums_by_group, within
-from skdp.mechanisms.row_products import row_products
+from skdp.mechanisms.bounded_sum import row_products
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
+from skdp.mechanisms.streams import SecretStream
+
+_READ_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The public map of columns between bounds, of shape (d, 2), to [-1, 1]; what is beyond is moved to the bounds."""
+
+    bounds: np.ndarray
+
+    def bring_in(self, X: np.ndarray) -> np.ndarray:
+        """Return rows in the cube."""
+        low, high = self.bounds.T
+        values = np.clip(np.asarray(X, np.float64), low, high)
+        values -= low
+        values /= 0.5 * high - 0.5 * low
+        values -= 1.0
+        return np.clip(values, -1.0, 1.0, out=values)
+
+    def take_out(self, values: np.ndarray) -> np.ndarray:
+        """Return rows of the cube in the units of their columns."""
+        low, high = self.bounds.T
+        return np.clip(low + (0.5 * high - 0.5 * low) * (values + 1.0), low, high)
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Sparse rows, of which those that are asked for are brought into the cube, to the last bit as those of an array.
+
+    Zeros of a column need not be in the middle of its bounds, so rows of the cube are not sparse.
+    """
+
+    table: sp.csr_matrix
+    cube: Cube
+
+    def __getitem__(self, chosen: Any) -> np.ndarray:
+        return self.cube.bring_in(self.table[chosen].toarray())
+
+    def __len__(self) -> int:
+        return int(self.table.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self), int(self.table.shape[1])
+
+
+CubeRows = np.ndarray | SparseRows
+"""Rows in the cube, of which a slice or an array of numbers takes some as an array."""
+
+
+class WeightedRows(NamedTuple):
+    """Private rows in the cube [-1, 1]^d, with weights in [0, 1] whose sums are exact.
+
+    Of a unit of several rows, the weights add up to 1 at most.
+    """
+
+    values: CubeRows
+    weights: np.ndarray
+
+
+class NoisyVector(NamedTuple):
+    """A vector with noise, and the standard deviation of the noise of an entry."""
+
+    value: np.ndarray
+    deviation: float
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """Gaussian releases that together cost as much as one.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Of one release with the whole budget.
+    stream : SecretStream
+        Of the noise.
+
+    Notes
+    -----
+    **Guarantees.** `release` adds the noise of a share of mu**2: its event is that of `noise_multiplier` divided by the
+    root of the share. Releases whose shares add up to 1 compose to one of `noise_multiplier`,
+    also where what is released is chosen by earlier releases.
+
+    Proof. The squares of their mu add up (Dong, Roth & Su 2022, corollary 2).
+    """
+
+    noise_multiplier: float
+    stream: SecretStream
+
+    def release(self, share: float, vector: np.ndarray, sensitivity: float, *purpose: str | int) -> NoisyVector:
+        """Add the noise of a share of mu**2; `purpose` names the stream, and no two releases have the same."""
+        mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), sensitivity)
+        return NoisyVector(mechanism.release(vector, self.stream.spawn(*purpose)), mechanism.standard_deviation)
+
+
+def within(offsets: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scale vectors into the unit ball, ``v / max(radius, |v|)``, and return them with their squared norms.
+
+    Notes
+    -----
+    **Guarantees.** No vector is longer than 1, rounding included, and none is more than 1 in its squared norm.
+
+    Proof. The norm of d numbers as computed has a relative error of at most (d / 2 + 2) u, u = 2**-53, and a
+    quotient one of u, which the radius makes up for.
+    """
+    radius *= 1.0 + (offsets.shape[1] + 16) * 2.0**-52
+    squares = row_products(offsets, offsets)
+    lengths = np.sqrt(squares) * (1.0 + (offsets.shape[1] + 16) * 2.0**-52)
+    longest = np.maximum(lengths, radius)
+    return offsets / longest[:, None], np.minimum(squares / longest**2, 1.0)
+
+
+def sums_by_group(codes: NDArray[np.int64], n_groups: int, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of the rows of each group, of shape (n_groups, d)."""
+    n = len(codes)
+    chosen = sp.csr_array((weights, (codes, np.arange(n))), shape=(n_groups, n))
+    return np.asarray(chosen @ values)
+
+
+def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: np.ndarray) -> np.ndarray:
+    """Sums of the weights of each group, of shape (n_groups,)."""
+    return np.bincount(codes, weights, minlength=n_groups).astype(np.float64)
+
+
+def squared_distances(values: CubeRows, centers: np.ndarray) -> np.ndarray:
+    """Squared distances of rows to centers, of shape (n_rows, n_centers).
+
+    Each row is treated alone, to the last bit: products of matrices round by the place of a row among others.
+    """
+    found = np.empty((len(values), len(centers)))
+    for start in range(0, len(values), _READ_ROWS):
+        part = slice(start, start + _READ_ROWS)
+        some = values[part]
+        for j, center in enumerate(centers):
+            offsets = some - center
+            found[part, j] = row_products(offsets, offsets)
+    return found
+
+
+def nearest(values: CubeRows, centers: np.ndarray) -> NDArray[np.int64]:
+    """Return the number of the center that is nearest to each row."""
+    return squared_distances(values, centers).argmin(axis=1)
+
+
+ENTRY = math.sqrt(0.225)
+"""Entry k of a row beside its own. The release spends 30 % of mu**2 on the mean of rows at the corners of the cube."""
+
+_ROWS = 4096
+
+
+class RowMoments(NamedTuple):
+    """Noisy moments of rows of the cube.
+
+    Attributes
+    ----------
+    total : float
+        Sum of the weights, at least 1.
+    mean : ndarray of shape (d,)
+        In the cube.
+    root : ndarray of shape (d, d)
+        A normal vector times its transpose has the covariance of the rows.
+    variance : float
+        Mean squared distance of the rows to their mean.
+    """
+
+    total: float
+    mean: np.ndarray
+    root: np.ndarray
+    variance: float
+
+
+def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: SharedNoise, share: float) -> RowMoments:
+    """Release the sum of w z z', z = (x / sqrt(d), k) / sqrt(1 + k**2); `most` is a public bound on the sum of weights.
+
+    Notes
+    -----
+    **Guarantees.** The rows have a say by one Gaussian release of this share alone.
+
+    Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has a norm of at most w <= 1; the ball of the sums
+    scales z down where rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is
+    not negative, and they differ by sqrt(2) at most (`skdp.mechanisms.second_moments.sensitivity`). A unit of several
+    rows adds an average of its rows, or less, and both bounds hold for averages, as norms are convex.
+    """
+    d = rows.values.shape[1]
+    size = 1.0 + ENTRY**2
+    sums = MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False)
+    for start in range(0, len(rows.values), _ROWS):
+        part = slice(start, start + _ROWS)
+        values = rows.values[part]
+        z = np.full((len(values), d + 1), ENTRY)
+        np.divide(values, math.sqrt(d), out=z[:, :-1])
+        z /= math.sqrt(size)
+        z *= np.sqrt(rows.weights[part, None])
+        sums.add(z)
+    noisy = releases.release(share, sums.vector, sensitivity(0.0, adjacency), "moments")
+    gram = size * sums.read(noisy.value).gram
+    total = float(np.clip(gram[d, d] / ENTRY**2, max(1.0, noisy.deviation), max(most, 1.0)))
+    mean = np.clip(gram[d, :d] * math.sqrt(d) / (ENTRY * total), -1.0, 1.0)
+    lower = gram[:d, :d] * (d / total)
+    covariance = lower + np.tril(lower, -1).T - np.outer(mean, mean)
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.clip(values, 0.0, float(d))
+    return RowMoments(total, mean, vectors * np.sqrt(values), max(float(values.sum()), 1e-12))
+
 
 COUNTS = 0.35
 """Share of the tree's mu**2 that the counts of all levels get; the sums of the leaves get the rest."""
@@ -20,7 +229,6 @@ LEAF_RADIUS = 2.0
 
 _OF_COUNTS, _OF_SUMS = 5.0, 1.5
 _OUTSIDE = -1
-_ROWS = 4096
 
 
 class Leaves(NamedTuple):
@@ -182,3 +390,109 @@ def _release_leaves(
     counts = np.maximum(found.value + weight * (counts - found.value), found.deviation)
     means = moments.mean + radius / of_sums * noisy.value[len(counts) :].reshape(sums.shape) / counts[:, None]
     return Leaves(np.clip(means, -1.0, 1.0), counts)
+
+
+STEP_RADIUS = 2.0
+"""Root mean squared distances from its center at which the offset of a row is clipped."""
+
+_LEAST_SQUARE = 2.0**-4
+"""Of the mean squared distance in radii, so that a radius falls to half of it at most in one step."""
+
+_STEP_ROWS = 8192
+
+
+class Clusters(NamedTuple):
+    """Centers in the cube, noisy counts of the rows nearest to each, and the sum of their squared distances."""
+
+    centers: np.ndarray
+    counts: np.ndarray
+    inertia: float
+
+
+class StepParts(NamedTuple):
+    """Parts of the mu**2 of a step: counts of the clusters, sums of offsets, and the sum of squared distances."""
+
+    counts: float
+    sums: float
+    squares: float
+
+
+def step_parts(adjacency: str) -> StepParts:
+    """Parts that add up to 1. Under ``replace_one`` counts and squares are free, see `step_sensitivity`."""
+    return StepParts(1 / 3, 1 / 3, 1 / 3) if adjacency == "replace_one" else StepParts(0.25, 0.70, 0.05)
+
+
+def step_sensitivity(adjacency: str) -> float:
+    """Largest norm of what one row adds to a step, or half of the largest change by a row that is exchanged.
+
+    A row whose offset v is in the unit ball adds a w to a count, b w v to a sum and e w |v|**2 to another one, where
+    a**2 + b**2 + e**2 = 1 and w is a weight in [0, 1]: the norm is 1 at most.
+
+    Under ``replace_one`` a, b and e are equal. The change is convex in each of two weights, so it is largest where they
+    are 0 or 1. If one is 0, the square of its norm is 3 b**2 at most. Of two rows in different clusters, with s and t
+    for their squared norms, it is 2 a**2 + b**2 (s + t) + e**2 (s - t)**2, which is convex in s and t and largest at
+    corners, where it is 4 b**2. Of two rows in one cluster, with p for the sum of their norms, it is at most
+    b**2 p**2 + e**2 p**2 (2 - p)**2 with p <= 2, as the norms differ by 2 - p at most. That is at most 4 b**2, since
+    p**2 (2 - p) <= 32 / 27 < 2 + p. The root of 4 b**2 is priced for twice the sensitivity, which therefore is b: sums
+    have the noise that they would have alone.
+    """
+    return math.sqrt(step_parts(adjacency).sums) if adjacency == "replace_one" else 1.0
+
+
+def run_steps(
+    rows: WeightedRows,
+    centers: np.ndarray,
+    radius: float,
+    n_steps: int,
+    adjacency: str,
+    releases: SharedNoise,
+    share: float,
+) -> Clusters:
+    """Move centers by noisy means of the rows nearest to each, `n_steps` times.
+
+    Notes
+    -----
+    **Guarantees.** The rows have a say by `n_steps` Gaussian releases, of equal parts of the share.
+
+    Proof. Which center is nearest to a row follows from the row and from earlier releases. Offsets from it are scaled
+    into the unit ball of a radius that earlier releases decide, so `step_sensitivity` bounds what a row changes; both
+    of its bounds are convex in what rows add, so they hold for averages of rows, which units of several rows add.
+    """
+    k, d = centers.shape
+    counts, inertia, parts = np.ones(k), 0.0, step_parts(adjacency)
+    for step in range(n_steps):
+        exact = sum_rows(rows, centers, radius, parts)
+        noisy = releases.release(share / n_steps, exact, step_sensitivity(adjacency), "step", step)
+        counts, moves, square = _read(noisy, k, radius, parts)
+        total = float(counts.sum())
+        inertia = square * radius**2 * total
+        centers = np.clip(centers + moves, -1.0, 1.0)
+        radius = min(STEP_RADIUS * radius * math.sqrt(max(square, _LEAST_SQUARE)), 2.0 * math.sqrt(d))
+    return Clusters(centers, counts, inertia)
+
+
+def sum_rows(rows: WeightedRows, centers: np.ndarray, radius: float, parts: StepParts) -> np.ndarray:
+    """What the rows add up to: k counts, k sums of d numbers, and the sum of squares."""
+    k, d = centers.shape
+    counts, sums, squares = np.zeros(k), np.zeros((k, d)), 0.0
+    for start in range(0, len(rows.values), _STEP_ROWS):
+        values, weights = rows.values[start : start + _STEP_ROWS], rows.weights[start : start + _STEP_ROWS]
+        codes = nearest(values, centers)
+        offsets, lengths = within(values - centers[codes], radius)
+        counts += counts_by_group(codes, k, weights)
+        sums += sums_by_group(codes, k, offsets, weights)
+        squares += float(weights @ lengths)
+    of_counts, of_sums, of_squares = np.sqrt(parts)
+    return np.concatenate([of_counts * counts, of_sums * sums.ravel(), [of_squares * squares]])
+
+
+def _read(noisy: NoisyVector, k: int, radius: float, parts: StepParts) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return counts, moves of the centers, shrunk by their noise, and the mean squared distance in radii."""
+    of_counts, of_sums, of_squares = np.sqrt(parts)
+    counts = np.maximum(noisy.value[:k] / of_counts, max(1.0, noisy.deviation / of_counts))
+    sums = noisy.value[k:-1].reshape(k, -1) / of_sums
+    of_noise = sums.shape[1] * noisy.deviation**2 / parts.sums  # expected squared norm of the noise of a sum
+    squares = np.maximum(np.einsum("ij,ij->i", sums, sums), 1e-300)
+    shrunk = np.maximum(1.0 - of_noise / squares, 0.0)[:, None]
+    square = float(np.clip(noisy.value[-1] / (of_squares * counts.sum()), 0.0, 1.0))
+    return counts, radius * shrunk * sums / counts[:, None], square

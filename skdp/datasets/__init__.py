@@ -10,6 +10,5 @@ from __future__ import annotations
 from skdp._checks.sources import TableRows
 from skdp.datasets.census import load_pums, make_census
 from skdp.datasets.mnist import load_mnist
-from skdp.datasets.rehearsal import Rehearsal
 
-__all__ = ["Rehearsal", "TableRows", "load_mnist", "load_pums", "make_census"]
+__all__ = ["TableRows", "load_mnist", "load_pums", "make_census"]

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.table import import_extra
+
 # --- Columns, in the coding of the Census 2000 PUMS extract -----------------------------------------------------------
 
 BINARY = (
@@ -92,14 +94,6 @@ HOUSEHOLDS = " groups has the household of each person."
 
 
 # --- Reading the tables -----------------------------------------------------------------------------------------------
-
-
-def import_extra(module: str) -> Any:
-    """Import a module of the extra ``data``, or raise an error that names the extra."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ImportError(f'{module} is needed to read files and make frames: pip install "skdp[data]"') from None
 
 
 def detect_layout(names: Iterable[str]) -> str | None:

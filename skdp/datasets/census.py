@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skdp._checks.parameters import without_removed
+from skdp._checks.table import import_extra
 from skdp.datasets import _tables as tables
 from skdp.preprocessing.schema.table_schema import TableSchema
 
@@ -197,7 +198,7 @@ def _make_bunch(
     labels: Any = columns[target].astype(np.int8)
     name, groups = households or ("", None)
     if as_frame:
-        pandas = tables.import_extra("pandas")
+        pandas = import_extra("pandas")
         data = pandas.DataFrame({c: columns[c] for c in chosen})
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
@@ -280,8 +281,8 @@ def _list_tables(path: Path) -> list[_Table]:
     if name.endswith((".csv", ".csv.gz")):
         return [_make_csv_table(path)]
     if name.endswith(".parquet"):
-        names = list(tables.import_extra("pyarrow.parquet").read_schema(path).names)
-        return [_Table(names, lambda columns: tables.import_extra("pandas").read_parquet(path, columns=columns))]
+        names = list(import_extra("pyarrow.parquet").read_schema(path).names)
+        return [_Table(names, lambda columns: import_extra("pandas").read_parquet(path, columns=columns))]
     if name.endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             members = sorted(member for member in archive.namelist() if member.lower().endswith(".csv"))
@@ -291,7 +292,7 @@ def _list_tables(path: Path) -> list[_Table]:
 
 def _make_csv_table(path: Path, member: str | None = None) -> _Table:
     def read(**options: Any) -> Any:
-        pandas = tables.import_extra("pandas")
+        pandas = import_extra("pandas")
         if member is None:
             return pandas.read_csv(path, skipinitialspace=True, **options)
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
@@ -309,4 +310,4 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
         frames = [part.read(columns) for part in parts]
     except (EOFError, zlib.error) as error:
         raise ValueError(f"the file ends early or is damaged ({error}); download it again") from error
-    return frames[0] if len(frames) == 1 else tables.import_extra("pandas").concat(frames, ignore_index=True)
+    return frames[0] if len(frames) == 1 else import_extra("pandas").concat(frames, ignore_index=True)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from skdp._checks.archives import read_arrays
+from skdp._checks.sources import read_arrays
 
 _PIXELS, _TRAINING = 28 * 28, 60_000
 _MOST_BYTES = 2**28  # of an array in a file: several times that of the training images

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._training.outputs.classes import GradientClassifier
-from skdp._training.run_fit import fit_run
-from skdp.base import with_parameters
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import GradientClassifier
+from skdp.base.estimator import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel
 
 

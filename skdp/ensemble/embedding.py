@@ -12,20 +12,25 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, count_threads, refuse_removed, reject_fit_params, show
-from skdp._checks.row_traits import with_row_form, with_row_norm
-from skdp._checks.rows import check_schema
+from skdp._checks.bounds import bounds_of_columns, check_bounds
+from skdp._checks.parameters import (
+    check_count,
+    count_threads,
+    refuse_removed,
+    reject_fit_params,
+    show,
+    silent_arithmetic,
+)
+from skdp._checks.rows import check_schema, with_row_form, with_row_norm
 from skdp._checks.table import Table, tag_raw_tables
-from skdp._fit.releases import fit_publicly
-from skdp._fit.saved_state import PlainState
-from skdp._fit.step_traits import StepTraits, traits_of
-from skdp._guard.public_rules import register
-from skdp._training.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
-from skdp.base import with_parameters
-from skdp.ensemble.people import read_marginals
+from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
+from skdp.base.budget import fit_publicly
+from skdp.base.estimator import with_parameters
+from skdp.base.private_step import StepTraits, traits_of
+from skdp.base.public_steps import register
+from skdp.base.saved_state import PlainState
+from skdp.ensemble.marginal_counts import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
-from skdp.preprocessing.purchasing_transformer import bounds_of_columns, check_bounds
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (

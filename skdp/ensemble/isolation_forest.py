@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_real, show
+from skdp._checks.parameters import check_real, show, silent_arithmetic
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader
 from skdp.accounting import GaussianDpEvent
-from skdp.base import StepPlan, begin, with_parameters
+from skdp.base.estimator import with_parameters
+from skdp.base.fit import begin
+from skdp.base.private_step import StepPlan
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of
 from skdp.ensemble.trees import Trees
 from skdp.ensemble.trees_of_tables import TreesOfTables

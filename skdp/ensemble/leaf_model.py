@@ -14,19 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks.notices import note_notice
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import weight_of_each
-from skdp._training import defaults as rules
-from skdp._training.estimator import GradientEstimator
-from skdp._training.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
-from skdp._training.run import PlannedReleases, Run, Targets
-from skdp._training.solvers.lookups import LookupSolver
-from skdp.base import with_parameters
-from skdp.effects.columns import report_rows
+from skdp._dpsgd import defaults as rules
+from skdp._dpsgd.estimator import GradientEstimator
+from skdp._dpsgd.linear_solver import LookupSolver
+from skdp._dpsgd.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
+from skdp._dpsgd.run import PlannedReleases, Run, Targets
+from skdp.base.estimator import with_parameters
 from skdp.ensemble.embedding import TableCodes, codes_of, one_hot_blocks, plain_blocks
-from skdp.ensemble.people import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
+from skdp.ensemble.marginal_counts import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
+from skdp.inspection import report_rows
 from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.gaussian import noise_ratio
 from skdp.mechanisms.sampling import Sampling
-from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
 class TreesSolver(LookupSolver):

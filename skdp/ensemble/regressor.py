@@ -10,20 +10,19 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdp._checks.groups import Units
 from skdp._checks.targets import TargetBounds, TargetScale
-from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, weight_of_each
-from skdp._training.models.one_hot import OneHotRows
-from skdp._training.offset import ENOUGH, TargetMean
-from skdp._training.outputs.bounded import BoundedRegression, GradientRegressor
-from skdp._training.run import Run, Targets
-from skdp._training.run_fit import fit_run
-from skdp.base import with_parameters
+from skdp._dpsgd.mean_correction import ENOUGH, TargetMean
+from skdp._dpsgd.models.one_hot import OneHotRows
+from skdp._dpsgd.run import Run, Targets
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import BoundedRegression, GradientRegressor
+from skdp.base.estimator import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver
 from skdp.mechanisms.bounded_sum import VectorQuery
-from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism, noise_ratio
 from skdp.mechanisms.sampling import Sampling
-from skdp.preprocessing.histograms.purchase import noise_ratio
 
 
 @with_parameters
@@ -391,7 +390,7 @@ UNITS_SHARE = 0.02
 """Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""
 
 UNIT_SPREAD = 0.45
-"""Standard deviation of targets in the units that clip and steps are rules for (`skdp._training.defaults`)."""
+"""Standard deviation of targets in the units that clip and steps are rules for (`skdp._dpsgd.defaults`)."""
 
 SUMS_SENSITIVITY = math.sqrt(3.0)
 """Norm of what one row adds to the sums."""

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._kernels.trees import write_leaves
+from skdp._kernels.fixed_features import write_leaves
 from skdp.preprocessing.schema.blocks import Block
 
 _MOST_LEAVES = 16  # bits of a mask
@@ -346,7 +346,7 @@ class Trees:
     left : ndarray of shape (n_trees, n_nodes), int32
         Left child; the right one follows it. A leaf, and a node that is none, is its own.
     depth : ndarray of shape (n_trees,), int32
-        See `skdp._kernels.trees.write_leaves`.
+        See `skdp._kernels.fixed_features.write_leaves`.
     leaf : ndarray of shape (n_trees, n_nodes), int32
         Numbers of the leaves from the left, from 0 on. Where nothing was left to split, the last numbers are unused.
     """

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from skdp._checks.parameters import check_count
-from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import row_names_of, row_schema_of
-from skdp._checks.rows import check_schema
+from skdp._checks.parameters import check_count, is_private
+from skdp._checks.rows import check_schema, row_names_of, row_schema_of
 from skdp._checks.table import Table, tag_raw_tables
-from skdp._fit.step_traits import StepTraits, traits_of
-from skdp.base import PrivateEstimator
+from skdp.base.estimator import PrivateEstimator
+from skdp.base.private_step import StepTraits, traits_of
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of, takes_any_columns
 from skdp.preprocessing.schema.table_schema import TableSchema
 

@@ -4,12 +4,12 @@
 - `onnx_model`: `to_onnx`; `onnx_graph` writes nodes and constants, `onnx_rows` is what comes in, `onnx_table` columns
   of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
   scikit-learn
-- `skops_types`: the types to trust in files of skops, whose content is that of `skdp._fit.saved_state`
+- `skops_types`: the types to trust in files of skops, whose content is that of `skdp.base.saved_state`
 """
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,

@@ -1,23 +1,150 @@
-"""`to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions."""
+"""`to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions.
+
+Public steps of scikit-learn in a graph.
+
+skl2onnx converts them, but for three whose graphs differ from the steps in float64: a row of zeros becomes NaN, or no
+runtime takes them.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from skdp.export.facts import facts_of
-from skdp.export.onnx_foreign import convert
-from skdp.export.onnx_graph import OnnxGraph
-from skdp.export.onnx_models import OnnxOutput, OnnxOutputs, class_at, predict
-from skdp.export.onnx_rows import OnnxRows, declare_inputs
-from skdp.export.onnx_steps import transform
+import skdp
+from skdp._checks.leaks import SEED, UNKNOWN, leaks_of
+from skdp.accounting.ledger.serial import event_to_dict
+from skdp.export.onnx_graph import OPSETS, OnnxGraph, OnnxRows, declare_inputs
+from skdp.export.onnx_steps import OnnxOutput, OnnxOutputs, class_at, predict, transform
+
+FACTS = ("class", "epsilon", "delta", "unit", "adjacency", "event", "noise")
+"""What is said of each private part. Its ledger is not asked: paths, labels, notes and other charges stay there."""
+
+
+def facts_of(model: Any) -> dict[str, Any]:
+    """Return what an export says of a fitted model, as JSON can hold it.
+
+    Parameters
+    ----------
+    model : estimator
+        Private, or a composition. One with a price of its own is one part, whatever it consists of.
+
+    Returns
+    -------
+    dict
+        The version of skdp, and the `FACTS` of each private part. "noise" is "secret", "seeded" or "not recorded".
+    """
+    return {"skdp": skdp.__version__, "privacy": [_facts_of_part(part) for part in _priced_parts(model)]}
+
+
+def _priced_parts(model: Any) -> list[Any]:
+    if hasattr(type(model), "_private_parts"):
+        is_around = isinstance(getattr(model, "estimator", None), FrozenEstimator)  # which was paid for by other rows
+        return [model, *_priced_parts(model.estimator_)] if is_around else [model]
+    inner = [step for _, step in getattr(model, "steps", ())] or [getattr(model, "estimator_", None)]
+    return [part for each in inner if each is not None and not isinstance(each, str) for part in _priced_parts(each)]
+
+
+def _facts_of_part(part: Any) -> dict[str, Any]:
+    kinds = {leak.kind for leak in leaks_of(part)}
+    found = (
+        type(part).__name__,
+        float(part.epsilon_),
+        float(part.delta_),
+        getattr(part, "privacy_unit_", "row"),
+        part.adjacency_,
+        event_to_dict(part.privacy_event_),
+        "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret",
+    )
+    return dict(zip(FACTS, found, strict=True))
+
+
+_CONVERTED = {
+    "sklearn.preprocessing._data.Binarizer",
+    "sklearn.preprocessing._data.MaxAbsScaler",
+    "sklearn.preprocessing._data.MinMaxScaler",
+    "sklearn.preprocessing._data.RobustScaler",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder",
+    "sklearn.preprocessing._encoders.OrdinalEncoder",
+    "sklearn.random_projection.GaussianRandomProjection",
+}
+"""Classes whose graphs by skl2onnx the tests compare with them."""
+
+
+def normalized(graph: OnnxGraph, step: Any, rows: str) -> str:
+    """Divide rows by their norms, but for rows of next to nothing."""
+    size = graph.op("Abs", rows)
+    if step.norm == "l2":
+        norms = graph.row_norms(rows)
+    elif step.norm == "l1":
+        norms = graph.column_sum(size, keep=True)
+    else:
+        norms = graph.op("ReduceMax", size, np.array([1]), keepdims=1)
+    tiny = 10.0 * np.finfo(np.float64).eps  # scikit-learn's bound, below which rows stay as they are
+    return graph.op("Div", rows, graph.op("Where", graph.op("Less", norms, tiny), 1.0, norms))
+
+
+def filled_by_constants(graph: OnnxGraph, step: Any, rows: str) -> str:
+    """Put the value of its column in the place of NaN."""
+    is_plain = isinstance(step.missing_values, float) and math.isnan(step.missing_values) and not step.add_indicator
+    if not is_plain or len(step.statistics_) != step.n_features_in_ or np.isnan(step.statistics_.astype(float)).any():
+        raise TypeError("SimpleImputer has an ONNX form for NaN alone: missing_values=nan, add_indicator=False.")
+    return graph.op("Where", graph.op("IsNaN", rows), step.statistics_.astype(np.float64), rows)
+
+
+def multiplied(graph: OnnxGraph, step: Any, rows: str) -> str:
+    """Multiply columns, by their powers in each column of the output."""
+    most = max(int(step.powers_.sum(axis=1).max(initial=0)), 1)
+    ones = step.n_features_in_  # the place of a column of 1, behind the others
+    factors = [
+        [j for j, power in enumerate(powers) for _ in range(power)] + [ones] * (most - sum(powers))
+        for powers in step.powers_.tolist()
+    ]
+    widened = graph.op("Pad", rows, np.array([0, 0, 0, 1]), 1.0)
+    return graph.op("ReduceProd", graph.op("Gather", widened, np.array(factors), axis=1), np.array([2]), keepdims=0)
+
+
+_OWN = {
+    "sklearn.preprocessing._data.Normalizer": normalized,
+    "sklearn.impute._base.SimpleImputer": filled_by_constants,
+    "sklearn.preprocessing._polynomial.PolynomialFeatures": multiplied,
+}
+
+
+def convert(graph: OnnxGraph, step: Any, rows: OnnxRows, kind: str) -> OnnxRows | None:
+    """Return the rows that a step of scikit-learn makes, None if it is not listed."""
+    if kind not in _CONVERTED and kind not in _OWN:
+        return None
+    given = rows.numbers(graph, step)
+    made = _OWN[kind](graph, step, given) if kind in _OWN else _by_skl2onnx(graph, step, given, rows.width)
+    return OnnxRows(len(step.get_feature_names_out()), made)
+
+
+def _by_skl2onnx(graph: OnnxGraph, step: Any, rows: str, width: int) -> str:
+    name = type(step).__name__
+    try:
+        from skl2onnx import convert_sklearn
+        from skl2onnx.common.data_types import DoubleTensorType
+    except ImportError:
+        raise ImportError(f'{name} of scikit-learn needs skl2onnx; run `pip install "skdp[onnx]"`.') from None
+    made = None
+    with contextlib.suppress(Exception):  # its message has many lines
+        made = convert_sklearn(step, initial_types=[("rows", DoubleTensorType([None, width]))], target_opset=OPSETS)
+    if made is None:
+        raise TypeError(f"{name} with these parameters has no ONNX form by skl2onnx: leave it out, or replace it.")
+    return graph.as_doubles(graph.inline(made.graph, rows))
+
 
 LEAST_SCORE = 1e-12
-"""See `skdp.calibration.calibrated_classifier`."""
+"""See `skdp.model_selection.calibrated_classifier`."""
 
 _PIPELINE_KINDS = frozenset(
     {
@@ -28,11 +155,11 @@ _PIPELINE_KINDS = frozenset(
     }
 )
 _SEARCH_KINDS = frozenset(
-    {"skdp.model_selection.searches.DPGridSearchCV", "skdp.model_selection.searches.DPRandomizedSearchCV"}
+    {"skdp.model_selection.search.DPGridSearchCV", "skdp.model_selection.search.DPRandomizedSearchCV"}
 )
 _THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
-_CALIBRATED_KIND = "skdp.calibration.calibrated_classifier.DPCalibratedClassifier"
-_PURPOSE_KIND = "skdp.calibration.threshold_classifier.DPThresholdClassifier"
+_CALIBRATED_KIND = "skdp.model_selection.calibrated_classifier.DPCalibratedClassifier"
+_PURPOSE_KIND = "skdp.model_selection.threshold_classifier.DPThresholdClassifier"
 _AROUND_KINDS = frozenset({_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND})
 """Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
@@ -86,7 +213,7 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
 
     - The graph is a function of the fitted state, which is released already: it costs nothing.
     - Of a ledger nothing is written: no path, label, note, refusal or other charge. The metadata hold what
-      `skdp.export.facts.FACTS` lists.
+      `skdp.export.onnx_model.FACTS` lists.
 
     Rows that the model refuses, such as rows with NaN for a linear model, get NaN as probabilities and targets; a class
     is asked for at a place where there is none, so that the run fails.
@@ -203,7 +330,7 @@ def _calibrated(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs
 
 
 def _mapped(graph: OnnxGraph, each: Any, scores: str) -> str:
-    """Return what a map of `skdp.calibration.calibrated_classifier` makes of scores in [0, 1], of shape (N, 1)."""
+    """Return what a map of `skdp.model_selection.calibrated_classifier` makes of scores in [0, 1], of shape (N, 1)."""
     if hasattr(each, "slope"):
         kept = graph.between(scores, LEAST_SCORE, 1.0 - LEAST_SCORE)
         logit = graph.op("Sub", graph.op("Log", kept), graph.op("Log", graph.op("Sub", 1.0, kept)))
@@ -232,7 +359,7 @@ def _at_purpose(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs
 
 
 def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
-    """Return scores as `skdp.evaluation` counts them, of shape (N, 1)."""
+    """Return scores as `skdp.metrics` counts them, of shape (N, 1)."""
     if "predict_proba" not in found:
         raise TypeError(f"{type(model).__name__} is around a classifier without probabilities: convert its estimator_.")
     return graph.op("Gather", found["predict_proba"].tensor, np.array([1]), axis=1)

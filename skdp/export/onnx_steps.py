@@ -1,16 +1,204 @@
-"""Transformers in a graph. Every function takes a fitted step and rows, and returns rows."""
+"""Transformers in a graph. Every function takes a fitted step and rows, and returns rows.
+
+Predictions in a graph: scores of each kind of model, and what its classes or targets make of them.
+
+Every function takes a fitted model and rows, and returns the tensors of its outputs by the name of the method.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp.export.onnx_graph import OnnxGraph
-from skdp.export.onnx_models import squared_distances
-from skdp.export.onnx_rows import OnnxRows, RowColumn
-from skdp.export.onnx_table import as_columns, codes_of
-from skdp.export.onnx_trees import leaves, plain_levels
+from skdp._dpsgd.targets import REGRESSION_LOSSES
+from skdp.export.onnx_graph import OnnxGraph, OnnxRows, RowColumn
+from skdp.export.onnx_tables import as_columns, by_tree, codes_of, leaves, plain_levels, scores_of_places
+
+
+class OnnxOutput(NamedTuple):
+    """A tensor of shape (N,), or (N, width), and its dtype."""
+
+    tensor: str
+    width: int | None = None
+    dtype: Any = np.float64
+
+
+OnnxOutputs = dict[str, OnnxOutput]
+_DTYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
+
+
+# --- scores, of shape (N, n_outputs) ---
+
+
+def linear_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Scores of a linear model, whose rows are scaled down to `data_norm_`."""
+    scaled = graph.scaled_down(rows.numbers(graph, model), float(model.data_norm_))
+    return graph.linear(scaled, np.atleast_2d(model.coef_).T, np.atleast_1d(getattr(model, "intercept_", 0.0)))
+
+
+def network_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Scores of a dense network, whose rows are scaled down to `data_norm_`."""
+    values = graph.scaled_down(rows.numbers(graph, model), float(model.data_norm_))
+    for layer, (coef, intercept) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
+        values = graph.linear(values, coef, intercept)
+        if layer < len(model.coefs_) - 1 and model.activation != "identity":
+            values = graph.op(_ACTIVATIONS[model.activation], values)
+    return values
+
+
+def trees_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Scores of a linear model over plain columns and the leaves of random trees."""
+    embedding = model.embedding_
+    trees = embedding._fitted_trees
+    codes, levels = plain_levels(graph, embedding, rows)
+    places = [*levels, by_tree(graph, leaves(graph, embedding, codes), trees)]
+    widths = [block.width for block in embedding._fitted_plain]
+    return scores_of_places(graph, places, [*widths, trees.n_trees * trees.n_leaves], model.coef_, model.intercept_)
+
+
+def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Joint log-likelihood of a row and each class, but for a term that no class changes."""
+    low, high = model.bounds_.T
+    half = 0.5 * high - 0.5 * low
+    constants, means, inverses, slopes = model._likelihood_terms()
+    numbers = rows.numbers(graph, model)
+    inside = graph.between(numbers, low, high)
+    shifted = graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0)
+    scaled = graph.op("Unsqueeze", graph.between(shifted, -1.0, 1.0), np.array([1]))  # (N, 1, d)
+    apart = graph.op("Sub", scaled, means)
+    sums = graph.column_sum(graph.op("Mul", graph.op("Mul", apart, apart), inverses), axis=2)
+    scores = graph.op("Sub", constants, graph.op("Mul", sums, 0.5))
+    if not slopes.any():
+        return scores
+    return graph.op("Add", scores, graph.op("MatMul", graph.between(numbers, 0.0, 1.0), slopes.T))
+
+
+# --- what becomes of scores ---
+
+
+def classified(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
+    """Return class, probabilities and decision of scores: one a row for two classes, one a class for more."""
+    n_classes = len(model.classes_)
+    if getattr(model, "out_activation_", "") == "logistic" and model.n_outputs_ > 1:
+        return _labelled(graph, scores, model.n_outputs_)
+    if n_classes > 2:
+        decision, probabilities = OnnxOutput(scores, n_classes), graph.op("Softmax", scores, axis=1)
+        best = graph.op("ArgMax", scores, axis=1, keepdims=0)
+    else:
+        decision = OnnxOutput(graph.op("Squeeze", scores, np.array([1])))
+        probabilities = graph.op("Sigmoid", graph.op("Concat", graph.op("Neg", scores), scores, axis=1))
+        best = graph.as_whole(graph.op("Greater", decision.tensor, 0.0))
+    return {
+        "predict": class_at(graph, model.classes_, best, scores),
+        "predict_proba": OnnxOutput(probabilities, n_classes),
+        "decision_function": decision,
+    }
+
+
+def _labelled(graph: OnnxGraph, scores: str, n_labels: int) -> OnnxOutputs:
+    """Each output is a label of its own, 0 or 1."""
+    places = graph.as_whole(graph.op("Greater", scores, 0.0))
+    guarded = graph.op("Where", graph.op("IsNaN", scores), np.array(2), places)
+    return {
+        "predict": OnnxOutput(graph.op("Gather", np.array([0, 1]), guarded), n_labels, np.int64),
+        "predict_proba": OnnxOutput(graph.op("Sigmoid", scores), n_labels),
+        "decision_function": OnnxOutput(scores, n_labels),
+    }
+
+
+def class_at(graph: OnnxGraph, classes: Any, place: str, scores: str) -> OnnxOutput:
+    """Return the class of each row. One whose score is NaN has a place that no class has, which stops the run."""
+    values = np.asarray(classes)
+    if values.dtype.kind == "O" and not all(isinstance(each, str) for each in values.tolist()):
+        raise TypeError("classes_ are neither text nor numbers of one dtype: fit with classes that are.")
+    values = values.astype(_DTYPES.get(values.dtype.kind, object))
+    lost = graph.column_sum(graph.as_whole(graph.op("IsNaN", scores)))
+    guarded = graph.op("Where", graph.op("Greater", lost, np.array(0)), np.array(len(values)), place)
+    return OnnxOutput(graph.op("Gather", values, guarded), None, values.dtype)
+
+
+def most_likely(graph: OnnxGraph, model: Any, likelihoods: str) -> OnnxOutputs:
+    """Return class and probabilities of joint log-likelihoods."""
+    best = graph.op("ArgMax", likelihoods, axis=1, keepdims=0)
+    return {
+        "predict": class_at(graph, model.classes_, best, likelihoods),
+        "predict_proba": OnnxOutput(graph.op("Softmax", likelihoods, axis=1), len(model.classes_)),
+    }
+
+
+def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
+    """Return targets between their bounds; least squares have no other scale, gradient descent does."""
+    values = graph.op("Squeeze", scores, np.array([1]))
+    scale = getattr(model, "_fitted_scale", None)
+    if scale is not None:
+        values = graph.op("Exp", values) if REGRESSION_LOSSES[model._fitted_loss].are_counts else values
+        values = graph.op("Add", graph.op("Mul", values, float(scale.half)), float(scale.middle))
+        values = graph.op("Exp", values) if scale.is_log else values
+    return {"predict": OnnxOutput(graph.between(values, *map(float, model.y_bounds_)))}
+
+
+def ordered(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
+    """Return class and probabilities of scores between thresholds."""
+    low, high = (
+        graph.op("Sub", ends, scores) for ends in (np.r_[-np.inf, model.thresholds_], np.r_[model.thresholds_, np.inf])
+    )
+    above, below = (graph.op("Sigmoid", graph.op("Neg", each)) for each in (low, high))
+    upper = graph.op("Sub", above, below)
+    lower = graph.op("Sub", graph.op("Sigmoid", high), graph.op("Sigmoid", low))
+    chances = graph.op("Where", graph.op("Greater", graph.op("Add", low, high), 0.0), upper, lower)
+    best = graph.op("ArgMax", chances, axis=1, keepdims=0)
+    by_class = graph.op("Gather", chances, np.argsort(model.levels_), axis=1)
+    return {
+        "predict": class_at(graph, model.levels_, best, scores),
+        "predict_proba": OnnxOutput(by_class, len(model.levels_)),
+    }
+
+
+def squared_distances(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
+    """Squared distances of rows to the centers, of columns moved between their bounds and scaled to [-1, 1]."""
+    low, high = model.bounds_.T
+    half = 0.5 * high - 0.5 * low
+    inside = graph.between(rows.numbers(graph, model), low, high)
+    scaled = graph.between(graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0), -1.0, 1.0)
+    apart = graph.op("Sub", graph.op("Unsqueeze", scaled, np.array([1])), model._fitted_centers)  # (N, k, d)
+    return graph.column_sum(graph.op("Mul", apart, apart), axis=2)
+
+
+def clustered(graph: OnnxGraph, model: Any, squares: str) -> OnnxOutputs:
+    """Return the nearest center, and the distances to all of them."""
+    n_clusters = len(model._fitted_centers)
+    best = graph.op("ArgMin", squares, axis=1, keepdims=0)
+    return {
+        "predict": class_at(graph, np.arange(n_clusters), best, squares),
+        "transform": OnnxOutput(graph.op("Sqrt", squares), n_clusters),
+    }
+
+
+_KINDS = {
+    "skdp.linear_model.logistic.DPLogisticRegression": (linear_scores, classified),
+    "skdp.linear_model.least_squares.DPLinearRegression": (linear_scores, bounded),
+    "skdp.linear_model.least_squares.DPRidge": (linear_scores, bounded),
+    "skdp.linear_model.ordinal.DPOrdinalLogisticRegression": (linear_scores, ordered),
+    "skdp.linear_model.poisson.DPPoissonRegressor": (linear_scores, bounded),
+    "skdp.neural_network.classifier.DPMLPClassifier": (network_scores, classified),
+    "skdp.neural_network.regressor.DPMLPRegressor": (network_scores, bounded),
+    "skdp.ensemble.classifier.DPRandomTreesClassifier": (trees_scores, classified),
+    "skdp.ensemble.regressor.DPRandomTreesRegressor": (trees_scores, bounded),
+    "skdp.naive_bayes.DPGaussianNB": (bayes_scores, most_likely),
+    "skdp.cluster.kmeans.DPKMeans": (squared_distances, clustered),
+}
+"""Models that have a formula here, by class: one that derives from them may predict in a way of its own."""
+
+
+def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> OnnxOutputs | None:
+    """Return the outputs of a model of this class, None if it has no formula here."""
+    if kind not in _KINDS:
+        return None
+    scores, outputs = _KINDS[kind]
+    found = outputs(graph, model, scores(graph, model, rows))
+    return {method: made for method, made in found.items() if hasattr(model, method)}
 
 
 def vectorized(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:

@@ -5,9 +5,9 @@ A public name is loaded when it is first used.
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
-    {"PatchTransformer": "skdp.image.patch_transformer", "ScatteringTransformer": "skdp.image.transformer"},
+    {"PatchTransformer": "skdp.image.transformers", "ScatteringTransformer": "skdp.image.transformers"},
 )

@@ -16,18 +16,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.cells import NUMBER, numbers_of, values_of
-from skdp._checks.parameters import check_choice, count_threads, reject_fit_params, show
-from skdp._checks.protocols import is_private
+from skdp._checks.numbers import NUMBER, numbers_of, values_of
+from skdp._checks.parameters import check_choice, count_threads, is_private, reject_fit_params, show
 from skdp._checks.rows import check_schema, column_names
-from skdp._fit.releases import fit_publicly
-from skdp._fit.saved_state import PlainState
-from skdp._fit.step_traits import StepTraits
-from skdp._threads import single_threaded_blas
-from skdp.image.features import ImageFeatures
-from skdp.image.patches import PatchFeatures
-from skdp.image.public_images import PUBLIC_IMAGES
-from skdp.image.reading import ImageLayout, check_pixels, layout_of, range_of
+from skdp._kernels.threads import single_threaded_blas
+from skdp.base.budget import fit_publicly
+from skdp.base.private_step import StepTraits
+from skdp.base.saved_state import PlainState
+from skdp.image.features import ImageFeatures, PatchFeatures
+from skdp.image.reading import PUBLIC_IMAGES, ImageLayout, check_pixels, layout_of, range_of
 
 _BLOCK_PLANES = 6  # whose intermediate results stay in cache
 
@@ -253,5 +250,5 @@ def _listed_pixels(table: np.ndarray) -> np.ndarray:
 
 
 def every_value_is_public(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._guard.public_rules`: every parameter is a plain value."""
+    """See `skdp.base.public_steps`: every parameter is a plain value."""
     yield from ()

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks.groups import estimand_of
 from skdp._checks.parameters import check_real, show, without_removed
-from skdp._checks.units import estimand_of
-from skdp.accounting.ledger.html import escaped, one_line
+from skdp.accounting.ledger.report import escaped, one_line
 from skdp.linear_model.inference import Inference
 
 _HEADER = ("coef", "std err", "sampling", "noise", "share", "z", "P>|z|")
@@ -321,6 +321,3 @@ def _read_scales(scales: ArrayLike, count: int) -> np.ndarray:
     if found.shape != (count,) or not ((found > 0.0) & (found < np.inf)).all():
         raise ValueError(f"scales={show(scales)} with {count} columns: give a list of one positive number for each.")
     return found
-
-
-__all__ = ["CoefficientTable", "HasCoefficientTable"]

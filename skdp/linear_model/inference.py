@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from skdp.linear_model.equations import Equations
-from skdp.linear_model.scores import ScoreMoments
+from skdp.linear_model.scores import Equations, ScoreMoments
 
 SEPARATION = 0.75
 """Least eigenvalue of the noisy equations of a direction that is not hidden, divided by the edge of the noise."""
@@ -303,6 +302,3 @@ def _doubt_in_all(equations: Equations, cut: tuple[float, float], n_coefs: int, 
     if not grounds.bounds_are_given and share + 2.0 * deviation > UNSURE:
         return "unknown how many rows are cut: give data_norm"
     return grounds.doubt
-
-
-__all__ = ["MOST_NOISE_OF_COUNTS", "NOT_SETTLED", "Grounds", "Inference", "NewtonPath", "infer", "solve_without_bias"]

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 from skdp._checks.parameters import check_real
-from skdp.base import with_parameters
+from skdp.base.estimator import with_parameters
 from skdp.linear_model.normal_equations import AUTO_ALPHA, MomentsRegressor
 
 
@@ -129,7 +129,7 @@ class DPLinearRegression(MomentsRegressor):
     diagonal multiplied by sqrt(2); rounding is in its price (`skdp.mechanisms.second_moments.MomentSum`).
 
     **Groups.** The rows of a group have their weights multiplied by one number in [0, 1], so that the sum of z z' over
-    them has a Frobenius norm of at most 1 too (`skdp.mechanisms.group_clip.clip_groups`). Two such sums are positive
+    them has a Frobenius norm of at most 1 too (`skdp.mechanisms.bounded_sum.clip_groups`). Two such sums are positive
     semidefinite, their inner product is not negative, and they differ by at most sqrt(2). With ``rows_per_group=k`` the
     bounds on the norms of what its rows add, whatever their targets are, add up to at most k instead, and both bounds
     are k times larger. n is the number of groups.
@@ -329,6 +329,3 @@ class DPRidge(MomentsRegressor):
 
     def _of_ridge(self, alpha: float) -> dict[str, float]:
         return {"alpha_": alpha}
-
-
-__all__ = ["DPLinearRegression", "DPRidge"]

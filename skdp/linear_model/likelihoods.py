@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from skdp.mechanisms.row_products import row_products
+from skdp.mechanisms.bounded_sum import row_products
 
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
 _MASSES = _MASSES / _MASSES.sum()
@@ -496,5 +496,3 @@ class LikelihoodScores(NamedTuple):
 
 LIKELIHOODS: dict[str, Likelihood] = {"logistic": Logistic(), "poisson": BoundedCounts()}
 """By the name of the loss, if there is one line."""
-
-__all__ = ["LIKELIHOODS", "BoundedCounts", "Likelihood", "LikelihoodScores", "Logistic", "Multinomial", "Ordinal"]

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdp._checks.parameters import check_switch, show
-from skdp._training.models.linear import clipped_scores
-from skdp._training.models.one_hot import OneHotForm
-from skdp._training.outputs.classes import GradientClassifier
-from skdp._training.run_fit import fit_run
-from skdp._training.solvers.linear_solver import LinearSolver
-from skdp._training.solvers.lookups import FormSolver
-from skdp.base import StepPlan, with_parameters
-from skdp.effects.columns import report_rows
+from skdp._dpsgd.linear_solver import FormSolver, LinearSolver
+from skdp._dpsgd.models.linear import clipped_scores
+from skdp._dpsgd.models.one_hot import OneHotForm
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import GradientClassifier
+from skdp.base.estimator import with_parameters
+from skdp.base.private_step import StepPlan
+from skdp.inspection import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.newton import NewtonSolver
 
@@ -399,6 +399,3 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         """
         scores = self._score_rows(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
-
-
-__all__ = ["DPLogisticRegression"]

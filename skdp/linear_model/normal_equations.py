@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.groups import Units, check_row_limit
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import check_real, check_switch, show
+from skdp._checks.parameters import check_real, check_switch, show, silent_arithmetic
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
 from skdp._checks.targets import (
@@ -25,17 +25,17 @@ from skdp._checks.targets import (
     check_y_bounds,
     report_bounds_read,
 )
-from skdp._checks.units import Units, check_row_limit
 from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
-from skdp._training.models.linear import clipped_scores
+from skdp._dpsgd.models.linear import clipped_scores
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, NoisySum, PrivateEstimator, StepPlan, begin, with_parameters
-from skdp.effects.columns import report_rows
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, NoisySum, begin
+from skdp.base.private_step import StepPlan
+from skdp.inspection import report_rows
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.equations import Equations, Noise, solve
 from skdp.linear_model.inference import Grounds, infer, solve_without_bias
-from skdp.linear_model.scores import SCORE_RATIO, ScoreQuery, Scoring, is_longer, scores_of
-from skdp.mechanisms.group_clip import clip_groups
+from skdp.linear_model.scores import SCORE_RATIO, Equations, Noise, ScoreQuery, Scoring, is_longer, scores_of, solve
+from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.second_moments import ProductQuery, UnitBall
 
 INTERCEPT = 0.2
@@ -396,6 +396,3 @@ def _read_targets(model: Any, y: Any, n_rows: int, bounds: TargetBounds | None) 
     values, bounds = bring_into_bounds(given := check_targets(y, n_rows), bounds)
     scale = TargetScale.of(bounds, model.fit_intercept)
     return BoundedTargets((values - scale.middle) / scale.half, bounds, values != given)
-
-
-__all__ = ["AUTO_ALPHA", "FLOOR", "INTERCEPT", "TARGET", "MomentsRegressor"]

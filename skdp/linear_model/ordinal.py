@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
-from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.parameters import silent_arithmetic
 from skdp._checks.weights import WeightReader
-from skdp._training.models.linear import clipped_scores
-from skdp._training.outputs.classes import Classification, Outputs
-from skdp._training.run import Targets
-from skdp._training.run_fit import fit_run
-from skdp.base import with_parameters
+from skdp._dpsgd.models.linear import clipped_scores
+from skdp._dpsgd.run import Targets
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import Classification, Outputs
+from skdp.base.estimator import with_parameters
 from skdp.linear_model.newton import NewtonEstimator
 
 
@@ -302,6 +302,3 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # classes in no order are not told apart by one line
         return tags
-
-
-__all__ = ["DPOrdinalLogisticRegression"]

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
 from skdp._checks.weights import WeightReader
-from skdp._training.models.linear import clipped_scores
-from skdp._training.outputs.bounded import BoundedRegression
-from skdp._training.run_fit import fit_run
-from skdp.base import with_parameters
+from skdp._dpsgd.models.linear import clipped_scores
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import BoundedRegression
+from skdp.base.estimator import with_parameters
 from skdp.linear_model.newton import NewtonEstimator
 
 
@@ -244,6 +244,3 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
         tags.regressor_tags.poor_score = True  # noise decides the model of 200 rows
         tags.target_tags.positive_only = True
         return tags
-
-
-__all__ = ["DPPoissonRegressor"]

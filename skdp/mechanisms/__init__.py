@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "DiscreteGaussianMechanism": "skdp.mechanisms.discrete_gaussian",
-        "DiscreteLaplaceMechanism": "skdp.mechanisms.discrete_laplace",
+        "DiscreteGaussianMechanism": "skdp.mechanisms.discrete_noise",
+        "DiscreteLaplaceMechanism": "skdp.mechanisms.discrete_noise",
         "GaussianMechanism": "skdp.mechanisms.gaussian",
     },
 )

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.units import Units
+from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable, weight_of_each
-from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
+from skdp.mechanisms.bounded_sum import clip_groups, squares_of_counts
 
 
 def column_sensitivity(n_columns: int, adjacency: str) -> float:
@@ -74,4 +74,16 @@ class CellSum:
         return np.split(released, self._ends[:-1])
 
 
-__all__ = ["CellCounts", "column_sensitivity"]
+def onto_simplex(values: np.ndarray) -> np.ndarray:
+    """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
+    ordered = np.sort(values)[::-1]
+    excess = np.cumsum(ordered) - 1.0
+    k = int(np.nonzero(ordered * np.arange(1, len(values) + 1) > excess)[0][-1])
+    return np.maximum(values - excess[k] / (k + 1), 0.0)
+
+
+def centred(table: np.ndarray) -> np.ndarray:
+    """Return a table less its means along every axis."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table

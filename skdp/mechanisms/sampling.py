@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._kernels.binomial import LARGEST_POWER, add_counts, binomial_tables
+from skdp._kernels.bits import LARGEST_POWER, add_counts, binomial_tables
 from skdp.accounting import DpEvent, PoissonSampledDpEvent
 from skdp.mechanisms.streams import SecretStream
 
@@ -33,7 +33,7 @@ class PoissonSampling:
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
         """Return a sampler of how many of each of equal rows are in a lot: Binomial(copies, rate).
 
-        Time and number of words depend on the copies (`skdp._kernels.binomial`).
+        Time and number of words depend on the copies (`skdp._kernels.bits`).
         """
         bits = [np.flatnonzero(copies >> j & 1) for j in range(LARGEST_POWER)]
         bits.append(np.repeat(np.arange(len(copies)), copies >> LARGEST_POWER))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "DPGridSearchCV": "skdp.model_selection.searches",
-        "DPRandomizedSearchCV": "skdp.model_selection.searches",
+        "DPCalibratedClassifier": "skdp.model_selection.calibrated_classifier",
+        "DPGridSearchCV": "skdp.model_selection.search",
+        "DPRandomizedSearchCV": "skdp.model_selection.search",
+        "DPThresholdClassifier": "skdp.model_selection.threshold_classifier",
         "PrivateScore": "skdp.model_selection.scores",
         "cross_validate": "skdp.model_selection.cross_validation",
+        "Rehearsal": "skdp.model_selection.rehearsal",
         "SCORES": "skdp.model_selection.scores",
         "TableScore": "skdp.model_selection.scores",
         "make_private_scorer": "skdp.model_selection.scores",

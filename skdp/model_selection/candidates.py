@@ -5,21 +5,196 @@ Each candidate is a `PrivatePipeline`; a private estimator that is searched alon
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdp._checks.adjacency import with_n_public
-from skdp._checks.protocols import is_private
-from skdp._checks.units import Units
-from skdp._fit.joint_fit import Allocation, JointFit
-from skdp._fit.private_step import PrivateStep, StepPlan, private_steps
-from skdp.accounting import DpEvent
-from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.targets import BudgetTarget
+from skdp._checks.groups import Units
+from skdp._checks.parameters import is_private, with_n_public
+from skdp.accounting import (
+    DpEvent,
+    GaussianDpEvent,
+    NoOpDpEvent,
+    NumberOfTrials,
+    WorstOfDpEvent,
+    calibrate_noise_multiplier,
+    calibrate_selection,
+    compose,
+)
+from skdp.accounting.calibration import calibrate_to
+from skdp.accounting.formulas.numeric import bisect
+from skdp.accounting.statements.targets import BudgetTarget, Risk, target_of
+from skdp.base.private_step import PrivateStep, StepPlan, private_steps
 from skdp.model_selection.whole_fit import PartRows
-from skdp.pipeline import PrivatePipeline, allocate_budget, check_budget, noises_of, take_fit, weighted_steps
+from skdp.pipeline.joint_fit import Allocation, JointFit
+from skdp.pipeline.private_pipeline import (
+    PrivatePipeline,
+    allocate_budget,
+    check_budget,
+    noises_of,
+    take_fit,
+    weighted_steps,
+)
+
+MOST_TRIES = 10
+"""Expected number of trials if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
+LAWS = (1.0, 0.0, math.inf)
+"""Laws of the number of trials, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
+_MOST_MEAN = 1e4  # what can be drawn
+REFIT_SHARE = 0.75
+"""Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
+
+
+class SearchTerms(NamedTuple):
+    """The public parameters of a search that its price depends on."""
+
+    epsilon: float | Risk
+    delta: float
+    adjacency: str
+    strategy: str
+    n_trials: float | str
+    refit: bool
+
+    @property
+    def target(self) -> BudgetTarget:
+        """Budget of the whole search."""
+        return target_of(self.epsilon, self.delta)
+
+
+class SearchPlan(NamedTuple):
+    """Fits of the trials and of the end (the first of these for the case that none was tried), the noise, the price.
+
+    `trials` is None where every candidate is tried once.
+
+    Notes
+    -----
+    **Guarantees.** `event` is the price of: a split of the rows that no row has a say in; trials, each of which fits
+    one of `tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part
+    that scores; the best of them by that score; then one of `finals`, fitted to all rows.
+
+    Proof. Given the split, a record is in one part. In the part that trains it enters a trial through the fit alone, as
+    the score is computed from what the fit released and from other rows; in the part that scores, through the score
+    alone. So a trial costs the larger of the two for every split, and a mixture over splits no more (joint convexity).
+    Which candidate a trial fits is drawn without the data and is part of its output, so that a trial costs no more than
+    the worst candidate (`WorstOfDpEvent`). The best of a hidden random number of independent trials is
+    `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). What is fitted in the end is a function of that release, and
+    whichever it is, the worst of `finals` dominates it, which adaptive composition allows (Zhu, Dong & Wang 2022,
+    theorem 10).
+
+    A record is a unit where rows have labels: all of its rows are in one part, each fit is private for units, and a
+    score moves by no more for a unit than for a row. A unit that replaces another one can have another number, and more
+    or fewer rows. Splits of both tables can be matched so that it takes the part of that unit
+    (`skdp.model_selection.parts.draw_folds`).
+    """
+
+    tried: list[FitPlan]
+    finals: list[FitPlan]
+    score_noise: float
+    scale: float
+    trials: NumberOfTrials | None
+    event: DpEvent
+    adjacency: str
+
+    @property
+    def tuning(self) -> dict[str, DpEvent]:
+        """Events of the choice and of the fit that follows it, which compose to `event`; none without a choice."""
+        if len(self.tried) == 1:
+            return {}
+        choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.trials)
+        return {"choice": choice, "refit": _refit_event(self.finals, self.scale, self.trials)}
+
+
+def plan_search(
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], sizes: tuple[int, int, int], terms: SearchTerms
+) -> SearchPlan:
+    """The plan at which the whole search costs epsilon.
+
+    `candidates` begin with the default model; `sizes` are the rows that train, all rows, and columns.
+    """
+    n_train, n, n_features = sizes
+    if len(grid) == 1:
+        (only,) = fit_plans(grid, candidates[1:], n, n_features, terms.target, terms.delta)
+        return SearchPlan([only], [only], math.inf, 1.0, None, only.event(1.0), terms.adjacency)
+    part = _share_of(1.0 - REFIT_SHARE if terms.refit else 1.0, terms)
+    tried = fit_plans(grid, candidates[1:], n_train, n_features, part, terms.delta)
+    finals = []
+    if terms.refit:
+        finals = fit_plans([{}, *grid], candidates, n, n_features, _share_of(REFIT_SHARE, terms), terms.delta)
+    score = calibrate_to(GaussianDpEvent, part, adjacency=terms.adjacency)
+
+    def event_at(trials: NumberOfTrials | None, scale: float) -> DpEvent:
+        choice = _tries_event(tried, scale, GaussianDpEvent(scale * score), trials)
+        return compose([choice, _refit_event(finals, scale, trials)])
+
+    trials, scale = _solved(event_at, len(grid), terms)
+    return SearchPlan(tried, finals, scale * score, scale, trials, event_at(trials, scale), terms.adjacency)
+
+
+def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
+    """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
+    for each in plan.finals or plan.tried:
+        each.check_rows(X, y, units)
+
+
+def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: NumberOfTrials | None) -> DpEvent:
+    """All trials; a row is in the part that trains or in the part that scores."""
+    trained = [each.event(scale) for each in tried]
+    if trials is None:
+        return worst_of([compose(trained), compose([scored] * len(tried))])
+    return trials.event(worst_of([*trained, scored]))
+
+
+def _refit_event(finals: list[FitPlan], scale: float, trials: NumberOfTrials | None) -> DpEvent:
+    """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
+    possible = finals if trials is not None and trials.poisson else finals[1:]
+    return worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
+
+
+def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTrials | None, float]:
+    """The law of the number of trials and the scale of all noise at which the search costs epsilon."""
+    budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
+    if terms.strategy == "compose":
+        return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
+    n_trials = float(min(MOST_TRIES, n_candidates) if terms.n_trials == "auto" else terms.n_trials)
+    # Poisson may try none; what is left then is the default model, which only a refit fits.
+    shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
+    means = {shape: _mean_of_equal_chance(shape, n_trials, n_candidates) for shape in shapes}
+    found = [
+        calibrate_selection(event_at, mean, shapes=(shape,), **budget)
+        for shape, mean in means.items()
+        if mean is not None
+    ]
+    best = min(found, key=lambda each: each.noise_multiplier)
+    return best.trials, best.noise_multiplier
+
+
+def _mean_of_equal_chance(shape: float, n_trials: float, n_candidates: int) -> float | None:
+    """Mean at which a law trials one of the best tenth of candidates with the chance that the geometric law has.
+
+    None where it had to be too large. Laws of equal mean are not equally useful: the logarithmic one is the cheapest
+    of them because it draws a single try, which is no choice at all, most often.
+    """
+    if shape == 1.0 or (n_trials == 1.0 and math.isfinite(shape)):
+        return n_trials
+    missed = 1.0 - max(0.1, 1.0 / n_candidates)
+    goal = NumberOfTrials(n_trials, 1.0).pgf(missed)
+    low, high = 1.0, _MOST_MEAN
+    if NumberOfTrials(high, shape).pgf(missed) > goal:
+        return None
+    return bisect(lambda mean: NumberOfTrials(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
+
+
+def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
+    """This share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
+    return terms.target.of_size(terms.target.mu * math.sqrt(share))
+
+
+def worst_of(events: list[DpEvent]) -> DpEvent:
+    different = list(dict.fromkeys(events))
+    return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
+
 
 _OF_THE_SEARCH = {
     "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",

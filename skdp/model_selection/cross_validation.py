@@ -11,24 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from skdp._checks.adjacency import with_n_public
-from skdp._checks.arithmetic import silent_arithmetic
 from skdp._checks.leaks import note_leaks, silence
-from skdp._checks.parameters import check_count, check_real, without_removed
-from skdp._checks.row_traits import take_rows
-from skdp._checks.rows import check_classes
-from skdp._fit.private_step import private_steps
+from skdp._checks.parameters import check_count, check_real, silent_arithmetic, with_n_public, without_removed
+from skdp._checks.rows import check_classes, take_rows
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon
-from skdp.accounting.calibration.noise import calibrate_to
-from skdp.accounting.targets import EpsilonTarget, target_of
-from skdp.evaluation.counted import CountedEvaluation, CountingPlan, RowsOfCounts
-from skdp.evaluation.private_evaluation import kind_of, n_columns
-from skdp.evaluation.scored_rows import ScoredRows
-from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
+from skdp.accounting.calibration import calibrate_to
+from skdp.accounting.statements.targets import EpsilonTarget, target_of
+from skdp.base.private_step import private_steps
+from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
+from skdp.metrics.private_evaluation import kind_of, n_columns
+from skdp.metrics.scored_rows import ScoredRows
+from skdp.model_selection.candidates import (
+    FitPlan,
+    fit_plans,
+    make_candidate,
+    private_template,
+    seen_by_the_user,
+    worst_of,
+)
 from skdp.model_selection.parts import draw_folds, size_of_fold
-from skdp.model_selection.search_plan import worst_of
 from skdp.model_selection.whole_fit import PartRows, WholeFit, last_of, share_of_budget
-from skdp.pipeline import PrivatePipeline
+from skdp.pipeline.private_pipeline import PrivatePipeline
 
 
 @without_removed
@@ -93,7 +96,7 @@ def cross_validate(
         - ``test_...``, ndarrays of shape (cv,): noisy figures of each fold, such as ``test_roc_auc`` and
           ``test_accuracy``, or ``test_r2`` of regressors;
         - ``test_score``: accuracy or R^2, as the estimator's ``score`` has it;
-        - ``evaluation``: the `skdp.evaluation.PrivateEvaluation` of all folds together, or that of more classes, of
+        - ``evaluation``: the `skdp.metrics.PrivateEvaluation` of all folds together, or that of more classes, of
           several labels or of a regressor, with intervals for the figures and the price of the whole;
         - ``estimator``: list of the fitted estimators, if `return_estimator` is set.
 
@@ -129,8 +132,8 @@ def cross_validate(
     fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
     composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the
     part of fold j alone, there as one evaluation counts it, so that the table moves by what that does
-    (`skdp.evaluation.counted.CountedEvaluation`; with several cells a row, those of
-    `skdp.evaluation.OneVsRestEvaluation` and `skdp.evaluation.MultilabelEvaluation`). So a row of fold j pays for `cv`
+    (`skdp.metrics.histogram_evaluation.CountedEvaluation`; with several cells a row, those of
+    `skdp.metrics.OneVsRestEvaluation` and `skdp.metrics.MultilabelEvaluation`). So a row of fold j pays for `cv`
     - 1 fits and one table, and the event is the worst over j of these compositions. A mixture over folds costs no more
     (joint convexity), and whoever sees all models and figures sees a function of them.
 

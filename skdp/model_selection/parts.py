@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.groups import GROUP, ROW, keys_of_units, read_units, split_labels
 from skdp._checks.parameters import check_real, without_removed
-from skdp._checks.row_traits import indexable, take_rows
-from skdp._checks.rows import table_shape
+from skdp._checks.rows import indexable, table_shape, take_rows
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._checks.units import GROUP, ROW, keys_of_units, read_units, split_labels
 from skdp.accounting import PrivacyAccountant
 from skdp.accounting.ledger import resolve_accountant
-from skdp.accounting.ledger.split import PARTS
+from skdp.accounting.ledger.balance import PARTS
 from skdp.mechanisms.streams import SecretStream
 
 _OUTCOMES = 2.0**64
@@ -105,8 +104,8 @@ def private_train_test_split(
     Without `groups` exactly `test_size` of the rows, to the nearest whole number, are tested on. Charges to a part are
     refused under ``add_remove`` then, where a row that leaves would move all after it. With `groups` each unit has a
     coin of its own, and charges to a part are refused under ``replace_one``, where a unit may be exchanged for one of
-    the other part. The proof is in `skdp.accounting.ledger.split`. Rows in another order cannot be noticed: the ledger
-    keeps nothing of what they say.
+    the other part. The proof is in `skdp.accounting.ledger.balance`. Rows in another order cannot be noticed: the
+    ledger keeps nothing of what they say.
 
     Examples
     --------

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from skdp._checks.cells import NUMBER, numbers_of, values_of
+from skdp._checks.groups import Units
+from skdp._checks.numbers import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import WrongTypeError, check_count, show
 from skdp._checks.rows import encode_labels
-from skdp._checks.units import Units
-from skdp.evaluation import binary_metrics
-from skdp.evaluation.counted import GRID, RowsOfCounts, amounts_of, count_cells
-from skdp.evaluation.replicates import Metric, project
-from skdp.evaluation.scored_rows import ScoredRows, bins_of
 from skdp.mechanisms.bounded_sum import VectorQuery
+from skdp.metrics import binary as binary_metrics
+from skdp.metrics.histogram_evaluation import GRID, RowsOfCounts, amounts_of, count_cells
+from skdp.metrics.replicates import Metric, project
+from skdp.metrics.scored_rows import ScoredRows, bins_of
 
 LOSS_BOUND = 5.0
 """Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
@@ -447,7 +447,7 @@ def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | N
         What follows from the table: by name, or a function of tables of shape (n_tables, 2, n_bins), negatives and then
         positives in bins of the score, to one number a table, larger for a better model.
     n_bins : int, default=16
-        Number of bins of the score, which are finer near 0 and 1 (`skdp.evaluation.scale.scores_at`).
+        Number of bins of the score, which are finer near 0 and 1 (`skdp.metrics.scored_rows.scores_at`).
     name : str or None, default=None
         Name of the score in messages and in the ledger. None takes that of `metric`.
 

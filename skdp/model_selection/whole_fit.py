@@ -14,30 +14,32 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
-from skdp._checks.adjacency import public_n, settle_adjacency
-from skdp._checks.default_delta import check_delta, delta_for
+from skdp._checks.groups import Units
 from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks, report_leak
-from skdp._checks.parameters import absolute_path
-from skdp._checks.protocols import is_private
-from skdp._checks.row_traits import first_row, indexable, take_rows
-from skdp._checks.rows import check_labels, check_targets, classes_of, number_of_columns, table_shape
+from skdp._checks.parameters import absolute_path, check_delta, delta_for, is_private, public_n, settle_adjacency
+from skdp._checks.rows import (
+    check_labels,
+    check_targets,
+    classes_of,
+    first_row,
+    indexable,
+    number_of_columns,
+    table_shape,
+    take_rows,
+)
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp._checks.units import Units
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
-from skdp._fit.budget import root_stream, unit_of
-from skdp._fit.fit import BEGUN, Fit, units_of
-from skdp._fit.payment import Payment
-from skdp._fit.private_step import private_steps
-from skdp._fit.releases import copy_to_fit, new_release
-from skdp._guard.foreign_parameters import refuse_foreign, refuse_foreign_in_init
-from skdp._guard.public_rules import takes_any_types
-from skdp._guard.public_steps import check_types
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
-from skdp.accounting.targets import Risk, RiskTarget
-from skdp.base import JointPrivacyCost, PrivacyCost, read_epsilon
+from skdp.accounting.statements.targets import Risk, RiskTarget
+from skdp.base.budget import Payment, PrivacyCost, copy_to_fit, new_release, read_epsilon, root_stream, unit_of
+from skdp.base.estimator import JointPrivacyCost
+from skdp.base.fit import BEGUN, Fit, units_of
+from skdp.base.parameter_names import refuse_foreign, refuse_foreign_in_init
+from skdp.base.private_step import private_steps
+from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.parts import draw_tested
-from skdp.pipeline import PrivatePipeline, public_rows_of
+from skdp.pipeline.private_pipeline import PrivatePipeline, public_rows_of
 
 
 class PartWeights(NamedTuple):

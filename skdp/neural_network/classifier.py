@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from skdp._checks.parameters import show
 from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import WeightReader
-from skdp._training import defaults as rule
-from skdp._training.models.network import network_scores
-from skdp._training.outputs.classes import Classification, GradientClassifier, Outputs
-from skdp._training.run_fit import fit_run
-from skdp._training.solvers.network_solver import NetworkSolver
-from skdp.base import with_parameters
+from skdp._dpsgd import defaults as rule
+from skdp._dpsgd.models.network import network_scores
+from skdp._dpsgd.network_solver import NetworkSolver
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import Classification, GradientClassifier, Outputs
+from skdp.base.estimator import with_parameters
 
 
 @with_parameters
@@ -377,6 +377,3 @@ class ClassesOrLabels(Classification):
                 "class: set class_weight=None, or give sample_weight."
             )
         return Outputs(labels, n_columns, multilabel=True)
-
-
-__all__ = ["DPMLPClassifier"]

@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdp._training.models.network import network_scores
-from skdp._training.outputs.bounded import REGRESSION_LOSSES, GradientRegressor
-from skdp._training.run_fit import fit_run
-from skdp._training.solvers.network_solver import NetworkSolver
-from skdp.base import with_parameters
+from skdp._dpsgd.models.network import network_scores
+from skdp._dpsgd.network_solver import NetworkSolver
+from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.targets import REGRESSION_LOSSES, GradientRegressor
+from skdp.base.estimator import with_parameters
 
 
 @with_parameters
@@ -329,6 +329,3 @@ class DPMLPRegressor(GradientRegressor):
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
         )  # fmt: skip
-
-
-__all__ = ["DPMLPRegressor"]

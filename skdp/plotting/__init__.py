@@ -5,19 +5,16 @@ matplotlib is imported when something is drawn, scikit-learn when something is f
 
 from __future__ import annotations
 
-from .accountants import AccountantComparisonDisplay
-from .budget import BudgetDisplay
-from .coefficients import CoefficientDisplay
-from .effects import EffectDisplay
-from .risk import RiskDisplay
-from .scores import (
+from skdp.plotting.accountants import AccountantComparisonDisplay, TradeOffDisplay
+from skdp.plotting.budget import BudgetDisplay, RiskDisplay
+from skdp.plotting.coefficients import CoefficientDisplay, EffectDisplay
+from skdp.plotting.scores import (
     PrivateCalibrationDisplay,
     PrivateConfusionMatrixDisplay,
     PrivateRocCurveDisplay,
     PrivateSubgroupDisplay,
 )
-from .trade_off import TradeOffDisplay
-from .utility import PrivacyUtilityDisplay
+from skdp.plotting.utility import PrivacyUtilityDisplay
 
 __all__ = [
     "AccountantComparisonDisplay",

@@ -7,9 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skdp.evaluation.estimates import Estimate, EstimatedCurve
-
-from ._axes import AS_IT_IS, BLUE, GREY, axes_for, clear_frame, draw_legend, in_a_line, require_matplotlib, small_print
+from skdp.base.estimates import Estimate, EstimatedCurve
+from skdp.plotting._axes import (
+    AS_IT_IS,
+    BLUE,
+    GREY,
+    axes_for,
+    clear_frame,
+    draw_legend,
+    in_a_line,
+    require_matplotlib,
+    small_print,
+)
 
 _LEVEL = "bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"
 

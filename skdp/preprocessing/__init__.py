@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,

@@ -6,13 +6,13 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 from skdp._checks.parameters import without_removed
-from skdp.base import Fit, PrivateEstimator, begin, with_parameters
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, begin
 from skdp.mechanisms.cell_counts import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.preprocessing.histograms.cell_tree import OCTAVES, bounds_of_mass, occupied_octaves
-from skdp.preprocessing.histograms.counts import CountedColumns
-from skdp.preprocessing.histograms.purchase import NOWHERE, released
-from skdp.preprocessing.purchasing_transformer import ColumnsRead, read_columns
+from skdp.preprocessing.cell_tree import OCTAVES, bounds_of_mass, occupied_octaves
+from skdp.preprocessing.histogram_query import NOWHERE, CountedColumns, released
+from skdp.preprocessing.raw_columns import ColumnsRead, read_columns
 
 
 @with_parameters

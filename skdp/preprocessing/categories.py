@@ -8,14 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.adjacency import stated_adjacency
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_count, reject_fit_params
+from skdp._checks.parameters import check_count, reject_fit_params, silent_arithmetic, stated_adjacency
 from skdp._checks.table import Table, fitted_table
-from skdp._fit.step_traits import StepTraits
-from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.purchasing_transformer import ReadsRawColumns, read_columns
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import begin
+from skdp.base.private_step import StepPlan, StepTraits
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.raw_columns import ReadsRawColumns, read_columns
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
@@ -96,7 +95,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     - With `groups` all of this holds for all rows of one label together: in each column one row of a unit is counted,
       drawn at random. ``transform`` knows no units.
     - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
-      Sensitivity, threshold and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
+      Sensitivity, threshold and proof are those of `skdp.preprocessing.histogram_query.Purchase`.
     - Named categories are sorted, and do not depend on the order of rows. Categories of a pandas type that no row has
       are not counted.
     - A gap adds nothing to any count. ``transform`` treats rows one by one.

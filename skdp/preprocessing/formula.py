@@ -13,10 +13,10 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from sklearn.preprocessing import FunctionTransformer
 
-from skdp._checks.cells import format_names
+from skdp._checks.numbers import format_names
 from skdp._checks.parameters import show
 from skdp._checks.table import Table, as_keys, as_numbers, as_truth
-from skdp._guard.row_wise import row_wise
+from skdp.base.row_wise import row_wise
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import read_schema
 

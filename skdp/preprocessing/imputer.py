@@ -10,28 +10,20 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_choice, check_real, reject_fit_params, show
-from skdp._checks.readings import key_of, number_of
+from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
+from skdp._checks.numbers import key_of, number_of
+from skdp._checks.parameters import check_choice, check_real, reject_fit_params, show, silent_arithmetic
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
-from skdp._fit.budget import read_budget
-from skdp._fit.fit import units_of
-from skdp._fit.private_step import PrivateStep
-from skdp._fit.releases import fit_publicly
-from skdp._guard.public_rules import register
 from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
-from skdp.base import Fit, PrivateEstimator, StepPlan, begin, with_parameters
-from skdp.preprocessing.histograms.purchase import THRESHOLD_SHARE, Purchase
-from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
-from skdp.preprocessing.purchasing_transformer import (
-    ColumnsRead,
-    ReadsRawColumns,
-    bounds_of_any_width,
-    bounds_of_columns,
-    numbers_of,
-    read_columns,
-)
+from skdp.base.budget import fit_publicly, read_budget
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, begin, units_of
+from skdp.base.private_step import PrivateStep, StepPlan
+from skdp.base.public_steps import register
+from skdp.preprocessing.column_sums import BoughtBounds, release_moments
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.raw_columns import ColumnsRead, ReadsRawColumns, numbers_of, read_columns
 
 _STRATEGIES = ("mean", "median", "most_frequent", "constant")
 _MISSING = "missing"
@@ -115,8 +107,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
       and of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
     - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.histograms.purchase.Purchase` and, for means, in
-      `skdp.preprocessing.histograms.sums.ColumnSums`.
+      `skdp.preprocessing.histogram_query.Purchase` and, for means, in
+      `skdp.preprocessing.column_sums.ColumnSums`.
     - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
     - A table that is refused is refused before any charge, in one line without a cell.
 
@@ -296,7 +288,7 @@ def _read(key: str, words: bool) -> Any:
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._guard.public_rules`: an imputer that buys is a private step, which no rule is for."""
+    """See `skdp.base.public_steps`: an imputer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
         yield "buys values for gaps", 'a step of the pipeline itself, or strategy="constant"'
 

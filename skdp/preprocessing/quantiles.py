@@ -8,22 +8,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.adjacency import stated_adjacency
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_choice, check_count
+from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
+from skdp._checks.parameters import check_choice, check_count, silent_arithmetic, stated_adjacency
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
-from skdp._fit.step_traits import StepTraits
-from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
-from skdp.preprocessing.histograms.cell_tree import all_edges
-from skdp.preprocessing.histograms.purchase import Purchase
-from skdp.preprocessing.purchasing_transformer import (
-    ReadsRawColumns,
-    bounds_of_any_width,
-    bounds_of_columns,
-    numbers_of,
-    read_columns,
-)
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import begin
+from skdp.base.private_step import StepPlan, StepTraits
+from skdp.preprocessing.cell_tree import all_edges
+from skdp.preprocessing.histogram_query import Purchase
+from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
@@ -118,7 +112,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
-      Releases, sensitivity and proof are those of `skdp.preprocessing.histograms.purchase.Purchase`.
+      Releases, sensitivity and proof are those of `skdp.preprocessing.histogram_query.Purchase`.
     - The price does not depend on the number of columns: they share it, and the noise grows with its root.
     - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.

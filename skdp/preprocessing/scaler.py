@@ -10,19 +10,16 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
+from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
+from skdp._checks.parameters import silent_arithmetic
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent
-from skdp.base import PrivateEstimator, StepPlan, begin, with_parameters
-from skdp.preprocessing.histograms.sums import BoughtBounds, release_moments
-from skdp.preprocessing.purchasing_transformer import (
-    ReadsRawColumns,
-    bounds_of_any_width,
-    bounds_of_columns,
-    numbers_of,
-    read_columns,
-)
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import begin
+from skdp.base.private_step import StepPlan
+from skdp.preprocessing.column_sums import BoughtBounds, release_moments
+from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
 
 
 @with_parameters
@@ -109,8 +106,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.histograms.sums.ColumnSums` and, for bounds, in
-      `skdp.preprocessing.histograms.purchase.Purchase`.
+      `skdp.preprocessing.column_sums.ColumnSums` and, for bounds, in
+      `skdp.preprocessing.histogram_query.Purchase`.
     - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
       ``transform`` knows no units.
     - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.

@@ -11,23 +11,32 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.arithmetic import silent_arithmetic
-from skdp._checks.parameters import check_choice, reject_fit_params, show
-from skdp._checks.row_traits import with_row_norm, with_row_schema
-from skdp._checks.rows import check_schema
+from skdp._checks.parameters import check_choice, reject_fit_params, show, silent_arithmetic
+from skdp._checks.rows import check_schema, with_row_norm, with_row_schema
 from skdp._checks.table import Table, fitted_table
-from skdp._fit.budget import read_budget
-from skdp._fit.fit import units_of
-from skdp._fit.private_step import PrivateStep
-from skdp._fit.releases import fit_publicly
-from skdp._fit.step_traits import StepTraits
-from skdp._guard.public_rules import register
-from skdp._guard.public_steps import output_of
 from skdp.accounting import NoOpDpEvent
-from skdp.base import StepPlan, begin, with_parameters
-from skdp.preprocessing.histograms.purchase import BINS_SHARE
-from skdp.preprocessing.schema.blocks import NUMBERS, Block, date_parts_of, numbers_by_rule, row_norm, unique_names
-from skdp.preprocessing.schema.combinations import combinations_left
+from skdp.base.budget import fit_publicly, read_budget
+from skdp.base.estimator import with_parameters
+from skdp.base.fit import begin, units_of
+from skdp.base.private_step import PrivateStep, StepPlan, StepTraits
+from skdp.base.public_steps import output_of, register
+from skdp.preprocessing.column_estimates import (
+    SchemaBuyer,
+    bought_columns,
+    note_remains,
+    read_by_schema,
+    warn_of_objects,
+)
+from skdp.preprocessing.histogram_query import BINS_SHARE
+from skdp.preprocessing.schema.blocks import (
+    NUMBERS,
+    Block,
+    combinations_left,
+    date_parts_of,
+    numbers_by_rule,
+    row_norm,
+    unique_names,
+)
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.matching import (
     check_input_names,
@@ -37,7 +46,6 @@ from skdp.preprocessing.schema.matching import (
     sparse_rows,
 )
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, bought_columns, note_remains, read_by_schema, warn_of_objects
 
 _SPARSE_BELOW = 0.5
 """With "auto", rows are sparse where a smaller share of their entries is not zero."""
@@ -148,7 +156,7 @@ class DPTableVectorizer(SchemaBuyer):
       types. It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as
       objects.
     - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
-      are those of `skdp.preprocessing.histograms.purchase.Purchase`; everything else is post-processing. Kinds of
+      are those of `skdp.preprocessing.histogram_query.Purchase`; everything else is post-processing. Kinds of
       columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
       dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
       types, so its columns are numbers. Categories are never read from a type.
@@ -475,7 +483,7 @@ def _dense_rows(columns: NDArray[np.int32], values: np.ndarray, width: int) -> n
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp._guard.public_rules`: a vectorizer that buys is a private step, which no rule is for."""
+    """See `skdp.base.public_steps`: a vectorizer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
         yield "buys what its schema leaves out", "a step of the pipeline itself, or a complete TableSchema"
     elif type(step.schema) is not TableSchema and type(step.schema) is not dict:

@@ -13,13 +13,22 @@ import sklearn
 import skdp
 from skdp._checks.leaks import CLASSES, SEED, UNKNOWN, Leak, leaks_of
 from skdp._checks.notices import notices_of
-from skdp._checks.protocols import is_private
+from skdp._checks.parameters import is_private
 from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, flatten, get_epsilon
 from skdp.accounting.events.kinds import kind_of, law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
-from skdp.report.price import Priced, attack_figures, attacker_accuracy_by_profile, guess_at, price_of
-from skdp.report.values import is_hidden, number, one_line, shown
+from skdp.report.sentences import (
+    Priced,
+    attack_figures,
+    attacker_accuracy_by_profile,
+    guess_at,
+    is_hidden,
+    number,
+    one_line,
+    price_of,
+    shown,
+)
 
 SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 3
 _MOST_NAMES, _MOST_ROWS = 50, 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
@@ -11,15 +11,15 @@ __getattr__, __dir__, __all__ = lazy_face(
         "PrivateDescription": "skdp.statistics.description",
         "describe": "skdp.statistics.description",
         "private_chi2_test": "skdp.statistics.hypothesis_tests",
-        "private_correlation": "skdp.statistics.single_figures",
-        "private_count": "skdp.statistics.single_figures",
-        "private_crosstab": "skdp.statistics.single_figures",
-        "private_histogram": "skdp.statistics.single_figures",
-        "private_mean": "skdp.statistics.single_figures",
+        "private_correlation": "skdp.statistics.single_statistics",
+        "private_count": "skdp.statistics.single_statistics",
+        "private_crosstab": "skdp.statistics.single_statistics",
+        "private_histogram": "skdp.statistics.single_statistics",
+        "private_mean": "skdp.statistics.single_statistics",
         "private_mean_difference": "skdp.statistics.hypothesis_tests",
-        "private_quantile": "skdp.statistics.single_figures",
-        "private_sum": "skdp.statistics.single_figures",
-        "private_top_k": "skdp.statistics.single_figures",
+        "private_quantile": "skdp.statistics.single_statistics",
+        "private_sum": "skdp.statistics.single_statistics",
+        "private_top_k": "skdp.statistics.single_statistics",
         "private_two_sample_test": "skdp.statistics.hypothesis_tests",
     },
 )

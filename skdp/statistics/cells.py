@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.readings import day_text
+from skdp._checks.numbers import day_text
 from skdp._checks.table import Table
-from skdp.preprocessing.histograms.cell_tree import AT_A_BOUND
+from skdp.preprocessing.cell_tree import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
 

@@ -10,20 +10,21 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.cells import format_names
+from skdp._checks.groups import check_row_limit
 from skdp._checks.notices import narrow_bounds_notice, note_notice
+from skdp._checks.numbers import format_names
 from skdp._checks.parameters import check_choice, read_real, show
 from skdp._checks.rows import split_column
 from skdp._checks.table import Table
-from skdp._checks.units import check_row_limit
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
-from skdp.base import Fit, begin, with_parameters
-from skdp.mechanisms.group_clip import clip_groups
-from skdp.preprocessing.histograms.purchase import noise_ratio
+from skdp.base.estimator import with_parameters
+from skdp.base.fit import Fit, begin
+from skdp.mechanisms.bounded_sum import clip_groups
+from skdp.mechanisms.gaussian import noise_ratio
+from skdp.preprocessing.column_estimates import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.schema_buyer import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
 from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.table_release import (
     DISCRETE,

@@ -8,17 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.cells import format_names
+from skdp._checks.groups import estimand_of
+from skdp._checks.numbers import day_text, format_names, moment_of_text
 from skdp._checks.parameters import check_count, check_real, without_removed
-from skdp._checks.readings import day_text, moment_of_text
-from skdp._checks.units import estimand_of
 from skdp.accounting import DpEvent
-from skdp.evaluation.estimates import Estimate
+from skdp.base.estimates import Estimate
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics.cells import GAP, LOST, ColumnCells
-from skdp.statistics.column_figures import ColumnFigures, Intervals
+from skdp.statistics.column_estimates import (
+    ColumnFigures,
+    CorrelationMatrix,
+    Intervals,
+    correlation_ratio,
+    cramers_v,
+    positive_counts,
+)
 from skdp.statistics.describer import MOST_BINS, TableDescriber
-from skdp.statistics.pair_figures import CorrelationMatrix, correlation_ratio, cramers_v, positive_counts
 from skdp.statistics.pictures import page_of
 from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
@@ -594,7 +599,7 @@ def describe(
     `rows_per_group`, at most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure
     but through noise.
     All of it is a function of noisy releases, whose sensitivities are proved in the notes of
-    `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histograms.purchase.Purchase`, and of what is
+    `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histogram_query.Purchase`, and of what is
     public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
     is charged before the rows are counted. Refusals are one line without a cell and are not charged; no number, text or
     date is refused or warned of. A column with a cell of another kind, such as a list or a complex number, is refused.

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import stats
 
 from skdp._checks.parameters import show
-from skdp.evaluation.estimates import Estimate
+from skdp.base.estimates import Estimate
 from skdp.statistics.description import PrivateDescription
-from skdp.statistics.single_figures import OF_MOMENTS, OF_TABLE, described, kind_of_number, kind_of_words
+from skdp.statistics.single_statistics import OF_MOMENTS, OF_TABLE, described, kind_of_number, kind_of_words
 from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
 
 _DRAWS = 2_000

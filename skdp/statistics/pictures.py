@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skdp.accounting.ledger.html import escaped
-from skdp.accounting.ledger.report import to_digits
-from skdp.evaluation.estimates import shown
+from skdp.accounting.ledger.report import escaped, to_digits
+from skdp.base.estimates import shown
 
 _WIDTH, _HEIGHT, _MOST_BARS = 180, 40, 24
 

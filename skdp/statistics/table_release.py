@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp.accounting import DpEvent, compose
-from skdp.mechanisms.cell_counts import column_sensitivity
-from skdp.mechanisms.discrete_gaussian import DiscreteGaussianMechanism
+from skdp.mechanisms.cell_counts import column_sensitivity, onto_simplex
+from skdp.mechanisms.discrete_noise import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import released
+from skdp.preprocessing.histogram_query import released
 from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
-from skdp.synthesis.marginals.denoising import onto_simplex
 
 ColumnPair = tuple[str, str]
 
@@ -218,7 +217,7 @@ class TableRelease:
     *Pairs.* See `pairs_sensitivity`.
 
     *Weights and groups.* Weights are numbers in [0, 1]; those of a group add up to `weight_limit` at most
-    (`skdp.mechanisms.group_clip.clip_groups`). What a group adds then lies in `weight_limit` times the convex hull of
+    (`skdp.mechanisms.bounded_sum.clip_groups`). What a group adds then lies in `weight_limit` times the convex hull of
     zero and what rows can add, so all bounds hold for groups, multiplied by `weight_limit`. Counts of multiples of
     2**-24 are exact; sums of numbers are rounded in float64, for which the noise has room
     (`skdp.mechanisms.GaussianMechanism`).

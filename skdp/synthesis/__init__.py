@@ -11,15 +11,15 @@
 
 from __future__ import annotations
 
-from skdp._lazy import lazy_face
+from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
         "CombinedEstimates": "skdp.synthesis.combining",
-        "DPClassMixtureGenerator": "skdp.synthesis.class_mixture.class_generator",
+        "DPClassMixtureGenerator": "skdp.synthesis.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
-        "DPWGAN": "skdp.synthesis.gan.wgan",
+        "DPWGAN": "skdp.synthesis.wgan",
         "SynthesisEvaluation": "skdp.synthesis.pair_quality",
         "evaluate_synthesis": "skdp.synthesis.pair_quality",
         "combine_estimates": "skdp.synthesis.combining",

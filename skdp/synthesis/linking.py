@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.adjacency import adjacency_of
-from skdp._checks.cells import format_names
-from skdp._checks.parameters import check_count, show, without_removed
-from skdp._checks.readings import key_of
-from skdp._fit.budget import payment_of
-from skdp._fit.payment import recording_refusals
+from skdp._checks.numbers import format_names, key_of
+from skdp._checks.parameters import adjacency_of, check_count, show, without_removed
+from skdp.base.budget import payment_of, recording_refusals
 from skdp.preprocessing.schema.matching import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of

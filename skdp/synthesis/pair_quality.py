@@ -10,20 +10,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import stats
 
-from skdp._checks.cells import format_names
+from skdp._checks.numbers import format_names
 from skdp._checks.parameters import check_count, check_real, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table
 from skdp._checks.weights import exactly_summable
-from skdp.accounting.ledger.html import escaped, html_table
-from skdp.base import Fit, PrivateEstimator, begin, with_parameters
-from skdp.evaluation.estimates import Estimate
+from skdp.accounting.ledger.report import escaped, html_table
+from skdp.base.estimates import Estimate
+from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.fit import Fit, begin
+from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.group_clip import clip_groups
 from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
-from skdp.synthesis.marginals.pair_selection import scores, sensitivity
+from skdp.synthesis.marginals.noisy_tables import scores, sensitivity
 from skdp.synthesis.marginals.table_form import TableForm, form_of
 
 

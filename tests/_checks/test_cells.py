@@ -25,7 +25,7 @@ from skdp import (
     PrivacyAccountant,
     tabular_pipeline,
 )
-from skdp._checks.cells import numbers_of, shape_of, values_of
+from skdp._checks.numbers import numbers_of, shape_of, values_of
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
 from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
 from skdp._checks.weights import check_weights

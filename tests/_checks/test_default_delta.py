@@ -18,7 +18,7 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._checks.default_delta import check_delta, default_delta
+from skdp._checks.parameters import check_delta, default_delta
 from skdp.accounting import get_epsilon
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import polars as pl
 from combinations import over_rows
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
-from skdp._checks.readings import day_text, days_of, key_of, number_of
+from skdp._checks.numbers import day_text, days_of, key_of, number_of
 from skdp.preprocessing import DPTableVectorizer
 
 

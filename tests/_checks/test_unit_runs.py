@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from combinations import over_combinations, over_rows
 
-from skdp._checks import unit_runs
-from skdp._checks.unit_runs import RunReader, UnitRuns, runs_of
+from skdp._checks import groups as unit_runs
+from skdp._checks.groups import RunReader, UnitRuns, runs_of
 
 SIZES = np.array([1, 3, 1, 200, 2, 7, 1])
 LABELS = {

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from combinations import over_rows
 
-from skdp._checks.units import Units, read_units, split_labels
+from skdp._checks.groups import Units, read_units, split_labels
 
 
 class Home(enum.Enum):

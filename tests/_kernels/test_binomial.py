@@ -10,7 +10,7 @@ import reference
 from combinations import over_rows
 from scipy.stats import binom, chi2
 
-from skdp._kernels.binomial import add_counts, binomial_tables, distribution
+from skdp._kernels.bits import add_counts, binomial_tables, distribution
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 

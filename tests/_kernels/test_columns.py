@@ -7,8 +7,8 @@ import pytest
 import reference
 from combinations import over_combinations, over_rows
 
-from skdp._training.models.columns import ColumnModel
-from skdp._training.models.linear import LinearGeometry
+from skdp._dpsgd.models.linear import LinearGeometry
+from skdp._dpsgd.models.linear_layouts import ColumnModel
 
 ROUNDOFF = 2.0**-53
 

@@ -16,16 +16,16 @@ import scipy.sparse as sp
 from combinations import over_combinations, over_rows
 from linear_rows import DTYPES, norm_of, people, rounding_bound
 
+import skdp._dpsgd.models.linear
 import skdp._kernels
-import skdp._training.models.linear
-from skdp._training.models.linear import LinearGeometry, LinearModel, row_scales
+from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, row_scales
 
 
 @pytest.fixture(scope="module", autouse=True, params=["columns", "rows"])
 def layout(request):
     """Sums over all dense rows are over columns of them where these are few, and else over the rows as they are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(skdp._training.models.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
+        patch.setattr(skdp._dpsgd.models.linear, "_FEW_COLUMNS", {"columns": 10_000, "rows": 0}[request.param])
         yield request.param
 
 

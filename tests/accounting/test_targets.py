@@ -17,7 +17,7 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     compose,
 )
-from skdp.accounting.targets import EpsilonTarget, RiskTarget
+from skdp.accounting.statements.targets import EpsilonTarget, RiskTarget
 
 ADVANTAGE, RATE = Risk(advantage=0.1), Risk(tpr=0.03, fpr=0.01)
 

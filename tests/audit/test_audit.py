@@ -35,7 +35,6 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._fit.fit import begin
 from skdp.accounting import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
@@ -55,19 +54,16 @@ from skdp.audit import (
 )
 from skdp.audit.checks import _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
-from skdp.audit.own_price import least_delta
-from skdp.audit.parts import parts_of
-from skdp.audit.replay import event_of, least_epsilon, shifts_of, views_of
-from skdp.audit.result import AuditError
-from skdp.audit.subjects import Subject
+from skdp.audit.replay import event_of, least_delta, least_epsilon, shifts_of, views_of
+from skdp.audit.subjects import AuditError, Subject, parts_of
 from skdp.audit.worst_case import worst_case
+from skdp.base.fit import begin
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
-from skdp.mechanisms.discrete_gaussian import discrete_gaussian
-from skdp.mechanisms.discrete_laplace import discrete_laplace
+from skdp.mechanisms.discrete_noise import discrete_gaussian, discrete_laplace
+from skdp.mechanisms.release_log import HeardLot, HeardRelease, Tape, running
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.tape import HeardLot, HeardRelease, Tape, running
 from skdp.model_selection.whole_fit import PartRows
 from skdp.plotting import TradeOffDisplay
 from skdp.statistics.describer import TableDescriber
@@ -130,7 +126,7 @@ def test_counts_with_noise_in_whole_numbers(monkeypatch):
     assert 0.95 < audit.epsilon_lower_bound <= 1.0
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 2_000)  # half of the noise shows in few numbers
     monkeypatch.setattr(
-        "skdp.mechanisms.discrete_laplace.discrete_laplace",
+        "skdp.mechanisms.discrete_noise.discrete_laplace",
         lambda stream, size, scale: discrete_laplace(stream, size, scale / 2),
     )
     with pytest.warns(PrivacyLeakWarning, match="public"):
@@ -610,7 +606,7 @@ def test_counts_with_discrete_gaussian_noise_reach_their_claim(epsilon, monkeypa
     assert 0.95 < found.epsilon_lower_bound / found.epsilon_claimed <= 1.0
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 2_000)
     monkeypatch.setattr(
-        "skdp.mechanisms.discrete_gaussian.discrete_gaussian",
+        "skdp.mechanisms.discrete_noise.discrete_gaussian",
         lambda stream, size, s: discrete_gaussian(stream, size, s / 2),
     )
     assert {each.kind for each in audit().findings} >= {"noise"}

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from skdp import DPKMeans, DPLogisticRegression, DPRandomizedSearchCV
-from skdp._fit.budget import cost_of
-from skdp._fit.fit import Fit
 from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
 from skdp.audit import audit_estimator
-from skdp.cluster import noisy_steps
+from skdp.base.budget import cost_of
+from skdp.base.fit import Fit
+from skdp.cluster import noisy_tree as noisy_steps
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism, sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.model_selection.search_plan import worst_of
+from skdp.model_selection.candidates import worst_of
 
 SECONDS = 600.0  # never the limit
 FULL = {"classes": [0, 1], "max_iter": 100}
@@ -58,7 +58,7 @@ def test_one_noise_for_all_steps_is_heard(quick, monkeypatch, parameters):
 
 
 def scaled_sums(monkeypatch, change):
-    from skdp._training.models.linear import LinearModel
+    from skdp._dpsgd.models.linear import LinearModel
 
     sums = LinearModel.clipped_gradient_sum
     monkeypatch.setattr(LinearModel, "clipped_gradient_sum", lambda *given: change(sums, *given))
@@ -101,7 +101,7 @@ def test_scores_of_a_search_that_nobody_pays_for_are_heard(quick, monkeypatch):
     def event(tried, scale, scored, trials):
         return trials.event(worst_of([each.event(scale) for each in tried]))
 
-    monkeypatch.setattr("skdp.model_selection.search_plan._tries_event", event)
+    monkeypatch.setattr("skdp.model_selection.candidates._tries_event", event)
     search = DPRandomizedSearchCV(DPLogisticRegression(**{**LOTS, "max_iter": 5}), {"alpha": [0.0, 0.1]}, n_iter=2)
     found = audit_estimator(search, max_seconds=SECONDS)
     assert any(str(each).startswith("charge: scores: the releases cost") for each in found.findings)
@@ -190,7 +190,7 @@ def test_lots_of_partitions_of_another_law_are_heard(monkeypatch):
 
 @pytest.mark.parametrize("of_rows", [False, True])
 def test_rows_drawn_where_units_are_priced_are_heard(monkeypatch, of_rows):
-    from skdp._training.models.bound_rows import Model
+    from skdp._dpsgd.models.bound_rows import Model
 
     def units_of_drawn_rows(model, sampling, stream, step):
         rows = sampling.rows(model.n_rows, stream)

@@ -16,10 +16,18 @@ from sklearn.cluster import KMeans
 
 from skdp import DPKMeans
 from skdp.accounting import GaussianDpEvent, get_epsilon
-from skdp.cluster import noisy_steps, noisy_tree
+from skdp.cluster import noisy_tree
+from skdp.cluster import noisy_tree as noisy_steps
 from skdp.cluster.kmeans import Clustering
-from skdp.cluster.noisy_moments import RowMoments
-from skdp.cluster.rows import NoisyVector, SharedNoise, WeightedRows, nearest, squared_distances, within
+from skdp.cluster.noisy_tree import (
+    NoisyVector,
+    RowMoments,
+    SharedNoise,
+    WeightedRows,
+    nearest,
+    squared_distances,
+    within,
+)
 from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable

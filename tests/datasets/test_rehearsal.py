@@ -12,9 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 import skdp
 from skdp.accounting import PrivacyAccountant
-from skdp.datasets.made_up import draw_classes, draw_rows
-from skdp.datasets.rehearsal import Rehearsal
 from skdp.exceptions import PrivacyLeakWarning
+from skdp.model_selection.rehearsal import Rehearsal, draw_classes, draw_rows
 from skdp.preprocessing import TableSchema
 
 SCHEMA = TableSchema(

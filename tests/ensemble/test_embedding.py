@@ -24,7 +24,7 @@ from skdp import (
     check_pipeline,
     config_context,
 )
-from skdp._checks.row_traits import row_norm_of
+from skdp._checks.rows import row_norm_of
 from skdp.ensemble import PublicTreesEmbedding, embedding
 from skdp.ensemble.trees import LeafTables, draw_trees
 from skdp.preprocessing import DPTableVectorizer, TableSchema

@@ -25,10 +25,10 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._training.models.one_hot import OneHotModel
+from skdp._dpsgd.models.one_hot import OneHotModel
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.ensemble.people import count_people
+from skdp.ensemble.marginal_counts import count_people
 from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.cell_counts import column_sensitivity
@@ -643,7 +643,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 
     begun = regressor_of(**own)
     with monkeypatch.context() as patch:
-        patch.setattr(f"skdp._training.solver.{place}", interrupted)
+        patch.setattr(f"skdp._dpsgd.solver.{place}", interrupted)
         begun.fit(X, y)
     assert begun.n_steps_ == 0
     resumed = regressor_of(**own).fit(X, y)

@@ -22,7 +22,7 @@ from skdp import (
 )
 from skdp.accounting.ledger.serial import event_from_dict
 from skdp.export import to_onnx
-from skdp.export.facts import FACTS, facts_of
+from skdp.export.onnx_model import FACTS, facts_of
 
 SECRETS = ("hospital-ward-7", "of-the-board", "parameter-of-a-ward", "ledger-of-wards", "label-of-a-fit")
 X = np.random.default_rng(0).uniform(-1, 1, (120, 2))

@@ -34,9 +34,8 @@ from sklearn.random_projection import GaussianRandomProjection
 
 import skdp
 from skdp.export import to_onnx
-from skdp.export.onnx_foreign import _CONVERTED, _OWN
-from skdp.export.onnx_models import _KINDS
-from skdp.export.onnx_steps import _STEPS
+from skdp.export.onnx_model import _CONVERTED, _OWN
+from skdp.export.onnx_steps import _KINDS, _STEPS
 
 SCHEMA = {
     "age": {"bounds": (18, 90), "missing_values": [-999]},

@@ -9,7 +9,7 @@ import pytest
 import reference
 
 from skdp.image import PatchTransformer
-from skdp.image.public_images import PUBLIC_IMAGES
+from skdp.image.reading import PUBLIC_IMAGES
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)

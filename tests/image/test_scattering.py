@@ -15,11 +15,11 @@ import pytest
 import reference
 from combinations import combined
 
-from skdp._training.models.linear import LinearGeometry
-from skdp._training.models.wide_linear import WideLinearModel
+from skdp._dpsgd.models.linear import LinearGeometry
+from skdp._dpsgd.models.linear_layouts import WideLinearModel
 from skdp.image import ScatteringTransformer
-from skdp.image.public_images import PUBLIC_IMAGES
-from skdp.image.scattering import Scattering
+from skdp.image.features import Scattering
+from skdp.image.reading import PUBLIC_IMAGES
 
 GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "scattering.npz", allow_pickle=False)
 CASES = {"mnist": (2, 8), "cifar": (2, 8), "odd": (3, 4), "one": (1, 6)}

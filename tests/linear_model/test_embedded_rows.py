@@ -16,8 +16,8 @@ from replay import assert_all_else_is_equal, moves, replay
 from sklearn.pipeline import make_pipeline
 
 from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant, allocate_budget
-from skdp._checks.row_traits import row_form_of, row_norm_of
-from skdp._training.models.one_hot import Blocks, OneHotForm, rows_of_sparse
+from skdp._checks.rows import row_form_of, row_norm_of
+from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 

@@ -15,10 +15,9 @@ from scipy import stats
 
 from skdp import DPLinearRegression, DPRidge, PrivacyAccountant
 from skdp.exceptions import FitInterruptedWarning
-from skdp.linear_model.equations import Equations, Noise
 from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.normal_equations import INTERCEPT, TARGET
-from skdp.linear_model.scores import ScoreSum, Scoring
+from skdp.linear_model.scores import Equations, Noise, ScoreSum, Scoring
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -20,10 +20,10 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._fit import fit as fit_object
-from skdp._training import progress
-from skdp._training.models.linear import LinearModel
+from skdp._dpsgd import estimator as progress
+from skdp._dpsgd.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
+from skdp.base import fit as fit_object
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -105,7 +105,7 @@ def test_a_unit_is_weighted_by_its_rows_and_never_by_its_targets(kind):
     groups = np.sort(rng.integers(0, 40, 200))
     X, y = draw(kind, 200)
     likelihood = LIKELIHOODS["logistic" if kind == "classes" else "poisson"]
-    from skdp._checks.units import read_units
+    from skdp._checks.groups import read_units
 
     bound = [
         BoundRows(X, t, 1.0, read_units(groups, 200), RowScale(2.0, 0.5), likelihood) for t in (y / 8, 1.0 - y / 8)

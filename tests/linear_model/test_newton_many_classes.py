@@ -11,7 +11,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from skdp import DPLogisticRegression
-from skdp._checks.units import read_units
+from skdp._checks.groups import read_units
 from skdp.linear_model.likelihoods import Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
 

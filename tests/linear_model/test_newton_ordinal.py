@@ -17,10 +17,9 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skdp import DPOrdinalLogisticRegression
-from skdp._checks.units import read_units
+from skdp._checks.groups import read_units
 from skdp.linear_model.likelihoods import Ordinal
-from skdp.linear_model.newton import BoundRows, RowScale, entry_of
-from skdp.linear_model.newton_steps import Step
+from skdp.linear_model.newton import BoundRows, RowScale, Step, entry_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

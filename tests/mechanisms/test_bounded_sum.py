@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skdp._checks.units import Units
+from skdp._checks.groups import Units
 from skdp.mechanisms import bounded_sum
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.naive_bayes import ClassMoments

@@ -13,7 +13,8 @@ from scipy.stats import chi2
 
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
-from skdp.mechanisms import DiscreteGaussianMechanism, discrete_gaussian
+from skdp.mechanisms import DiscreteGaussianMechanism
+from skdp.mechanisms import discrete_noise as discrete_gaussian
 
 
 def is_large(outputs):

@@ -13,8 +13,9 @@ from scipy.stats import chi2
 
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, get_epsilon
-from skdp.accounting.dominating.noise import discrete_laplace as pair_of
-from skdp.mechanisms import DiscreteLaplaceMechanism, discrete_laplace
+from skdp.accounting.formulas.dominating import discrete_laplace as pair_of
+from skdp.mechanisms import DiscreteLaplaceMechanism
+from skdp.mechanisms import discrete_noise as discrete_laplace
 
 
 def assert_law(drawn, probabilities):

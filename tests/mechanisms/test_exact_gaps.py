@@ -15,7 +15,7 @@ from keyed_streams import stream
 
 from skdp._kernels.bits import gaps_from_words
 from skdp.mechanisms import streams
-from skdp.mechanisms.exact_gaps import certainty, decided_gap, exact_gap
+from skdp.mechanisms.streams import certainty, decided_gap, exact_gap
 
 LAST = 2**64 - 1
 NOTHING, EVERYTHING = itertools.repeat(0), itertools.repeat(LAST)

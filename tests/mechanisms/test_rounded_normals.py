@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from skdp._kernels.bits import BLOCK, normals_from_words
 from skdp.mechanisms import streams
-from skdp.mechanisms.rounded_normals import decided_pair, error_bound, rounded_pair
+from skdp.mechanisms.streams import decided_pair, error_bound, rounded_pair
 
 HALF = BLOCK // 2
 LAST = 2**64 - 1

@@ -3,7 +3,7 @@
 import numpy as np
 from combinations import over_rows
 
-from skdp.mechanisms.row_products import row_products
+from skdp.mechanisms.bounded_sum import row_products
 
 
 @over_rows("width", [0, 1, 200, 8192, 8193, 9000, 20_000])

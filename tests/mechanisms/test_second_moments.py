@@ -7,8 +7,8 @@ import pytest
 from combinations import over_combinations
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skdp import _threads as threads
-from skdp._threads import WorkerPool, single_threaded_blas
+from skdp._kernels import threads
+from skdp._kernels.threads import WorkerPool, single_threaded_blas
 from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall
 
 ROWS = 40

@@ -27,8 +27,8 @@ from keyed_streams import FALSE_ALARM, stream
 from scipy.special import kolmogi, ndtr
 from scipy.stats import binom, chi2, norm, poisson
 
+from skdp.mechanisms.release_log import Tape, running
 from skdp.mechanisms.streams import SecretStream
-from skdp.mechanisms.tape import Tape, running
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "random.json").read_text())
 Z_LIMIT = norm.isf(FALSE_ALARM / 2)  # 4.89

@@ -12,7 +12,7 @@ from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.pipeline import make_pipeline
 
-import skdp._fit.joint_fit
+import skdp.pipeline.joint_fit
 from skdp import (
     DPLogisticRegression,
     DPMLPClassifier,
@@ -21,12 +21,8 @@ from skdp import (
     PrivacyAccountant,
 )
 from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilon
-from skdp.evaluation import (
-    MulticlassEvaluation,
-    PrivateEvaluation,
-    RegressionEvaluation,
-)
 from skdp.mechanisms.streams import SecretStream
+from skdp.metrics import MulticlassEvaluation, PrivateEvaluation, RegressionEvaluation
 from skdp.model_selection import cross_validate
 from skdp.model_selection.parts import draw_folds, size_of_fold
 
@@ -165,7 +161,7 @@ def test_labels_move_nobody_between_folds():
 def test_a_row_is_scored_by_the_model_that_has_not_seen_it(monkeypatch):
     """Each model is handed the rows of its own fold alone to score, and fitted to all others."""
     trained, scored = [], []
-    run, scores_of = skdp.model_selection.candidates.FitPlan.run, skdp.evaluation.scored_rows.score_of_two
+    run, scores_of = skdp.model_selection.candidates.FitPlan.run, skdp.metrics.scored_rows.score_of_two
 
     def noted(plan, scale, seed, part):
         trained.append({tuple(row) for row in part.X})
@@ -176,7 +172,7 @@ def test_a_row_is_scored_by_the_model_that_has_not_seen_it(monkeypatch):
         return scores_of(estimator, rows)
 
     monkeypatch.setattr("skdp.model_selection.candidates.FitPlan.run", noted)
-    monkeypatch.setattr("skdp.evaluation.counted.score_of_two", scoring)
+    monkeypatch.setattr("skdp.metrics.histogram_evaluation.score_of_two", scoring)
     cross_validate(model(), X, Y, **TERMS)
     everyone = {tuple(row) for row in X}
     assert [everyone - each for each in trained] == scored

@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 import skdp
 from skdp import DPLogisticRegression, PrivacyAccountant, private_train_test_split
-from skdp._checks.row_traits import row_norm_of, row_schema_of, with_row_norm, with_row_schema
+from skdp._checks.rows import row_norm_of, row_schema_of, with_row_norm, with_row_schema
 from skdp._checks.sources import TableRows
 from skdp.accounting import compose, get_epsilon
 from skdp.exceptions import BudgetFileError

@@ -20,8 +20,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from unread import UnreadTable
 
+import skdp.model_selection.candidates
 import skdp.model_selection.search
-import skdp.model_selection.search_plan
 import skdp.model_selection.whole_fit
 from skdp import (
     DPPCA,
@@ -34,7 +34,7 @@ from skdp import (
     allocate_budget,
     config_context,
 )
-from skdp._training.solver import DescentSolver
+from skdp._dpsgd.solver import DescentSolver
 from skdp.accounting import (
     GaussianDpEvent,
     NumberOfTrials,
@@ -393,7 +393,7 @@ def test_a_step_inside_a_step_says_nothing_of_its_tries(capsys):
 
 
 def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch):
-    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (math.inf,))
+    monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", (math.inf,))
     accountant, events = PrivacyAccountant(), []
     for count in (0, 2):
         monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words, count=count: count)
@@ -410,17 +410,17 @@ def test_no_try_at_all_returns_the_default_model_under_the_same_bill(monkeypatch
 
 
 def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
-    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (math.inf, 1.0))
+    monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", (math.inf, 1.0))
     assert search(refit=False).fit(X, Y).privacy_event_.shape == 1.0
 
 
 def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
     noises = {}
     for shapes in (
-        *((shape,) for shape in skdp.model_selection.search_plan.LAWS),
-        skdp.model_selection.search_plan.LAWS,
+        *((shape,) for shape in skdp.model_selection.candidates.LAWS),
+        skdp.model_selection.candidates.LAWS,
     ):
-        monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", shapes)
+        monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", shapes)
         noises[shapes] = search().fit(X, Y).score_noise_
     *alone, of_all = noises.values()
     assert of_all == min(alone)
@@ -490,7 +490,7 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
     Four comparisons, each at a false alarm of 1e-6, whatever the number of searches.
     """
 
-    monkeypatch.setattr(skdp.model_selection.search_plan, "LAWS", (shape,))
+    monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", (shape,))
     once, plans = skdp.model_selection.search.plan_search, []
     monkeypatch.setattr(
         skdp.model_selection.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, f1_score, roc_auc_score
 
 from skdp import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyAccountant
-from skdp._checks.units import read_units
+from skdp._checks.groups import read_units
 from skdp.model_selection import make_private_scorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")

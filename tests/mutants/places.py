@@ -5,49 +5,46 @@ from __future__ import annotations
 MOVES: dict[str, str] = {}
 """Moved modules, packages and names, as in the tables -> as they are now.
 
-A module or package: "skdp._training.loop": "skdp.training.loop". A function or class of a module, with its module:
-"skdp._training.plan:DPSGDPlan": "skdp._training.plan:Plan"; patterns of all faults then use the new name.
+A module or package: "skdp._dpsgd.loop": "skdp.training.loop". A function or class of a module, with its module:
+"skdp._dpsgd.plan:DPSGDPlan": "skdp._dpsgd.plan:Plan"; patterns of all faults then use the new name.
 """
 
 TESTS: dict[str, str] = {
     "skdp._checks": "tests/_checks/test_*.py",
-    "skdp._fit": "tests/_fit/test_*.py tests/test_pipeline.py",
-    "skdp._guard": "tests/_guard/test_*.py",
-    "skdp._kernels": "tests/_kernels/test_*.py tests/_training/models/test_*.py",
+    "skdp.base": "tests/base/test_*.py tests/test_pipeline.py tests/test_base.py tests/test_seeds.py",
+    "skdp._kernels": "tests/_kernels/test_*.py tests/_dpsgd/models/test_*.py",
     "skdp._kernels.bits": "tests/_kernels/test_bits.py tests/mechanisms/test_*.py",
     "skdp._kernels.critic": "tests/synthesis/gan/test_*.py",
-    "skdp._kernels.dense": "tests/_training/models/test_network.py tests/_training/models/test_*.py",
-    "skdp._kernels.gram": "tests/mechanisms/test_second_moments.py tests/test_decomposition.py",
-    "skdp._kernels.row_scales": "tests/_kernels/test_linear.py tests/_training/models/test_*.py",
-    "skdp._kernels.spans": "tests/_training/models/test_network.py tests/_training/models/test_*.py",
-    "skdp._training": "tests/_training/test_*.py tests/linear_model/test_logistic*.py tests/neural_network/test_*.py",
-    "skdp._training.dask": "tests/_training/dask/test_*.py",
-    "skdp._training.models": "tests/_training/models/test_*.py",
-    "skdp._training.solvers.network_solver": "tests/neural_network/test_*.py tests/_training/models/test_network.py",
-    "skdp._training.streamed": "tests/_training/streamed/test_*.py",
+    "skdp._kernels.dense": "tests/_dpsgd/models/test_network.py tests/_dpsgd/models/test_*.py",
+    "skdp._kernels.sums": "tests/mechanisms/test_second_moments.py tests/test_decomposition.py",
+    "skdp._kernels.linear_layouts": "tests/_kernels/test_linear.py tests/_dpsgd/models/test_*.py",
+    "skdp._kernels.spans": "tests/_dpsgd/models/test_network.py tests/_dpsgd/models/test_*.py",
+    "skdp._dpsgd": "tests/_dpsgd/test_*.py tests/linear_model/test_logistic*.py tests/neural_network/test_*.py",
+    "skdp._dpsgd.dask": "tests/_dpsgd/dask/test_*.py",
+    "skdp._dpsgd.models": "tests/_dpsgd/models/test_*.py",
+    "skdp._dpsgd.network_solver": "tests/neural_network/test_*.py tests/_dpsgd/models/test_network.py",
+    "skdp._dpsgd.streamed": "tests/_dpsgd/streamed/test_*.py",
     "skdp.accounting": "tests/accounting/test_*.py",
-    "skdp.accounting.calibration": "tests/accounting/calibration/test_*.py",
-    "skdp.accounting.classic": "tests/accounting/classic/test_*.py tests/accounting/dominating/test_*.py",
-    "skdp.accounting.dominating": "tests/accounting/dominating/test_*.py",
-    "skdp.accounting.events": "tests/accounting/dominating/test_*.py tests/accounting/events/test_*.py",
-    "skdp.accounting.formulas": "tests/accounting/rdp/test_selection.py tests/accounting/formulas/test_*.py",
+    "skdp.accounting.calibration": "tests/accounting/test_*.py",
+    "skdp.accounting.classic": "tests/accounting/test_*.py",
+    "skdp.accounting.formulas": "tests/accounting/test_*.py tests/accounting/rdp/test_selection.py "
+    "tests/accounting/formulas/test_*.py",
+    "skdp.accounting.events": "tests/accounting/test_*.py tests/accounting/events/test_*.py",
     "skdp.accounting.ledger": "tests/accounting/ledger/test_*.py",
     "skdp.accounting.pld": "tests/accounting/rdp/test_selection.py tests/accounting/pld/test_*.py",
-    "skdp.accounting.rdp": "tests/accounting/dominating/test_*.py tests/accounting/rdp/test_*.py",
+    "skdp.accounting.rdp": "tests/accounting/test_*.py tests/accounting/rdp/test_*.py",
     "skdp.audit": "tests/audit/test_*.py",
-    "skdp.base": "tests/test_base.py tests/test_seeds.py tests/_fit/test_*.py",
-    "skdp.calibration": "tests/calibration/test_*.py",
+    "skdp.model_selection": "tests/model_selection/test_*.py",
     "skdp.cluster": "tests/cluster/test_*.py",
     "skdp.decomposition": "tests/test_decomposition.py",
     "skdp.ensemble": "tests/ensemble/test_*.py",
-    "skdp.evaluation": "tests/evaluation/test_evaluate.py tests/evaluation/test_*.py",
+    "skdp.metrics": "tests/metrics/test_evaluate.py tests/metrics/test_*.py",
     "skdp.linear_model": "tests/linear_model/test_least_squares.py tests/linear_model/test_*.py",
     "skdp.mechanisms": "tests/mechanisms/test_*.py",
-    "skdp.model_selection": "tests/model_selection/test_*.py",
     "skdp.naive_bayes": "tests/test_naive_bayes.py",
-    "skdp.pipeline": "tests/test_pipeline.py tests/_fit/test_*.py",
+    "skdp.pipeline": "tests/test_pipeline.py tests/base/test_*.py",
     "skdp.preprocessing": "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
-    "skdp.preprocessing.histograms.purchase": "tests/synthesis/marginals/test_bought_table.py "
+    "skdp.preprocessing.histogram_query": "tests/synthesis/marginals/test_bought_table.py "
     "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
     "skdp.statistics": "tests/statistics/test_*.py",
     "skdp.synthesis": "tests/synthesis/marginals/test_synthesizer.py tests/synthesis/marginals/test_*.py",

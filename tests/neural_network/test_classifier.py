@@ -19,13 +19,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-import skdp._training.solvers.network_solver
+import skdp._dpsgd.network_solver
 from skdp import (
     DPMLPClassifier,
     PrivacyAccountant,
     config_context,
 )
-from skdp._training.models.network import NetworkModel
+from skdp._dpsgd.models.network import NetworkModel
 from skdp.accounting import flatten
 from skdp.datasets import make_census
 from skdp.preprocessing import DPTableVectorizer, TableSchema
@@ -289,7 +289,7 @@ def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, clipp
 def rates_of(table, monkeypatch, **parameters):
     """The step lengths that a fit of 20 steps uses."""
     rates = []
-    original = skdp._training.solvers.network_solver.momentum_sgd
+    original = skdp._dpsgd.network_solver.momentum_sgd
 
     def watched(schedule, *arguments):
         def noted(step):
@@ -300,7 +300,7 @@ def rates_of(table, monkeypatch, **parameters):
 
     X, y, classes = table("classes")
     with monkeypatch.context() as patch:
-        patch.setattr(skdp._training.solvers.network_solver, "momentum_sgd", watched)
+        patch.setattr(skdp._dpsgd.network_solver, "momentum_sgd", watched)
         given_noise(classes=classes, sampling_rate=0.5, max_iter=10, **parameters).fit(X, y)
     assert len(rates) == 20
     return rates
@@ -426,7 +426,7 @@ def interrupted(monkeypatch):
                 self.n_calls += 1
                 return super().clipped_gradient_sum(*arguments)
 
-        monkeypatch.setattr(skdp._training.solvers.network_solver, "NetworkModel", Interrupted)
+        monkeypatch.setattr(skdp._dpsgd.network_solver, "NetworkModel", Interrupted)
         return pytest.warns(UserWarning, match=f"interrupted after {n_sums} of 20 steps: .* full charge")
 
     return at

@@ -18,7 +18,7 @@ from skdp import (
     PrivacyLeakWarning,
     privacy_report,
 )
-from skdp._training.outputs import bounded as _regressor
+from skdp._dpsgd import targets as _regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -5,8 +5,8 @@ import pytest
 
 from skdp import tabular_pipeline
 from skdp.datasets import make_census
-from skdp.effects import column_effects
 from skdp.ensemble import DPRandomTreesClassifier
+from skdp.inspection import column_effects
 from skdp.plotting import EffectDisplay
 
 pytest.importorskip("matplotlib")

@@ -17,10 +17,10 @@ from skdp import (
     PrivacyAccountant,
     allocate_budget,
 )
-from skdp._checks.row_traits import row_norm_of, row_schema_of
-from skdp._fit.budget import root_stream
-from skdp._fit.fit import Fit
+from skdp._checks.rows import row_norm_of, row_schema_of
 from skdp.accounting import compose
+from skdp.base.budget import root_stream
+from skdp.base.fit import Fit
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 from skdp.preprocessing import DPStandardScaler, DPTableVectorizer, TableSchema
 

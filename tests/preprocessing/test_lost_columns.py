@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp import AddRemove, DPLogisticRegression, DPTableVectorizer, PrivacyAccountant, TableSchema, allocate_budget
-from skdp._checks.readings import days_of, number_of
+from skdp._checks.numbers import days_of, number_of
 from skdp._checks.table import Table, as_days, as_numbers
 from skdp.exceptions import QualityWarning
 

@@ -15,7 +15,7 @@ from replay import assert_all_else_is_equal, leaves, moves, recording, replay, r
 from sklearn.base import clone
 
 from skdp import AddRemove, PrivacyAccountant
-from skdp._checks.row_traits import row_norm_of
+from skdp._checks.rows import row_norm_of
 from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
@@ -27,7 +27,7 @@ from skdp.preprocessing import (
     dp_bounds,
 )
 from skdp.preprocessing.bounds import ColumnBounds
-from skdp.preprocessing.histograms.sums import ColumnSums
+from skdp.preprocessing.column_sums import ColumnSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
 

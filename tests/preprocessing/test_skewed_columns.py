@@ -14,8 +14,8 @@ from skdp import DPLogisticRegression, tabular_pipeline
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histograms import purchase as purchases
-from skdp.preprocessing.histograms.cell_tree import Cells
+from skdp.preprocessing import histogram_query as purchases
+from skdp.preprocessing.cell_tree import Cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 

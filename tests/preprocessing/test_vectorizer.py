@@ -29,11 +29,11 @@ from skdp import (
     allocate_budget,
     check_pipeline,
 )
-from skdp._checks.row_traits import row_norm_of, with_row_norm
+from skdp._checks.rows import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histograms.purchase import Purchase
+from skdp.preprocessing.histogram_query import Purchase
 
 CELLS = {
     "whole": [1, 2],

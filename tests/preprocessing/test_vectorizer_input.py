@@ -21,7 +21,7 @@ from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.table import Table, as_keys, as_numbers
 from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histograms.purchase import Bought, Held, Purchase
+from skdp.preprocessing.histogram_query import Bought, Held, Purchase
 
 N = 30
 FRAME = customers(N)

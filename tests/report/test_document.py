@@ -49,7 +49,7 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.report import sentences as wording
-from skdp.report.price import Priced, attacker_accuracy_by_profile, guess_at
+from skdp.report.sentences import Priced, attacker_accuracy_by_profile, guess_at
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)

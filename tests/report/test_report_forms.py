@@ -22,7 +22,7 @@ from skdp import (
     allocate_budget,
     privacy_report,
 )
-from skdp.report.values import one_line, shown
+from skdp.report.sentences import one_line, shown
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, (300, 4))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from .kinds import EVENT_KINDS, kind_of
-from .specifications import (
+from skdp.accounting.events.kinds import EVENT_KINDS, kind_of
+from skdp.accounting.events.specifications import (
     ComposedDpEvent,
     DpEvent,
     GaussianDpEvent,

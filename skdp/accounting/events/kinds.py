@@ -3,18 +3,49 @@
 What is said of one kind of release stands in its row: everything that lists kinds reads this table. What takes
 compositions, samples and selections apart knows these by name; no new event is added there. What dominates an event is
 in its row of `dominating.noise.LAWS`.
+
+What a release is for groups of several records, where that is an event again; `kinds` says which of these holds.
+
+Neighbours of a group of k differ in k records. A sum moves by at most k C, so noise counts as divided by k (of the
+Gaussian, the Laplace, both discrete ones and the nodes of a tree). On a Poisson sample each of the k is drawn on its
+own: the shift is as long as the number of those that are, binomial, in norm, and by the proof in `dominating.noise`
+the mixture over that number dominates, which is `MixtureOfGaussiansDpEvent`, but for numbers with a probability below
+1e-300, which are left out. Ranges of losses add up along a chain of neighbours, and so do pure epsilons; of (epsilon,
+delta) follows delta (1 + e^epsilon + .. + e^((k-1) epsilon)), of rho zero-concentrated k^2 rho. Each of k randomised
+responses is its own. Compositions, selections and the worst of several hold for any relation between data sets, so they
+are made of what their parts are.
+
+*k^2 rho* is Bun & Steinke's (2016), restated and proved here. With a = (k alpha - 1) / (k - 1), p = a / alpha and 1 / p
++ 1 / p' = 1, P^alpha Q^(1-alpha) is the product of P^alpha R^((1-a)/p) and R^((a-1)/p) Q^(1-alpha). Hölder's inequality
+with p and p' makes of it, after division by alpha - 1,
+
+    D_alpha(P, Q) <= k alpha / (k alpha - 1) D_a(P, R) + D_(k alpha)(R, Q).
+
+If R differs from P in k - 1 records and from Q in one, the first term is (k-1) k rho alpha at most, by induction, and
+the second k rho alpha: in all k^2 rho alpha.
+
+Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields.
+
+What can be converted is asked of the version that is installed.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import fields, replace
+from typing import Any, NamedTuple, cast
 
-from .groups import integers_of_group, mixture_of_group, noise_of_group, sample_of_group, statement_of_group
-from .noise_events import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, MixtureOfGaussiansDpEvent
-from .specifications import (
+import numpy as np
+from scipy.special import gammaln
+
+from skdp.accounting.events.noise_events import (
+    DiscreteGaussianDpEvent,
+    DiscreteLaplaceDpEvent,
+    MixtureOfGaussiansDpEvent,
+)
+from skdp.accounting.events.specifications import (
     ComposedDpEvent,
     DpEvent,
     EpsilonDeltaDpEvent,
@@ -28,7 +59,70 @@ from .specifications import (
     SelfComposedDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
+    show,
 )
+
+MOST_IN_GROUP = 1000
+"""Most records of a group: beyond, a binomial mixture has too many parts."""
+
+_MOST_SENSITIVE = 10**6
+_MOST_PARTS = 1000
+_FAINT = 1e-300
+_LEAST_NOISE = 1e-100
+
+
+def noise_of_group(event: Any, k: int) -> DpEvent:
+    """A sum moves k times as far; without a guarantee where so little noise has no event."""
+    noise = event.noise_multiplier / k
+    if noise < _LEAST_NOISE:
+        return NonPrivateDpEvent()
+    return replace(event, noise_multiplier=noise)
+
+
+def integers_of_group(event: Any, k: int) -> DpEvent | None:
+    """The same of a sum of integers."""
+    moved = event.sensitivity * k
+    return replace(event, sensitivity=moved) if moved <= _MOST_SENSITIVE else None
+
+
+def statement_of_group(event: EpsilonDeltaDpEvent, k: int) -> DpEvent:
+    """What follows along a chain of k neighbours."""
+    if event.delta == 0.0:
+        return EpsilonDeltaDpEvent(k * event.epsilon, 0.0)
+    if event.epsilon * k > 700.0:
+        return NonPrivateDpEvent()
+    delta = event.delta * math.fsum(math.exp(i * event.epsilon) for i in range(k)) * (1.0 + 1e-14)
+    return EpsilonDeltaDpEvent(k * event.epsilon, delta) if delta < 1.0 else NonPrivateDpEvent()
+
+
+def _mixture(noise: float, parts: dict[float, float]) -> DpEvent:
+    kept = {shift: p for shift, p in sorted(parts.items()) if p > _FAINT}
+    return MixtureOfGaussiansDpEvent(noise, tuple(kept), tuple(kept.values()))
+
+
+def sample_of_group(event: PoissonSampledDpEvent, k: int) -> DpEvent | None:
+    """The number of records of the group in the sample, of a share above 0 and below 1, is binomial."""
+    q, inner = event.sampling_probability, event.event
+    if not isinstance(inner, GaussianDpEvent):
+        return None
+    j = np.arange(k + 1.0)
+    logs = gammaln(k + 1.0) - gammaln(j + 1.0) - gammaln(k - j + 1.0) + j * math.log(q) + (k - j) * math.log1p(-q)
+    return _mixture(inner.noise_multiplier, dict(enumerate(np.exp(logs).tolist())))
+
+
+def mixture_of_group(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
+    """The sum of the sensitivities of k records, each drawn on its own."""
+    total = {0.0: 1.0}
+    for _ in range(k):
+        grown: dict[float, float] = {}
+        for shift, p in total.items():
+            for more, q in zip(event.sensitivities, event.sampling_probs, strict=True):
+                at = shift + more
+                grown[at] = grown.get(at, 0.0) + p * q
+        if len(grown) > _MOST_PARTS:
+            return None
+        total = grown
+    return _mixture(event.standard_deviation, total)
 
 
 class Sample(NamedTuple):
@@ -239,3 +333,81 @@ def name_of(event: DpEvent) -> str:
     """An event as messages name it."""
     inner = getattr(event, "event", None)
     return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
+
+
+def _other(caller: str) -> Any:
+    try:
+        from dp_accounting import dp_event
+    except ImportError as error:
+        raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
+    return dp_event
+
+
+def _counterpart(other: Any, name: str) -> Any:
+    """The class of that name in the version that is installed, if it has the fields of ours; None elsewhere."""
+    theirs, ours = getattr(other, name, None), BY_NAME.get(name)
+    if ours is None or not isinstance(theirs, type):
+        return None
+    same = set(inspect.signature(theirs).parameters) == {field.name for field in fields(cast(Any, ours))}
+    return theirs if same else None
+
+
+def to_dp_accounting(event: DpEvent) -> Any:
+    """The same event as an object of the `dp_accounting` package.
+
+    Parameters
+    ----------
+    event : DpEvent
+        Event to convert.
+
+    Returns
+    -------
+    dp_accounting.DpEvent
+        With `noise_multiplier` unchanged: relative to the contribution of one record, whatever the adjacency.
+        Its Rényi accountant does not double that under REPLACE_ONE, as `skdp` does.
+    """
+    other = _other("to_dp_accounting")
+    name = type(event).__name__
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not BY_NAME[name]:
+        remedy = kind_of(event).substitute or "give an event of skdp.accounting, or what dominates this one"
+        raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
+    if isinstance(event, ComposedDpEvent):
+        return other.ComposedDpEvent([to_dp_accounting(part) for part in event.events])
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    if "event" in values:
+        values["event"] = to_dp_accounting(values["event"])
+    return theirs(**values)
+
+
+def from_dp_accounting(event: Any) -> DpEvent:
+    """An event of the `dp_accounting` package as one of ours.
+
+    Parameters
+    ----------
+    event : dp_accounting.DpEvent
+        Event to convert.
+
+    Returns
+    -------
+    DpEvent
+        Validated as if it had been written here.
+
+    Raises
+    ------
+    TypeError
+        The event has no counterpart. The message names it and a substitute.
+    """
+    other = _other("from_dp_accounting")
+    name = type(event).__name__
+    theirs = _counterpart(other, name)
+    if theirs is None or type(event) is not theirs:
+        use = REMOVED_EVENTS.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
+        raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting; use {use}.")
+    if name == "ComposedDpEvent":
+        return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
+    ours: Any = BY_NAME[name]
+    values = {field.name: getattr(event, field.name) for field in fields(ours)}
+    if "event" in values:
+        values["event"] = from_dp_accounting(values["event"])
+    return ours(**values)

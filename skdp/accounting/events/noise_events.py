@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .specifications import DpEvent, own, read_real, refuse_field, set_real, set_whole
+from skdp.accounting.events.specifications import DpEvent, own, read_real, refuse_field, set_real, set_whole
 
 _MOST_SENSITIVE = 10**6
 _MOST_PARTS = 1000

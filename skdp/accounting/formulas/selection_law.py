@@ -19,8 +19,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from ..events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
-from .numeric import bisect
+from skdp.accounting.events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
+from skdp.accounting.formulas.numeric import bisect
 
 _DEEPEST = 100.0  # tails below e^-100 are left out of the table: 128 bits do not reach there
 _MOST_DRAWN = 1e4  # expected trials, above which the table would be too long

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from .accountant import PrivacyAccountant, resolve_accountant
-from .charges import Charge
+from skdp.accounting.ledger.accountant import PrivacyAccountant, resolve_accountant
+from skdp.accounting.ledger.charges import Charge
 
 __all__ = ["Charge", "PrivacyAccountant", "resolve_accountant"]

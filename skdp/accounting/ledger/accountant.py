@@ -8,19 +8,57 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from skdp.accounting.events.specifications import DpEvent, NoOpDpEvent, resolve
+from skdp.accounting.ledger.balance import DataSplit
+from skdp.accounting.ledger.charges import Charge, Terms, check_name, check_text, now, plain_parameters
+from skdp.accounting.ledger.figures import Figures
+from skdp.accounting.ledger.filters import GAUSSIAN
+from skdp.accounting.ledger.ledger import Ledger
+from skdp.accounting.ledger.log import Log, MemoryLog
+from skdp.accounting.ledger.serial import ledger_from_json, ledger_to_json
+from skdp.accounting.methods import check_adjacency, check_delta, check_epsilon, check_known
+from skdp.accounting.releases import releases
+from skdp.accounting.statements.targets import Risk, RiskTarget
 from skdp.exceptions import AccountantDetachedError, BudgetFileError, without_removed
 
-from ..events.specifications import DpEvent, NoOpDpEvent, resolve
-from ..methods import check_adjacency, check_delta, check_epsilon, check_known
-from ..releases import releases
-from ..targets import Risk
-from .charges import Charge, Terms, check_name, check_text, now, plain_parameters
-from .figures import Figures
-from .ledger import Ledger
-from .log import Log, MemoryLog
-from .risk import epsilon_of_risk
-from .serial import ledger_from_json, ledger_to_json
-from .split import DataSplit
+_DOWN = 1.0 - 1e-9  # covers the rounding of epsilon at mu, which is upwards
+
+
+def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
+    """Return the largest epsilon at which the filters of a family hold a risk.
+
+    Plain Gaussian releases, however they are chosen, are sqrt(B)-GDP if the sum of their mu^2 never passes B (Smith &
+    Thakurta 2022). So under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk.
+    Other filters hold an epsilon at its delta for any shape of the noise: epsilon is the largest one at which every
+    (epsilon, delta)-private release has the risk (`RiskTarget.implied_by`), which is far less.
+
+    Parameters
+    ----------
+    risk : Risk
+    delta : float or None
+        In (0, 1); None is rejected.
+    family : str or None
+        The `filter_family` of the accountant.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If there is no delta, or no epsilon at this delta implies the risk.
+    """
+    if delta is None:
+        raise ValueError(
+            f"PrivacyAccountant: delta must be set with epsilon={risk!r}, as it keeps an epsilon at a delta. Pass a "
+            "number well below 1/n, for example delta=1e-6."
+        )
+    target, delta = RiskTarget.of(risk), check_delta(delta)
+    found = target.of_size(target.mu * _DOWN).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
+    if found <= 0.0:
+        raise ValueError(f"{target.words} follows from no epsilon at delta={delta!r}; lower delta, or raise the risk.")
+    return found
 
 
 @without_removed
@@ -66,7 +104,7 @@ class PrivacyAccountant(Figures):
 
     Without a budget two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
     charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
-    the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.odometer`.
+    the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.balance`.
 
     A charge may name a *partition*: the only units that it concerns, such as people first admitted in one month. A
     partition has paid what was charged to all and its own, together; the ledger's figures are the largest over
@@ -94,7 +132,7 @@ class PrivacyAccountant(Figures):
         self._partition: str | None = None
         self._partition_rule: str | None = None
         if path is not None:
-            from .store import Store  # SQLite is not loaded for a ledger in memory
+            from skdp.accounting.ledger.store import Store  # SQLite is not loaded for a ledger in memory
 
             asked = {"epsilon": epsilon, "delta": delta, "unit": unit, "filter_family": filter_family}
             asked |= {"method": method, "adjacency": adjacency}
@@ -118,7 +156,7 @@ class PrivacyAccountant(Figures):
         BudgetFileError
             If there is no such file, or it cannot be read or trusted.
         """
-        from .store import Store
+        from skdp.accounting.ledger.store import Store
 
         return cls._of(Store.at(path))
 
@@ -394,7 +432,7 @@ class PrivacyAccountant(Figures):
 
         A budget raised after outputs were seen is no filter. From then on a charge is admitted only while the
         odometer's figure, with it, is within the new budget, and that figure, `spent`, is what is guaranteed: it
-        replaces the promise of the first budget (`skdp.accounting.ledger.odometer`). The figure counts more than a
+        replaces the promise of the first budget (`skdp.accounting.ledger.balance`). The figure counts more than a
         filter does, so a small raise can lower what is left, for good. Before the first charge nothing was seen, and
         the new budget is like one from the start.
 
@@ -537,7 +575,7 @@ class PrivacyAccountant(Figures):
                 raise ValueError(
                     f"path={path!r} with resume=False: a file can be charged; give resume=True or no path."
                 )
-            from .store import Store
+            from skdp.accounting.ledger.store import Store
 
             return cls._of(Store.begin(path, terms, charges))
         return cls._of(MemoryLog(ledger, detached=not resume))

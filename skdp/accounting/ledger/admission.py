@@ -11,18 +11,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from skdp.accounting.events.composition import MOST_RELEASES, of_parts
+from skdp.accounting.events.kinds import kind_of
+from skdp.accounting.events.specifications import DpEvent, GaussianDpEvent
+from skdp.accounting.ledger.balance import Balance
+from skdp.accounting.ledger.charges import Charge, joint_price, methods_for
+from skdp.accounting.ledger.filters import GAUSSIAN, Filter, failures_of
+from skdp.accounting.ledger.ledger import Ledger
+from skdp.accounting.ledger.report import to_digits
+from skdp.accounting.methods import check_epsilon, refusal
+from skdp.accounting.releases import Releases, releases
 from skdp.exceptions import BudgetExceededError
-
-from ..events.composition import MOST_RELEASES, of_parts
-from ..events.kinds import kind_of
-from ..events.specifications import DpEvent, GaussianDpEvent
-from ..methods import check_epsilon, refusal
-from ..releases import Releases, releases
-from .balance import Balance
-from .charges import Charge, joint_price, methods_for
-from .filters import GAUSSIAN, Filter, failures_of
-from .ledger import Ledger
-from .report import to_digits
 
 _RAISE = "raise the budget (PrivacyAccountant.increase_budget, python -m skdp.accounting increase)"
 

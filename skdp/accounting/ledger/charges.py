@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..events.specifications import DpEvent, show
-from ..methods import (
+from skdp.accounting.events.specifications import DpEvent, show
+from skdp.accounting.ledger.filters import FAMILIES, REMOVED_FAMILIES, Rule
+from skdp.accounting.ledger.report import sampling_of
+from skdp.accounting.methods import (
     AddRemove,
     check_adjacency,
     check_delta,
@@ -25,10 +27,8 @@ from ..methods import (
     get_epsilon,
     refusal,
 )
-from ..releases import Releases, releases
-from ..targets import Risk
-from .filters import FAMILIES, REMOVED_FAMILIES, Rule
-from .report import sampling_of
+from skdp.accounting.releases import Releases, releases
+from skdp.accounting.statements.targets import Risk
 
 ENTRY_KINDS = ("charge", "refusal", "raise", "split")
 """Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a

@@ -77,9 +77,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..formulas.gaussian import gaussian_mu
-from ..rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
-from ..releases import PlainGaussian, Releases, without_failures
+from skdp.accounting.formulas.gaussian import gaussian_mu
+from skdp.accounting.rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
+from skdp.accounting.releases import PlainGaussian, Releases, without_failures
 
 GAUSSIAN = "gaussian"
 """The Gaussian filter alone: all charges are plain Gaussian releases, the first one included."""

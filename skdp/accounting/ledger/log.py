@@ -6,12 +6,11 @@ import os
 import threading
 from typing import Any, Protocol
 
+from skdp.accounting.ledger.admission import admit
+from skdp.accounting.ledger.charges import Charge, Terms
+from skdp.accounting.ledger.ledger import Ledger
+from skdp.accounting.ledger.serial import chain
 from skdp.exceptions import AccountantDetachedError
-
-from .admission import admit
-from .charges import Charge, Terms
-from .ledger import Ledger
-from .serial import chain
 
 LOCK = threading.RLock()
 """Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a

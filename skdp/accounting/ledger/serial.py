@@ -12,13 +12,12 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
+from skdp.accounting.events.kinds import BY_NAME, REMOVED_EVENTS
+from skdp.accounting.events.specifications import DpEvent, resolve
+from skdp.accounting.ledger.charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
+from skdp.accounting.ledger.filters import Rule
+from skdp.accounting.methods import check_adjacency
 from skdp.exceptions import BudgetFileError
-
-from ..events.kinds import BY_NAME, REMOVED_EVENTS
-from ..events.specifications import DpEvent, resolve
-from ..methods import check_adjacency
-from .charges import ENTRY_KINDS, Charge, Terms, check_name, check_text, plain_parameters
-from .filters import Rule
 
 JSON_SCHEMA = 4
 """Of the JSON; no other one is read."""

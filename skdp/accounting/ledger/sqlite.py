@@ -20,9 +20,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from skdp.accounting.ledger.log import LOCK
 from skdp.exceptions import BudgetFileError
-
-from .log import LOCK
 
 T = TypeVar("T")
 

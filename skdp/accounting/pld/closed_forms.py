@@ -25,12 +25,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..dominating.noise import Directions
-from ..formulas.gaussian import LOG_SQRT_2PI, gaussian_delta, gaussian_epsilon, mills_drop
-from ..formulas.numeric import bisect, sampled_loss
-from ..formulas.response import randomised_response_delta, randomised_response_epsilon
-from ..releases import Releases, SampledGaussian, Statement
-from .pairs import Pair, paired
+from skdp.accounting.formulas.dominating import Directions
+from skdp.accounting.formulas.gaussian import (
+    LOG_SQRT_2PI,
+    gaussian_delta,
+    gaussian_epsilon,
+    mills_drop,
+    randomised_response_delta,
+    randomised_response_epsilon,
+)
+from skdp.accounting.formulas.numeric import bisect, sampled_loss
+from skdp.accounting.pld.pairs import Pair, paired
+from skdp.accounting.releases import Releases, SampledGaussian, Statement
 
 # Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
 MAX_SHIFT = 1000.0

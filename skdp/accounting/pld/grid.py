@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .profiles import AnyPair
-from .tilting import GridPlan, Tilt
+from skdp.accounting.pld.profiles import AnyPair
+from skdp.accounting.pld.tilting import GridPlan, Tilt
 
 Spectrum = NDArray[np.complex128]
 

@@ -33,16 +33,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..events.composition import MOST_RELEASES
-from ..formulas.gaussian import gaussian_epsilon
-from ..releases import Releases, join, repeat
-from .closed_forms import MAX_SHIFT, Simple, closed_epsilon
-from .directions import directions
-from .epsilon import FINE, check_kinds, least_with_renyi, pld_epsilon
-from .grid import Composed, GridRelease, compose_on_grid, release_moment
-from .pairs import LaplacePair, Pair, ResponsePair
-from .reading import Solved, epsilon_of, hockey_stick, is_negligible, solve_directions
-from .tilting import WORK, Tilt, deviation, finest, total
+from skdp.accounting.events.composition import MOST_RELEASES
+from skdp.accounting.formulas.gaussian import gaussian_epsilon
+from skdp.accounting.pld.closed_forms import MAX_SHIFT, Simple, closed_epsilon
+from skdp.accounting.pld.epsilon import FINE, check_kinds, directions, least_with_renyi, pld_epsilon
+from skdp.accounting.pld.grid import Composed, GridRelease, compose_on_grid, release_moment
+from skdp.accounting.pld.pairs import LaplacePair, Pair, ResponsePair
+from skdp.accounting.pld.reading import Solved, epsilon_of, hockey_stick, is_negligible, solve_directions
+from skdp.accounting.pld.tilting import WORK, Tilt, deviation, finest, total
+from skdp.accounting.releases import Releases, join, repeat
 
 _SHARE = 3e-5  # part of delta given to labels that are too high, at most
 _TINY = 1e-9  # covers rounding and the quadrature of one release

@@ -42,12 +42,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..dominating.atoms import LossAtoms
-from ..dominating.noise import Directions
-from ..dominating.pairs import dominating, fixed_gaussian
-from ..formulas.gaussian import mixture_loss
-from ..formulas.quadrature import ERROR, lifted, nodes, rounding, rule
-from ..releases import Releases
+from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian
+from skdp.accounting.formulas.gaussian import mixture_loss
+from skdp.accounting.formulas.numeric import ERROR, lifted, nodes, rounding, rule
+from skdp.accounting.releases import Releases
 
 _CELLS = 64  # at least, in a quadrature
 _DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together

@@ -38,8 +38,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..formulas.selection_law import NumberOfTrials
-from .pairs import Atoms, AtomsPair, LaplacePair, Pair, ResponsePair
+from skdp.accounting.formulas.selection_law import NumberOfTrials
+from skdp.accounting.pld.pairs import Atoms, AtomsPair, LaplacePair, Pair, ResponsePair
 
 _SAFE = 1.0 + 1e-10  # covers rounding
 _ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them

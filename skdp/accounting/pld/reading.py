@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .grid import Composed, compose_on_grid, deltas_of
-from .pairs import AtomsPair
-from .profiles import AnyPair, Directed
-from .tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
+from skdp.accounting.pld.grid import Composed, compose_on_grid, deltas_of
+from skdp.accounting.pld.pairs import AtomsPair
+from skdp.accounting.pld.profiles import AnyPair, Directed
+from skdp.accounting.pld.tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
 _ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature

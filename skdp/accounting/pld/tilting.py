@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .pairs import Atoms
-from .profiles import AnyPair
+from skdp.accounting.pld.pairs import Atoms
+from skdp.accounting.pld.profiles import AnyPair
 
 _CLOSE = 0.02  # between the logs of two numbers that are as good as one
 _FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower

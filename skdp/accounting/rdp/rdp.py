@@ -18,11 +18,17 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..formulas.selection_law import NumberOfTrials
-from ..releases import Releases, Runs, without_failures
-from .mechanisms import laplace_rdp, log_poisson_delta, pure_rdp, without_replacement_rdp
-from .others import other_rdp, other_refusal
-from .sampled import log_moment
+from skdp.accounting.formulas.selection_law import NumberOfTrials
+from skdp.accounting.rdp.mechanisms import (
+    laplace_rdp,
+    log_moment,
+    log_poisson_delta,
+    other_rdp,
+    other_refusal,
+    pure_rdp,
+    without_replacement_rdp,
+)
+from skdp.accounting.releases import Releases, Runs, without_failures
 
 _UP = 1.0 + 1e-11
 _ROUNDED = 1.0 + 1e-12  # of sums of positive terms

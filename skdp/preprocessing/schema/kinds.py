@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.readings import day_text, days_of, key_of, moment_of_text
+from skdp._checks.numbers import day_text, days_of, key_of, moment_of_text
 
 DATE_PARTS = {
     "month": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
@@ -76,7 +76,7 @@ class Column:
     bounds : (float, float) or None
         Of a number or a date; the latter as days since 1970.
     categories : tuple of str or None
-        Keys of the cells, see `skdp._checks.readings.key_of`.
+        Keys of the cells, see `skdp._checks.numbers.key_of`.
     edges : tuple of float or None
         Ends of the bins, the bounds included; None for bins of equal width.
     scale : {"linear", "log"}

@@ -5,19 +5,111 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp._checks.numbers import day_text, number_of, truth_of
 from skdp._checks.parameters import check_choice
-from skdp._checks.readings import day_text, number_of, truth_of
 from skdp._checks.table import CellValues, Table, as_days, as_keys, as_numbers
-from skdp.accounting.ledger.html import html_table
-from skdp.preprocessing.schema.combinations import Combination, read_combinations
+from skdp.accounting.ledger.report import html_table
+from skdp.preprocessing.schema.blocks import Combination, read_combinations
 from skdp.preprocessing.schema.kinds import Column, read_column
+
+_DEEPEST = 50  # levels of lists in lists; a schema has five
+
+
+def _import_yaml() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError('PyYAML is needed for YAML: pip install "skdp[yaml]", or use JSON.') from None
+    return yaml
+
+
+def load(text: str) -> Any:
+    """Read YAML.
+
+    Parameters
+    ----------
+    text : str
+        Keys may not repeat.
+
+    Returns
+    -------
+    object
+    """
+    yaml = _import_yaml()
+
+    class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
+        """Safe loader without the truth values of version 1.1, and without keys that hide others.
+
+        Lists are not too deep, for which it would take long, and what has an anchor holds no alias: a few lines of
+        aliases of aliases would be a list of any length.
+        """
+
+        depth, n_anchors = 0, 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()
+            is_alias, has_anchor = isinstance(event, yaml.AliasEvent), getattr(event, "anchor", None) is not None
+            if self.depth > _DEEPEST:
+                raise RecursionError
+            if is_alias and self.n_anchors:
+                raise yaml.YAMLError("aliases of aliases")
+            opened = int(has_anchor and not is_alias)
+            self.depth, self.n_anchors = self.depth + 1, self.n_anchors + opened
+            node = super().compose_node(parent, index)
+            self.depth, self.n_anchors = self.depth - 1, self.n_anchors - opened
+            return node
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            found: set[Any] = set()
+            for node_of_key, _ in node.value:
+                key = self.construct_object(node_of_key, deep=True)
+                if not isinstance(key, Hashable):
+                    break  # which is refused below
+                if key in found:
+                    raise ValueError(f"schema: {key!r} is there twice; name each column once.")
+                found.add(key)
+            return super().construct_mapping(node, deep=deep)
+
+    Loader.yaml_implicit_resolvers = {
+        letter: [
+            (tag, pattern)
+            for tag, pattern in resolvers
+            if tag != "tag:yaml.org,2002:bool" or letter in "tTfF"  # true and false remain
+        ]
+        for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    fault, found = "", None
+    try:
+        found = yaml.load(text, Loader)  # derives from SafeLoader
+    except yaml.YAMLError as error:
+        fault = " ".join(str(getattr(error, "problem", "") or next(iter(error.args), "it cannot be read")).split())
+    except RecursionError:
+        fault = "lists in lists, too deep"
+    if fault:
+        raise ValueError(f"schema: this is no YAML ({fault}); give what TableSchema.to_yaml writes.")
+    return found
+
+
+def dump(value: Any) -> str:
+    """Write YAML that both versions read alike.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+    """
+    return str(_import_yaml().safe_dump(value, sort_keys=False, allow_unicode=True))
+
 
 OTHERS = ("error", "drop", "estimate")
 
@@ -273,7 +365,6 @@ class TableSchema:
         text : str
             The YAML text. PyYAML is needed.
         """
-        from skdp.preprocessing.schema.yaml_text import dump
 
         text = dump(self._entries())
         if path is not None:
@@ -333,7 +424,6 @@ class TableSchema:
         ValueError
             As for `from_json`.
         """
-        from skdp.preprocessing.schema.yaml_text import load
 
         is_text = isinstance(source, str) and ("\n" in source or ": " in source)
         return cls._of_file(load(str(source) if is_text else Path(source).read_text(encoding="utf-8")))

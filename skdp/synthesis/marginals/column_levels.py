@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.cells import format_names, refuse_not_finite
+from skdp._checks.numbers import format_names, refuse_not_finite
 from skdp._checks.table import CellValues
-from skdp.preprocessing.schema.blocks import Block
-from skdp.preprocessing.schema.combinations import Combination
+from skdp.preprocessing.schema.blocks import Block, Combination
 
 Ends = tuple[float, float]
 

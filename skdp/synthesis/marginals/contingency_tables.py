@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from skdp._checks.units import Units
+from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable
-from skdp.mechanisms.group_clip import clip_groups, squares_of_counts
+from skdp.mechanisms.bounded_sum import clip_groups, squares_of_counts
+from skdp.mechanisms.cell_counts import centred
 
 ColumnSet = tuple[int, ...]
 
@@ -211,13 +212,6 @@ def cells_of(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Seq
         cells *= levels[j]
         cells += codes[j]
     return cells
-
-
-def centred(table: np.ndarray) -> np.ndarray:
-    """Return a table less its means along every axis."""
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
 
 
 def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, deviation: float) -> float:

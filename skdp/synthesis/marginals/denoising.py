@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skdp.mechanisms.cell_counts import centred, onto_simplex
 from skdp.synthesis.marginals.column_levels import Exclusion
-from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, centred, squared_norm
+from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, squared_norm
 
 FIRST_BLOCK = 2
 """Directions of a column in the first block; each further one has twice as many."""
@@ -217,11 +218,3 @@ def _blocks(n_directions: int) -> list[slice]:
         found.append(slice(start, start + size))
         start, size = start + size, 2 * size
     return found
-
-
-def onto_simplex(values: np.ndarray) -> np.ndarray:
-    """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
-    ordered = np.sort(values)[::-1]
-    excess = np.cumsum(ordered) - 1.0
-    k = int(np.nonzero(ordered * np.arange(1, len(values) + 1) > excess)[0][-1])
-    return np.maximum(values - excess[k] / (k + 1), 0.0)

@@ -10,17 +10,110 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.units import Units
+from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
+from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.group_clip import clip_groups
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.marginals import pair_selection as selection
 from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion
-from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, noise_per_cell, weighted
+from skdp.synthesis.marginals.contingency_tables import (
+    ColumnSet,
+    Interaction,
+    TableSums,
+    count,
+    noise_per_cell,
+    squared_norm,
+    weighted,
+)
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
+
+Expectation = Callable[[ColumnSet], np.ndarray]
+
+MOST_CELLS = 1_000_000
+"""Pairs with more cells are not looked at: of no number of rows that fits in memory would noise leave anything."""
+
+
+def candidates(levels: Sequence[int], left_out: Sequence[ColumnSet]) -> list[ColumnSet]:
+    """Return the pairs of columns that can be selected, by public numbers."""
+    gone = set(left_out)
+    return [
+        (i, j)
+        for i, j in itertools.combinations(range(len(levels)), 2)
+        if (i, j) not in gone and min(levels[i], levels[j]) > 1 and levels[i] * levels[j] <= MOST_CELLS
+    ]
+
+
+def sensitivity(n_sets: int) -> float:
+    """Return the largest norm of what one row changes of the scores, half of it under ``replace_one``.
+
+    Proof. A score is the sum over cells of ``|count - expected|``, where what is expected does not depend on the row,
+    given earlier releases. A row that comes or goes changes one count of each table by one, and so its score by at most
+    one. A row that is exchanged for another changes two counts by one each, and the score by at most two, half of which
+    is one again. Rows of weights in [0, 1] change counts by no more. All scores together change by at most the root of
+    their number.
+    """
+    return math.sqrt(n_sets)
+
+
+def scores(
+    codes: Sequence[NDArray[np.int32]],
+    pairs: Sequence[ColumnSet],
+    levels: Sequence[int],
+    expected: Expectation,
+    shares: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return how far the counts of each pair are from those expected: the sum of the absolute differences.
+
+    One table is in memory at a time.
+    """
+    return np.array([float(np.abs(count(codes, pair, levels, shares) - expected(pair)).sum()) for pair in pairs])
+
+
+def best_pairs(
+    noisy: np.ndarray,
+    pairs: Sequence[ColumnSet],
+    levels: Sequence[int],
+    expected: Expectation,
+    deviation: float,
+) -> list[ColumnSet]:
+    """Return the pairs that are worth their noise, from noisy scores and public numbers.
+
+    A score counts less what rows drawn from the expected table would have. With the k best pairs measured together,
+    each gains its score and loses the size of its noise, which grows with the root of k: the k of the largest total is
+    taken.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_pairs,)
+    pairs : sequence of (int, int)
+    levels : sequence of int
+    expected : callable
+        Expected counts of a pair.
+    deviation : float
+        Standard deviation of the noise of tables that share a squared norm of one.
+    """
+    gains = noisy - np.array([_chance(expected(pair)) for pair in pairs])
+    losses = np.array([_noise(levels, pair) for pair in pairs]) * deviation
+    order = np.argsort(-gains / losses, kind="stable")
+    norms = np.cumsum([squared_norm(levels, pairs[k]) for k in order])
+    totals = np.cumsum(gains[order]) - np.sqrt(norms) * np.cumsum(losses[order])
+    k = int(totals.argmax()) + 1 if len(totals) and totals.max() > 0 else 0
+    return sorted(pairs[each] for each in order[:k])
+
+
+def _noise(levels: Sequence[int], pair: ColumnSet) -> float:
+    """Return the sum of the sizes of the noise of a pair's interaction, for noise of deviation one."""
+    cells = math.prod(levels[j] for j in pair)
+    return cells * math.sqrt(2.0 / math.pi * squared_norm(levels, pair))
+
+
+def _chance(expected: np.ndarray) -> float:
+    """Return about how far counts of rows drawn independently are from those expected, in the same sum."""
+    rates = np.maximum(expected, 0.0)
+    return float(np.minimum(np.sqrt(2.0 * rates / math.pi), 2.0 * rates).sum())
+
 
 MOST_COLUMNS, MOST_LEVELS = 20, 128
 """A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
@@ -126,7 +219,7 @@ class Measurement(NamedTuple):
     multiplier. With rounds of pairs there is one of the columns first, from whose fraction that of cells is taken in
     the same way; each round has one of the scores, and one of the interactions of the selected pairs. Which function of
     the rows a release is of depends on earlier releases alone, its sensitivity holds for every such function
-    (`TableSums`, `selection.sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
+    (`TableSums`, `sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
     multiplied by `reach` in one place, `_add_noise`: what a unit adds is clipped, for each release, to that many times
     the norm of one row, or is that many times an average of rows (`_shares`), and so are differences of two of them. So
     the event is their composition, whatever is selected.
@@ -303,7 +396,7 @@ class Measurement(NamedTuple):
         """Release scores of pairs and the selected pairs, round by round, after the columns."""
         levels, d = terms.levels, len(terms.levels)
         always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if terms.has_label else []
-        open_pairs = selection.candidates(levels, always)
+        open_pairs = candidates(levels, always)
         of_tables = (1.0 - sum(ROUND_SHARES)) / self.n_rounds
         targets, mixture = targets_of(levels, noisy, terms.exclusions), None
         for t in range(self.n_rounds):
@@ -323,7 +416,7 @@ class Measurement(NamedTuple):
         rows: LevelRows,
         open_pairs: Sequence[ColumnSet],
         levels: Sequence[int],
-        expected: selection.Expectation,
+        expected: Expectation,
         shares: tuple[float, float],
         stream: SecretStream,
     ) -> list[ColumnSet]:
@@ -331,10 +424,10 @@ class Measurement(NamedTuple):
 
         `shares` are those of the scores and of the tables.
         """
-        exact = selection.scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
-        found, _ = self._add_noise(shares[0], exact, selection.sensitivity(len(open_pairs)), stream)
+        exact = scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
+        found, _ = self._add_noise(shares[0], exact, sensitivity(len(open_pairs)), stream)
         deviation = self.noise_of_rows / math.sqrt(shares[1])
-        return selection.best_pairs(found, open_pairs, levels, expected, deviation)
+        return best_pairs(found, open_pairs, levels, expected, deviation)
 
 
 def unit_reach(n: float, noise_multiplier: float) -> float:
@@ -402,7 +495,7 @@ def iterations(n_mu: float, with_triples: bool = False) -> int:
     return int(1.5 * found if with_triples else found)
 
 
-def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> selection.Expectation:
+def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> Expectation:
     """Return the counts of some columns that are expected by these alone, for pairs, or by a model."""
 
     def expected(columns: ColumnSet) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._training.optimizers import adam, cosine_decay
+from skdp._dpsgd.loop import adam, cosine_decay
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables

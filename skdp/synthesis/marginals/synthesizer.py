@@ -9,17 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from skdp._checks.bounds import check_bounds
 from skdp._checks.parameters import check_choice, check_count, show, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
-from skdp.base import Fit, StepPlan, with_parameters
+from skdp.base.estimator import with_parameters
+from skdp.base.fit import Fit
+from skdp.base.private_step import StepPlan
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.purchase import event_with
-from skdp.preprocessing.purchasing_transformer import check_bounds
-from skdp.preprocessing.schema_buyer import Remains, note_remains, warn_of_objects
+from skdp.preprocessing.column_estimates import Remains, note_remains, warn_of_objects
+from skdp.preprocessing.histogram_query import event_with
 from skdp.synthesis.generator import ClassesAndCodes
-from skdp.synthesis.marginals.bought_table import (
+from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
+from skdp.synthesis.marginals.noisy_columns import (
     PAIRS,
     LevelTable,
     StatedTable,
@@ -27,10 +30,8 @@ from skdp.synthesis.marginals.bought_table import (
     complete_rows,
     read_rows,
 )
-from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
-from skdp.synthesis.marginals.redrawn_tables import Redrawing
-from skdp.synthesis.marginals.sampled_tables import SampledTables
+from skdp.synthesis.marginals.sampled_tables import Redrawing, SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
 
 
@@ -177,10 +178,10 @@ class DPMarginalSynthesizer(SampledTables):
       are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
       and which, is decided by noisy scores.
 
-    The proof of what is bought is in the notes of `skdp.synthesis.marginals.bought_table.TablePurchase`, and rows have
+    The proof of what is bought is in the notes of `skdp.synthesis.marginals.noisy_columns.TablePurchase`, and rows have
     no weights there. The proof of each sensitivity is in the notes of
     `skdp.synthesis.marginals.contingency_tables.TableSums` and of
-    `skdp.synthesis.marginals.pair_selection.sensitivity`, that of the composed privacy cost in those of
+    `skdp.synthesis.marginals.noisy_tables.sensitivity`, that of the composed privacy cost in those of
     `skdp.synthesis.marginals.noisy_tables.Measurement`.
 
     **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.cells import format_names
-from skdp._checks.readings import day_text, days_of, key_of, number_of, truth_of
+from skdp._checks.numbers import day_text, days_of, format_names, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column

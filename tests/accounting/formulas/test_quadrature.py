@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from skdp.accounting.formulas.quadrature import nodes
+from skdp.accounting.formulas.numeric import nodes
 
 
 @pytest.mark.parametrize("slope", [1e-5, 0.01, 0.3, 3.0, 60.0, 700.0])

@@ -29,7 +29,7 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
-from skdp.accounting.rdp.sampled import log_moment
+from skdp.accounting.rdp.mechanisms import log_moment
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
 
@@ -231,7 +231,7 @@ def test_adaptive_figure_stands_beside_the_joint_one():
 
 
 def test_odometer_spends_each_delta_once():
-    from skdp.accounting.ledger import odometer as _odometer
+    from skdp.accounting.ledger import balance as _odometer
 
     shares = [_odometer._share(k) for k in range(-2000, 2001)]
     assert 0.999 < sum(shares) < 1.0

@@ -14,7 +14,7 @@ from ledger_files import FIT, STEP, THIRD, THREE, admitted, fresh, model, one_li
 from sklearn.base import clone
 
 import skdp
-import skdp._training.estimator
+import skdp._dpsgd.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, LaplaceDpEvent
 from skdp.accounting.ledger import ledger as _ledger

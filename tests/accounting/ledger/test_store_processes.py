@@ -17,7 +17,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 import skdp
-import skdp._training.solver
+import skdp._dpsgd.solver
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.ledger import sqlite as _sqlite
@@ -179,7 +179,7 @@ def test_an_interrupted_fit_pays_in_full(path, budget, rows, monkeypatch):
         seen.append(len(fresh(path).history))  # on the disk before the first row is read
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(skdp._training.solver, "run_dpsgd", interrupted)
+    monkeypatch.setattr(skdp._dpsgd.solver, "run_dpsgd", interrupted)
     with pytest.warns(UserWarning, match="full charge"):
         fitted = model(budget).fit(*rows)
     assert seen == [1]

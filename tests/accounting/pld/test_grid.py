@@ -19,8 +19,8 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.dominating.atoms import LossAtoms
-from skdp.accounting.formulas.quadrature import ERROR, MOST
+from skdp.accounting.formulas.dominating import LossAtoms
+from skdp.accounting.formulas.numeric import ERROR, MOST
 from skdp.accounting.pld.grid import _on_grid, _rounding, _times_power
 from skdp.accounting.pld.pairs import AtomsPair, Pair
 from skdp.accounting.pld.reading import hockey_stick

@@ -13,7 +13,7 @@ from skdp.accounting import (
     GaussianDpEvent,
     PoissonSampledDpEvent,
 )
-from skdp.accounting.pld.label_tests import errors_near
+from skdp.accounting.pld.trade_off import errors_near
 from skdp.accounting.releases import releases
 
 

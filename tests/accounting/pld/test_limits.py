@@ -26,7 +26,7 @@ from skdp.accounting import (
 from skdp.accounting import methods as _methods
 from skdp.accounting.events.composition import MOST_RELEASES
 from skdp.accounting.formulas.gaussian import gaussian_epsilon
-from skdp.accounting.pld import directions as _directions
+from skdp.accounting.pld import epsilon as _directions
 from skdp.accounting.pld import lower_bounds as _lower_bounds
 from skdp.accounting.pld import reading as _reading
 from skdp.accounting.pld.grid import compose_on_grid

@@ -20,9 +20,9 @@ from skdp.accounting import (
     get_epsilon,
     to_dp_accounting,
 )
-from skdp.accounting.rdp import sampled as _rdp_sampled
+from skdp.accounting.rdp import mechanisms as _rdp_sampled
+from skdp.accounting.rdp.mechanisms import log_moment
 from skdp.accounting.rdp.rdp import rdp
-from skdp.accounting.rdp.sampled import log_moment
 from skdp.accounting.releases import releases
 
 

@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp.accounting.calibration.noise": [
+        "skdp.accounting.calibration": [
             (
                 "calibration-returns-unverified-noise",
                 "_affordable",
@@ -12,7 +12,7 @@ FAULTS = faults_of(
                 "min(parameter, most)",
             ),
         ],
-        "skdp.accounting.curves": [
+        "skdp.accounting.statements.curves": [
             (
                 "gaussian-mu-replace-one-as-removal",
                 "PrivacyProfile._gaussian_mu",
@@ -21,7 +21,7 @@ FAULTS = faults_of(
                 "trade_off",
             ),
         ],
-        "skdp.accounting.dominating.noise": [
+        "skdp.accounting.formulas.dominating": [
             (
                 "poisson-replace-one-half-shift",
                 "",
@@ -42,8 +42,6 @@ FAULTS = faults_of(
                 "discrete_gaussian(e.standard_deviation, 1 * e.sensitivity, order)",
                 "discrete_gaussian",
             ),
-        ],
-        "skdp.accounting.dominating.pairs": [
             ("replace-one-shift-of-one-sensitivity", "dominating", "2 if replace_one else 1", "1"),
             (
                 "poisson-sampling-one-direction",
@@ -53,7 +51,7 @@ FAULTS = faults_of(
             ),
             ("fixed-sample-replace-one-amplified", "dominating", "base[0].drawn_unseen", "base[0].fixed_sample"),
         ],
-        "skdp.accounting.events.groups": [
+        "skdp.accounting.events.kinds": [
             (
                 "group-privacy-root-of-size",
                 "noise_of_group",
@@ -158,7 +156,7 @@ FAULTS = faults_of(
                 "mills_drop(a, pair.m)",
             ),
         ],
-        "skdp.accounting.pld.directions": [
+        "skdp.accounting.pld.epsilon": [
             ("selection-mildest-candidate", "_selected_profile", "np.max", "np.min"),
         ],
         "skdp.accounting.pld.pairs": [
@@ -179,7 +177,7 @@ FAULTS = faults_of(
         "skdp.accounting.pld.profiles": [
             ("selection-profile-half-shift", "_jumps", "-width", "-0.5 * width"),
         ],
-        "skdp.accounting.rdp.others": [
+        "skdp.accounting.rdp.mechanisms": [
             ("rdp-discrete-gaussian-halved", "other_rdp", "0.5 * alpha", "0.25 * alpha"),
             (
                 "rdp-smaller-direction",
@@ -208,7 +206,7 @@ FAULTS = faults_of(
                 "min((rdp(run, alpha, replace_one=replace_one) for run in runs))",
             ),
         ],
-        "skdp.accounting.targets": [
+        "skdp.accounting.statements.targets": [
             ("risk-budget-delta-ignored", "RiskTarget.implied_by", "1.0 + self.goal - 2.0 * delta", "1.0 + self.goal"),
         ],
     }

@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp.calibration.table_classifier": [
+        "skdp.model_selection.table_classifier": [
             ("calibration-fit-on-held-out-rows", "TableClassifier._learn", "rows.of_units(~held)", "rows"),
             (
                 "calibration-charged-as-fit-alone",
@@ -13,7 +13,7 @@ FAULTS = faults_of(
                 "fitting.event(scale)",
             ),
         ],
-        "skdp.evaluation.counted": [
+        "skdp.metrics.histogram_evaluation": [
             (
                 "evaluation-group-not-scaled",
                 "amounts_of",
@@ -22,7 +22,7 @@ FAULTS = faults_of(
             ),
             ("evaluation-replace-one-half-sensitivity", "CountedEvaluation._priced_noise", "math.sqrt(0.5)", "0.5"),
         ],
-        "skdp.evaluation.one_vs_rest": [
+        "skdp.metrics.multiclass": [
             (
                 "evaluation-other-classes-not-charged",
                 "OneVsRestEvaluation._cells_of_row",
@@ -31,7 +31,7 @@ FAULTS = faults_of(
             ),
             ("evaluation-multilabel-charged-as-one", "MultilabelEvaluation._cells_of_row", "len(self.labels_)", "1"),
         ],
-        "skdp.evaluation.regression": [
+        "skdp.metrics.regression": [
             (
                 "evaluation-errors-without-target-sums",
                 "RegressionEvaluation._cells_of_row",
@@ -91,7 +91,7 @@ FAULTS = faults_of(
                 "[total for _, total in totals]",
             ),
         ],
-        "skdp.model_selection.search_plan": [
+        "skdp.model_selection.candidates": [
             (
                 "search-refit-not-charged",
                 "plan_search.event_at",
@@ -100,7 +100,7 @@ FAULTS = faults_of(
             ),
             ("search-scores-not-charged", "_tries_event", "[*trained, scored]", "trained"),
         ],
-        "skdp.testing.charges": [
+        "skdp.audit.conformance": [
             (
                 "checks-charge-not-compared",
                 "check_releases_cost_what_is_charged",

@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp._checks.default_delta": [
+        "skdp._checks.parameters": [
             (
                 "default-delta-too-large",
                 "default_delta",
@@ -25,30 +25,17 @@ FAULTS = faults_of(
             ("weight-bound-from-data", "WeightReader.shares", "self.bound", "min(self.bound, np.max(weights))"),
             ("weights-rounded-up", "exactly_summable", "np.floor", "np.ceil"),
         ],
-        "skdp._fit.joint_fit": [
+        "skdp.pipeline.joint_fit": [
             ("pipeline-nonfinite-rows-passed-on", "JointFit._fit_for", "zero_wild_rows(rows)", "rows", "extending"),
         ],
-        "skdp._fit.payment": [
+        "skdp.base.budget": [
             (
                 "budget-not-checked-before-reading",
                 "Payment.check",
                 "self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)",
                 "pass",
             ),
-        ],
-        "skdp._fit.private_step": [
-            (
-                "pipeline-steps-share-stream",
-                "StepFit.__init__",
-                "('step of a pipeline', number)",
-                "('step of a pipeline', 0)",
-                "seeds",
-            ),
-        ],
-        "skdp._fit.releases": [
             ("pipeline-event-ignores-later-releases", "releases_of", "fitted._private_parts()", "()"),
-        ],
-        "skdp._fit.budget": [
             (
                 "noise-calibrated-without-adjacency",
                 "solve_noise",
@@ -57,7 +44,16 @@ FAULTS = faults_of(
                 "logistic",
             ),
         ],
-        "skdp._fit.fit": [
+        "skdp.base.private_step": [
+            (
+                "pipeline-steps-share-stream",
+                "StepFit.__init__",
+                "('step of a pipeline', number)",
+                "('step of a pipeline', 0)",
+                "seeds",
+            ),
+        ],
+        "skdp.base.fit": [
             ("releases-not-compared-with-charge", "Fit.release", "self._check_released()", "None", "fit"),
             (
                 "fit-plan-from-private-n",
@@ -99,7 +95,7 @@ FAULTS = faults_of(
                 "guarantees_neighbours",
             ),
         ],
-        "skdp.base": [
+        "skdp.base.estimator": [
             (
                 "group-fit-in-single-precision",
                 "PrivateEstimator._shifts_rows",

@@ -10,11 +10,18 @@ FAULTS = faults_of(
             ("kernel-normal-tail-truncated", "_radii", "words[i]", "words[i] & np.uint64(18446744069414584320)"),
             ("kernel-sampled-row-off-by-one", "rows_from_gaps", "1 + rows[i]", "2 + rows[i]"),
         ],
-        "skdp._kernels.columns": [
+        "skdp._kernels.linear_layouts": [
             (
                 "kernel-columns-not-clipped-to-norm",
                 "_clip_rows",
                 "unit * (radius / norm[i]) if norm[i] > radius else unit",
+                "unit",
+            ),
+            ("kernel-clip-ignores-intercept", "_set_scale", "math.hypot(scale[i] * norm, icpt)", "scale[i] * norm"),
+            (
+                "kernel-rows-not-clipped-to-norm",
+                "_set_scale",
+                "unit * (radius / norm) if norm > radius else unit",
                 "unit",
             ),
         ],
@@ -44,7 +51,7 @@ FAULTS = faults_of(
                 "guarantees_units",
             ),
         ],
-        "skdp._kernels.gram": [
+        "skdp._kernels.sums": [
             ("kernel-gram-unclipped", "_factor", "1.0 / norm if norm > radius else 1.0 / radius", "1.0 / radius"),
         ],
         "skdp._kernels.linear": [
@@ -79,15 +86,6 @@ FAULTS = faults_of(
         "skdp._kernels.losses": [
             ("kernel-loss-clip-per-output", "clip_residuals", "_norm(residuals[:, i])", "abs(residuals[0, i])"),
             ("kernel-loss-clip-ignores-norm", "clip_residuals", "lengths[i] * room", "room"),
-        ],
-        "skdp._kernels.row_scales": [
-            ("kernel-clip-ignores-intercept", "_set_scale", "math.hypot(scale[i] * norm, icpt)", "scale[i] * norm"),
-            (
-                "kernel-rows-not-clipped-to-norm",
-                "_set_scale",
-                "unit * (radius / norm) if norm > radius else unit",
-                "unit",
-            ),
         ],
         "skdp._kernels.spans": [
             ("kernel-network-norms-of-other-rows", "_define.clip_span", "first[rows[start:stop]]", "first[start:stop]"),

@@ -4,43 +4,13 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp.mechanisms.additive": [
+        "skdp.mechanisms.gaussian": [
             (
                 "release-noise-before-charge",
                 "AdditiveMechanism.release",
                 "if ledger is not None:\n    known = _1\n    _2",
                 "self._add_noise(exact, stream)\nif ledger is not None:\n    known = _1\n    _2",
             ),
-        ],
-        "skdp.mechanisms.discrete_gaussian": [
-            (
-                "discrete-gaussian-as-laplace",
-                "discrete_gaussian",
-                "_exp_of_fractions(stream, exponents, which)",
-                "np.ones(which.size, bool)",
-            ),
-            (
-                "discrete-gaussian-other-deviation",
-                "DiscreteGaussianMechanism._add_noise",
-                "self.standard_deviation",
-                "self.noise_multiplier",
-            ),
-            (
-                "discrete-gaussian-event-of-one-count",
-                "DiscreteGaussianMechanism.event",
-                "one if self.n_counts == 1 else SelfComposedDpEvent(one, self.n_counts)",
-                "one",
-            ),
-        ],
-        "skdp.mechanisms.discrete_laplace": [
-            (
-                "discrete-laplace-scale-rounded-down",
-                "DiscreteLaplaceMechanism.for_epsilon",
-                "math.ceil(exact * denominator)",
-                "math.floor(exact * denominator)",
-            ),
-        ],
-        "skdp.mechanisms.gaussian": [
             (
                 "noise-without-sensitivity",
                 "GaussianMechanism.__post_init__",
@@ -74,6 +44,32 @@ FAULTS = faults_of(
                     "finer = 2.0 ** bool(value.size and abs(value.flat[0]) > 1e-9)\n"
                     "grid, scale = grid / finer, scale * finer"
                 ),
+            ),
+        ],
+        "skdp.mechanisms.discrete_noise": [
+            (
+                "discrete-gaussian-as-laplace",
+                "discrete_gaussian",
+                "_exp_of_fractions(stream, exponents, which)",
+                "np.ones(which.size, bool)",
+            ),
+            (
+                "discrete-gaussian-other-deviation",
+                "DiscreteGaussianMechanism._add_noise",
+                "self.standard_deviation",
+                "self.noise_multiplier",
+            ),
+            (
+                "discrete-gaussian-event-of-one-count",
+                "DiscreteGaussianMechanism.event",
+                "one if self.n_counts == 1 else SelfComposedDpEvent(one, self.n_counts)",
+                "one",
+            ),
+            (
+                "discrete-laplace-scale-rounded-down",
+                "DiscreteLaplaceMechanism.for_epsilon",
+                "math.ceil(exact * denominator)",
+                "math.floor(exact * denominator)",
             ),
         ],
         "skdp.mechanisms.sampling": [
@@ -153,25 +149,6 @@ FAULTS = faults_of(
                 "(np.inf, np.inf)",
                 "guarantees_units",
             ),
-        ],
-        "skdp.mechanisms.cell_counts": [
-            (
-                "histogram-sensitivity-of-one-column",
-                "column_sensitivity",
-                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
-                "1 / 2.0 if adjacency == 'replace_one' else 1",
-            ),
-            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
-            ("cell-counts-of-one-column", "CellCounts.sensitivity", "len(self.sizes)", "1", "isolation_forest"),
-            (
-                "cell-counts-group-by-row",
-                "CellSum.add",
-                "clip_groups(units, each, norm, norm, squares_of_counts(units, columns, each))",
-                "each",
-                "guarantees_units",
-            ),
-        ],
-        "skdp.mechanisms.group_clip": [
             (
                 "group-average-weights-above-one",
                 "clip_groups",
@@ -190,6 +167,23 @@ FAULTS = faults_of(
                 "squares_of_products",
                 "np.einsum('ki,kij,kj->k', weights[rows], products, weights[rows])",
                 "np.einsum('ki,kii,ki->k', weights[rows], products, weights[rows])",
+                "guarantees_units",
+            ),
+        ],
+        "skdp.mechanisms.cell_counts": [
+            (
+                "histogram-sensitivity-of-one-column",
+                "column_sensitivity",
+                "n_columns / 2.0 if adjacency == 'replace_one' else n_columns",
+                "1 / 2.0 if adjacency == 'replace_one' else 1",
+            ),
+            ("histogram-replace-one-single-cell", "column_sensitivity", "n_columns / 2.0", "n_columns / 4.0"),
+            ("cell-counts-of-one-column", "CellCounts.sensitivity", "len(self.sizes)", "1", "isolation_forest"),
+            (
+                "cell-counts-group-by-row",
+                "CellSum.add",
+                "clip_groups(units, each, norm, norm, squares_of_counts(units, columns, each))",
+                "each",
                 "guarantees_units",
             ),
         ],

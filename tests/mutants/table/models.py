@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp.cluster.noisy_steps": [
+        "skdp.cluster.noisy_tree": [
             ("kmeans-counts-outside-sensitivity", "sum_rows", "of_counts * counts", "counts"),
             (
                 "kmeans-steps-share-noise",
@@ -12,8 +12,6 @@ FAULTS = faults_of(
                 "releases.release(share / n_steps, exact, step_sensitivity(adjacency), 'step', step)",
                 "releases.release(share / n_steps, exact, step_sensitivity(adjacency), 'step')",
             ),
-        ],
-        "skdp.cluster.noisy_tree": [
             ("kmeans-leaf-counts-outside-sensitivity", "_release_leaves", "of_counts * counts", "counts"),
             (
                 "kmeans-tree-by-exact-counts",
@@ -21,8 +19,6 @@ FAULTS = faults_of(
                 "releases.release(of_levels[level], exact, of_count, 'level', level).value",
                 "exact",
             ),
-        ],
-        "skdp.cluster.rows": [
             ("kmeans-offsets-not-clipped", "within", "np.maximum(lengths, radius)", "np.full(len(offsets), radius)"),
         ],
         "skdp.ensemble.embedding": [
@@ -36,7 +32,7 @@ FAULTS = faults_of(
         "skdp.ensemble.leaf_model": [
             ("tree-cell-counts-sensitivity-of-one", "TreesSolver._grow", "len(blocks)", "1", "guarantees_neighbours"),
         ],
-        "skdp.ensemble.people": [
+        "skdp.ensemble.marginal_counts": [
             (
                 "tree-cell-counts-group-by-row",
                 "count_people",

@@ -7,7 +7,7 @@ FAULTS = faults_of(
         "skdp.preprocessing.formula": [
             ("formula-spline-norm-of-one-column", "_Factor.squared_norm", "max(self.degree, 1)", "1"),
         ],
-        "skdp.preprocessing.histograms.sums": [
+        "skdp.preprocessing.column_sums": [
             ("bounds-of-moments-not-charged", "BoughtBounds.event_beside", "not self._n_open", "True"),
             (
                 "column-sums-sensitivity-of-counts",
@@ -22,7 +22,7 @@ FAULTS = faults_of(
                 "math.sqrt(len(self.low) / 2)",
             ),
         ],
-        "skdp.preprocessing.histograms.counts": [
+        "skdp.preprocessing.histogram_query": [
             (
                 "histogram-group-not-clipped",
                 "CountedColumns._clipped",
@@ -30,8 +30,6 @@ FAULTS = faults_of(
                 "True",
                 "guarantees_units",
             ),
-        ],
-        "skdp.preprocessing.histograms.purchase": [
             (
                 "quantile-edges-from-exact-counts",
                 "_refine",
@@ -59,7 +57,7 @@ FAULTS = faults_of(
                 "0.0 + deviation * (float(norm.isf(each)) + 2.0 ** (-27))",
             ),
         ],
-        "skdp.preprocessing.schema_buyer": [
+        "skdp.preprocessing.column_estimates": [
             ("vectorizer-bins-sensitivity-of-one-column", "_purchase_of", "len(numbers)", "1"),
             (
                 "vectorizer-less-noise-than-charged",

@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp.synthesis.class_mixture.class_generator": [
+        "skdp.synthesis.class_generator": [
             (
                 "class-mixture-group-by-row",
                 "DPClassMixtureGenerator._learn",
@@ -13,7 +13,7 @@ FAULTS = faults_of(
                 "guarantees_units",
             ),
         ],
-        "skdp.synthesis.class_mixture.noisy_moments": [
+        "skdp.synthesis.class_moments": [
             (
                 "class-mixture-noise-of-whole-budget",
                 "ClassMeasurement._add_noise",
@@ -26,8 +26,6 @@ FAULTS = faults_of(
                 "mechanism.release(vector, stream)",
                 "vector",
             ),
-        ],
-        "skdp.synthesis.class_mixture.row_sums": [
             (
                 "class-mixture-count-sensitivity-of-one-table",
                 "sensitivity_of_counts",
@@ -37,7 +35,7 @@ FAULTS = faults_of(
             ("class-mixture-sums-not-clipped", "class_sums", "ball.bring_in(part[:, :d], part)", "part /= radius"),
             ("class-mixture-count-outside-sensitivity", "ClusterSums.sensitivity", "1.0 + self.weight ** 2", "1.0"),
         ],
-        "skdp.synthesis.gan.wgan": [
+        "skdp.synthesis.wgan": [
             (
                 "gan-noise-divided-by-lot",
                 "DPWGAN.fit",
@@ -96,8 +94,8 @@ FAULTS = faults_of(
             (
                 "pairs-selected-by-exact-scores",
                 "Measurement._select",
-                "selection.best_pairs(found, open_pairs, levels, expected, deviation)",
-                "selection.best_pairs(exact, open_pairs, levels, expected, deviation)",
+                "best_pairs(found, open_pairs, levels, expected, deviation)",
+                "best_pairs(exact, open_pairs, levels, expected, deviation)",
             ),
             ("pair-scores-not-charged", "Measurement._measure_selected", "sum(ROUND_SHARES)", "ROUND_SHARES[0]"),
             (
@@ -114,8 +112,6 @@ FAULTS = faults_of(
                 "sensitivity",
                 "guarantees_units",
             ),
-        ],
-        "skdp.synthesis.marginals.pair_selection": [
             ("pair-scores-sensitivity-of-one", "sensitivity", "math.sqrt(n_sets)", "1.0"),
         ],
         "skdp.synthesis.marginals.synthesizer": [

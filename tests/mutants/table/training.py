@@ -4,7 +4,7 @@ from fault import faults_of
 
 FAULTS = faults_of(
     {
-        "skdp._training.checkpoint": [
+        "skdp._dpsgd.checkpoint": [
             (
                 "resumed-run-releases-again",
                 "Checkpoint.__init__",
@@ -13,7 +13,7 @@ FAULTS = faults_of(
                 "random_trees",
             ),
         ],
-        "skdp._training.dask.partitions": [
+        "skdp._dpsgd.dask.partitions": [
             (
                 "dask-partitions-share-lot-key",
                 "lots_of_step",
@@ -27,7 +27,7 @@ FAULTS = faults_of(
                 "lot.rows(self.n_rows)",
             ),
         ],
-        "skdp._training.loop": [
+        "skdp._dpsgd.loop": [
             ("falling-noise-drawn-constant", "run_dpsgd", "plan.mechanism_at(state.n_done)", "plan.mechanism"),
             (
                 "noise-divided-by-root-of-lot",
@@ -73,7 +73,7 @@ FAULTS = faults_of(
                 "total if lot is not None and (not len(lot)) else mechanism.release(total, noise_stream)",
             ),
         ],
-        "skdp._training.models.bound_rows": [
+        "skdp._dpsgd.models.bound_rows": [
             (
                 "group-rows-drawn",
                 "Model.draw_lot",
@@ -84,8 +84,9 @@ FAULTS = faults_of(
                     "return rows if rows is None else np.unique(found)"
                 ),
             ),
+            ("group-long-not-clipped", "add_clipped", "size > max_norm", "False", "guarantees_units"),
         ],
-        "skdp._training.models.equal_rows": [
+        "skdp._dpsgd.models.duplicate_rows": [
             (
                 "merged-rows-clip-grows-with-count",
                 "GroupedModel.clipped_gradient_sum",
@@ -99,7 +100,7 @@ FAULTS = faults_of(
                 "stream.spawn('step')",
             ),
         ],
-        "skdp._training.models.network": [
+        "skdp._dpsgd.models.network": [
             (
                 "network-layer-bounds-at-full-norm",
                 "NetworkModel._clip_span",
@@ -108,7 +109,7 @@ FAULTS = faults_of(
             ),
             ("network-group-sum-not-clipped", "NetworkModel._sum_over", "lot is not None", "False", "guarantees_units"),
         ],
-        "skdp._training.models.one_hot": [
+        "skdp._dpsgd.models.one_hot": [
             (
                 "lookup-rows-half-norm",
                 "OneHotModel.__init__",
@@ -135,13 +136,17 @@ FAULTS = faults_of(
                 "guarantees_units",
             ),
         ],
-        "skdp._training.models.unit_layout": [
-            ("group-long-not-clipped", "add_clipped", "size > max_norm", "False", "guarantees_units"),
-        ],
-        "skdp._training.noise_stages": [
+        "skdp._dpsgd.plan": [
             ("falling-noise-fractions-not-normalized", "falling_noise", "shares /= shares.mean()", "pass"),
+            (
+                "falling-noise-event-constant",
+                "event_of_steps",
+                "GaussianDpEvent(noise_multiplier * stage.factor)",
+                "GaussianDpEvent(noise_multiplier)",
+            ),
+            ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
         ],
-        "skdp._training.offset": [
+        "skdp._dpsgd.mean_correction": [
             (
                 "class-means-sensitivity-of-one-label",
                 "OfClasses.__post_init__",
@@ -175,19 +180,10 @@ FAULTS = faults_of(
                 "guarantees_neighbours",
             ),
         ],
-        "skdp._training.plan": [
-            (
-                "falling-noise-event-constant",
-                "event_of_steps",
-                "GaussianDpEvent(noise_multiplier * stage.factor)",
-                "GaussianDpEvent(noise_multiplier)",
-            ),
-            ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
-        ],
-        "skdp._training.solvers.network_solver": [
+        "skdp._dpsgd.network_solver": [
             ("layer-bounds-charged-as-largest", "NetworkSolver._clip", "math.hypot(*bounds)", "max(bounds)"),
         ],
-        "skdp._training.run": [
+        "skdp._dpsgd.run": [
             (
                 "sums-beside-steps-without-noise",
                 "Run.released",
@@ -210,7 +206,7 @@ FAULTS = faults_of(
                 "guarantees_charges",
             ),
         ],
-        "skdp._training.run_fit": [
+        "skdp._dpsgd.run_fit": [
             (
                 "lot-size-from-private-n",
                 "_fit",
@@ -221,7 +217,7 @@ FAULTS = faults_of(
             ("incremental-fit-reuses-noise", "_fit", "earlier.counts[0]", "0"),
             ("concurrent-runs-of-one-checkpoint", "fit_run", "lock.take()", "pass"),
         ],
-        "skdp._training.streamed.streamed_model": [
+        "skdp._dpsgd.streamed.streamed_model": [
             (
                 "streamed-pass-repeats-lot",
                 "StreamedModel._draw_ahead",

@@ -15,7 +15,7 @@ from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, get_epsilon
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histograms.cell_tree import (
+from skdp.preprocessing.cell_tree import (
     OCTAVES,
     Cells,
     _best_partition,
@@ -23,7 +23,7 @@ from skdp.preprocessing.histograms.cell_tree import (
     median_cell,
     occupied_octaves,
 )
-from skdp.preprocessing.histograms.purchase import Purchase, observed_counts, stability_threshold
+from skdp.preprocessing.histogram_query import Purchase, observed_counts, stability_threshold
 
 FALSE_ALARM = 1e-6
 N = 400
@@ -165,7 +165,7 @@ def test_threshold_uses_standard_deviation_of_drawn_noise(monkeypatch, noise):
         SecretStream, "noisy", lambda *given: drawn.append(Fraction(given[2]) * Fraction(given[3])) or noisy(*given)
     )
     monkeypatch.setattr(
-        "skdp.preprocessing.histograms.purchase.named_categories", lambda *given: used.append(given[2]) or []
+        "skdp.preprocessing.histogram_query.named_categories", lambda *given: used.append(given[2]) or []
     )
     planned = purchase(0, 1, threshold_delta=1e-6)
     planned.release([], [(np.arange(100), [f"{i:02}" for i in range(100)])], noise, 100, stream())

@@ -10,7 +10,7 @@ import pytest
 from combinations import over_rows
 
 from skdp import PrivacyAccountant
-from skdp._checks.row_traits import row_norm_of
+from skdp._checks.rows import row_norm_of
 from skdp.preprocessing import DPTableVectorizer, TableSchema
 from skdp.preprocessing.schema.kinds import DATE_PARTS, levels_of_days
 

@@ -15,9 +15,9 @@ from relations import with_n_public
 from skdp import AddRemove
 from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator
-from skdp.synthesis.class_mixture import row_sums
-from skdp.synthesis.class_mixture.noisy_moments import shares_of
-from skdp.synthesis.class_mixture.row_blocks import Box, ClassRows
+from skdp.synthesis import class_moments as row_sums
+from skdp.synthesis.class_mixture import Box, ClassRows
+from skdp.synthesis.class_moments import shares_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -7,12 +7,12 @@ import pytest
 import reference
 from combinations import over_rows
 
+from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
-from skdp._training.models.network import count_parameters, split_tables
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.gan.convolutions import ConvolutionalCritic, ConvolutionalModel
-from skdp.synthesis.gan.critic import Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
+from skdp.synthesis.adversaries import ConvolutionalCritic, ConvolutionalModel
+from skdp.synthesis.critic import Lot
+from skdp.synthesis.generator import GeneratorNetwork, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 SHAPE = (7, 6)

@@ -7,14 +7,14 @@ import pytest
 import reference
 from combinations import over_rows
 
+from skdp._dpsgd.loop import constant, momentum_sgd
+from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
-from skdp._training.models.network import count_parameters, split_tables
-from skdp._training.optimizers import constant, momentum_sgd
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.gan.adversaries import GeneratorSteps, alternating
-from skdp.synthesis.gan.critic import CriticModel, CriticNetwork, Lot
-from skdp.synthesis.gan.generated_rows import GeneratorNetwork, start_tables
+from skdp.synthesis.adversaries import GeneratorSteps, alternating
+from skdp.synthesis.critic import CriticModel, CriticNetwork, Lot
+from skdp.synthesis.generator import GeneratorNetwork, start_tables
 
 WIDE = 1e9  # a clip that clips nothing
 

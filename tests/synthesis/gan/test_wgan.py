@@ -30,10 +30,9 @@ from skdp.accounting import (
     get_epsilon,
 )
 from skdp.exceptions import FitInterruptedWarning
-from skdp.synthesis import DPWGAN
-from skdp.synthesis.gan import adversaries
-from skdp.synthesis.gan.critic import CriticModel
-from skdp.synthesis.gan.wgan import COUNT_NOISE
+from skdp.synthesis import DPWGAN, adversaries
+from skdp.synthesis.critic import CriticModel
+from skdp.synthesis.wgan import COUNT_NOISE
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -276,7 +275,7 @@ def test_sums_are_divided_by_the_expected_size_of_a_lot(monkeypatch):
 
         return optimizer._replace(update=update)
 
-    monkeypatch.setattr("skdp.synthesis.gan.adversaries.alternating", watched)
+    monkeypatch.setattr("skdp.synthesis.adversaries.alternating", watched)
     X, y = rows_of()
     for rows in (80, 75):
         seen.clear()

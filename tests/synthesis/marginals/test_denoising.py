@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 
+from skdp.mechanisms.cell_counts import centred
 from skdp.synthesis.marginals import denoising
-from skdp.synthesis.marginals.contingency_tables import Interaction, centred
+from skdp.synthesis.marginals.contingency_tables import Interaction
 from skdp.synthesis.marginals.denoising import targets_of
 
 LEVELS = (12, 10, 9, 8, 2)

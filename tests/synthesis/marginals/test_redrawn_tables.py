@@ -12,8 +12,8 @@ from combinations import over_rows
 from replay import recording
 from scipy import stats
 
+from skdp.mechanisms.cell_counts import centred
 from skdp.synthesis import DPMarginalSynthesizer
-from skdp.synthesis.marginals.contingency_tables import centred
 from skdp.synthesis.marginals.noisy_tables import all_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable

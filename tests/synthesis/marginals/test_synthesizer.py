@@ -23,17 +23,18 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPPCA, AddRemove, PrivacyAccountant, allocate_budget, synthesize
-from skdp._checks.units import read_units
+from skdp._checks.groups import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.tape import Tape, running
+from skdp.mechanisms.cell_counts import centred
+from skdp.mechanisms.release_log import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import contingency_tables
 from skdp.synthesis.marginals import noisy_tables as measurement
-from skdp.synthesis.marginals import pair_selection as selection
-from skdp.synthesis.marginals.contingency_tables import TableSums, centred, count, weighted
+from skdp.synthesis.marginals import noisy_tables as selection
+from skdp.synthesis.marginals.contingency_tables import TableSums, count, weighted
 from skdp.synthesis.marginals.denoising import TargetTables
 from skdp.synthesis.marginals.product_mixture import (
     TRIPLES,

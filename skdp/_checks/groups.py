@@ -1,0 +1,458 @@
+"""Units of privacy: a row, or all rows with one label, such as those of a person or of a household."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.numbers import KIND_OF_DTYPE, NUMBER, OTHER, float_of, key_of, kind_of_cell, values_of
+from skdp._checks.parameters import check_count, show
+from skdp._checks.rows import column_names, split_column
+
+ROW, GROUP = "row", "group"
+"""What a promise is about, as `privacy_unit_` has it."""
+
+UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
+"""Attributes by which what is fitted knows what it is private for."""
+
+
+def check_row_limit(rows_per_group: Any, unit: str) -> None:
+    """Reject `rows_per_group` unless it is a whole number from 1 to 1,000,000, and if there are no groups."""
+    if rows_per_group is None:
+        return
+    remedy = "choose a whole number from 1 to 1,000,000, or None"
+    if check_count("rows_per_group", rows_per_group, remedy=remedy) > 1_000_000:
+        raise ValueError(f"rows_per_group={show(rows_per_group)} is out of range: {remedy}.")
+    if unit == ROW:
+        raise ValueError(f"rows_per_group={rows_per_group} without groups: give groups, or use rows_per_group=None.")
+
+
+def estimand_of(unit: str, row: str = "one row") -> str:
+    """State in one line what an estimate weights, "" where the privacy unit is a row.
+
+    Parameters
+    ----------
+    unit : {"row", "group"}
+        Of the guarantee.
+    row : str
+        The row whose weight a group has: the largest one where groups are clipped by a norm.
+    """
+    return "" if unit == ROW else f"Estimand: each group has the weight of {row} at most, and its rows share it."
+
+
+class CountedUnits(NamedTuple):
+    """What is public of the units of rows that are not in memory: how many there are, and the name of the labels."""
+
+    n_units: int
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The unit of each row.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,), int64
+        Numbers of the units, from 0; private.
+    n_units : int
+        Public where the number of units is, as the number of rows is without units.
+    name : str
+        Of the column or series that the labels come from, "" for an array or a list; public.
+    """
+
+    codes: NDArray[np.int64] = field(repr=False)
+    n_units: int
+    name: str = ""
+
+    @property
+    def unit(self) -> str:
+        """What a ledger calls the unit: by the name of its labels if they have one."""
+        return self.name or GROUP
+
+    def take(self, rows: NDArray[np.intp]) -> Units:
+        """Return the units of some rows, renumbered."""
+        found, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Units(codes.astype(np.int64), len(found), self.name)
+
+
+def take_unit(part: Any, whole: Any) -> None:
+    """Let an estimator be private for what the whole is that it is fitted in."""
+    for name in UNIT_FACTS:
+        part.__dict__.pop(name, None)
+    part.__dict__.update({name: whole.__dict__[name] for name in UNIT_FACTS if name in whole.__dict__})
+
+
+def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
+    """Return a table without the column that `groups` names, and that column; or both as they are.
+
+    Labels and rows go together by their places. A series whose index says otherwise is refused: other rows than those
+    of one unit would be protected together, and nothing would show it.
+    """
+    if not isinstance(groups, str):
+        indexes = [each.index for each in (X, groups) if hasattr(each, "iloc")]
+        if len(indexes) == 2 and len(indexes[0]) == len(indexes[1]) and not indexes[0].equals(indexes[1]):
+            raise ValueError(
+                "groups has another index than X, and labels and rows go together by their places: align them, or give "
+                "groups.to_numpy() if they are in the same order."
+            )
+        return X, groups
+    if column_names(X) == [groups]:
+        raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
+    return split_column(X, "groups", groups)
+
+
+def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
+    """Return the units that labels give, or refuse these in one line without a label.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+        Private labels. Labels are equal if their keys are, whatever other rows hold: numbers by their value, moments
+        and strings by their text, tuples part by part, anything else that is hashable as Python compares it. What is
+        compared by its place in memory is refused: the labels of one unit could differ.
+    n_rows : int
+    name : str or None
+        Of the column that the labels come from. None for the name that they have themselves.
+    """
+    if isinstance(groups, Units):
+        if len(groups.codes) != n_rows:
+            _refuse_shape(groups.codes.shape, n_rows)
+        return groups
+    codes, n_units = numbers_of(read_labels(groups, n_rows))
+    return Units(codes, n_units, name_of(groups) if name is None else name)
+
+
+def name_of(groups: Any) -> str:
+    """Return the name of a series of labels, "" for labels without one."""
+    name = getattr(groups, "name", None)
+    return name if isinstance(name, str) else ""
+
+
+def read_labels(groups: Any, n_rows: int) -> np.ndarray:
+    """Return labels as an array, as `comparable` does, or refuse them as `read_units` does."""
+    labels = values_of("groups", groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_rows,):
+        _refuse_shape(labels.shape, n_rows)
+    return comparable(labels)
+
+
+def keys_of_units(groups: Any, units: Units) -> list[str]:
+    """Return the text by which the label of each unit is compared, whatever other labels there are and of what type."""
+    labels = values_of("groups", groups).reshape(len(units.codes))
+    _, first = np.unique(units.codes, return_index=True)
+    found = labels[first]
+    # moments and spans as NumPy's scalars: `tolist` makes plain numbers of nanoseconds
+    keys = list(map(_key, list(found) if found.dtype.kind in "mM" else found.tolist()))
+    if not all(isinstance(key, str) for key in keys):
+        _refuse_kind()
+    return keys
+
+
+def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
+    raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
+
+
+def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
+    """Return a number for each label that is `comparable`, and how many of them differ."""
+    if labels.dtype.kind != "O":
+        found, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int64, copy=False), len(found)
+    seen: dict[Any, int] = {}
+    numbers: NDArray[np.int64] | None = None
+    try:
+        numbers = np.fromiter((seen.setdefault(key, len(seen)) for key in labels.tolist()), np.int64, len(labels))
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote a label
+    return (_refuse_kind() if numbers is None else numbers), len(seen)
+
+
+def comparable(labels: np.ndarray) -> np.ndarray:
+    """Return labels as what is compared: those of one type as they are, and all others as keys; refuse gaps."""
+    if labels.dtype.kind in KIND_OF_DTYPE and labels.dtype.kind != "T":
+        gaps = np.isnat(labels) if labels.dtype.kind in "mM" else labels != labels
+        if labels.dtype.kind in "US":
+            gaps = labels == labels.dtype.type()
+        if gaps.any():
+            refuse_gaps()
+        return labels
+    keys: list[Any] | None = None
+    try:
+        keys = [_key(label) for label in labels.tolist()]
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote a label
+    if keys is None:
+        _refuse_kind()
+    if any(key is None for key in keys):
+        refuse_gaps()
+    found = np.empty(len(keys), object)
+    found[:] = keys
+    return found
+
+
+def texts_of(labels: np.ndarray) -> list[str]:
+    """Return the text of each label that is `comparable`: labels of one type are equal if their texts are."""
+    if labels.dtype.kind in "mM":
+        labels = labels.astype(str)
+    found = labels.tolist()
+    if labels.dtype.kind == "O" and not all(isinstance(each, str) for each in found):
+        _refuse_kind()
+    return [str(each) for each in (found if labels.dtype.kind in "OUiu" else map(_key, found))]
+
+
+def _key(label: Any) -> Any:
+    """What a label is compared by; a whole number is compared as it is, beyond 2**53 too."""
+    if isinstance(label, tuple):
+        return tuple(map(_key, label))
+    kind = kind_of_cell(type(label))
+    if kind == OTHER:
+        return _value_of(label)
+    if kind == NUMBER and not isinstance(label, bool | np.bool_):
+        is_whole = isinstance(label, int | np.integer) or float_of(label).is_integer()
+        return str(int(label)) if is_whole else key_of(label)
+    return key_of(label)
+
+
+def _value_of(label: Any) -> tuple[Any]:
+    """The label itself, in a tuple that no text is equal to."""
+    has_value = any("__eq__" in vars(kind) for kind in type(label).__mro__[:-1])
+    if not has_value and not isinstance(label, Enum):
+        raise TypeError(f"{type(label).__name__} has no value")
+    return (label,)
+
+
+def _refuse_kind() -> NoReturn:
+    raise ValueError("groups has labels that cannot be compared by their value: give numbers, strings or dates.")
+
+
+def refuse_gaps() -> NoReturn:
+    raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
+
+
+MOST_HELD = 1 << 26
+"""Bytes of what is kept of units up to which they stay in memory; more are in a temporary file, without a name."""
+
+_DIGEST = np.dtype("S16")
+_LEADING_BYTES = 2
+
+
+class UnitsOfRows:
+    """The units of some rows that are side by side, of which the first and the last may go on beyond them.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first unit of which all rows are among these.
+    sizes : ndarray of int64
+        Rows of that unit and of all others of which all rows are among these.
+    head, tail : int
+        Rows at the beginning, and at the end, of units that lie among these rows in part.
+    ends : bool
+        Whether the unit of the head ends among these rows, True without a head. If it does not, all rows are its.
+    """
+
+    def __init__(self, starts: NDArray[np.int64], start: int, stop: int) -> None:
+        first, last = int(np.searchsorted(starts, start)), int(np.searchsorted(starts, stop, side="right")) - 1
+        self.first, self.ends = first, first <= last
+        self.sizes = np.diff(starts[first : last + 1])
+        self.head = int(min(starts[first], stop)) - start
+        self.tail = stop - int(starts[last]) if self.ends else 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of whole units."""
+        return int(self.sizes.sum())
+
+    @property
+    def units(self) -> Units:
+        """The whole units, numbered from 0; all other rows have the number after these."""
+        n_units = len(self.sizes)
+        counts = np.concatenate([[self.head], self.sizes, [self.tail]])
+        return Units(np.repeat(np.concatenate([[n_units], np.arange(n_units), [n_units]]), counts), n_units)
+
+    @property
+    def whole(self) -> Units:
+        """The whole units, without all other rows."""
+        return Units(np.repeat(np.arange(len(self.sizes)), self.sizes), len(self.sizes))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRuns:
+    """Units, numbered in the order of the rows, each of which is one run of rows.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_units + 1,), int64
+        Where the rows of each unit start; private.
+    name : str
+        Of the labels; public.
+    """
+
+    starts: NDArray[np.int64] = field(repr=False)
+    name: str = ""
+
+    @property
+    def n_units(self) -> int:
+        return len(self.starts) - 1
+
+    def within(self, start: int, stop: int) -> UnitsOfRows:
+        """Return the units of rows from `start` up to `stop`."""
+        return UnitsOfRows(self.starts, start, stop)
+
+    def sizes_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of rows of units."""
+        return np.asarray(self.starts[numbers + 1] - self.starts[numbers])
+
+    def rows_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the rows of units, side by side."""
+        sizes = self.sizes_of(numbers)
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(self.starts[numbers] - before, sizes) + np.arange(int(sizes.sum()))
+
+
+def runs_of(groups: Any, n_rows: int) -> UnitRuns:
+    """Return the runs of units whose labels are in memory, or refuse these if a unit lies in several.
+
+    Only the first labels of runs are sorted: of labels of one type, memory holds a byte a row beside these.
+    """
+    labels = read_labels(groups, n_rows)
+    if labels.dtype.kind == "O":
+        labels, _ = numbers_of(labels)
+    starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
+    if len(np.unique(labels[starts])) < len(starts):
+        refuse_apart()
+    return UnitRuns(np.append(starts, n_rows), name_of(groups))
+
+
+class RunReader:
+    """Reads labels of rows, part by part, in one pass.
+
+    Notes
+    -----
+    **Guarantees.** No unit lies in several runs of the rows whose labels were read, or `finish` refuses them.
+
+    Proof. A run begins where the text of a label is not that of the row before. Of each run the hash of the text is
+    kept, and equal texts have equal hashes, so that a unit in two runs is two equal hashes, of which `finish` finds
+    every pair.
+
+    Hashes are of 128 bits, by BLAKE2b under a key that is drawn for the pass and kept nowhere. Two of n labels have one
+    hash with probability n**2 / 2**129 at most, 10**-21 for 10**9 units: rows would then be refused that need not be.
+    """
+
+    def __init__(self) -> None:
+        self.hashes = RepeatedHashes()
+        self._starts, self._n_rows = _Kept(np.dtype(np.int64)), 0
+        self._last: str | None = None
+
+    def add(self, labels: np.ndarray) -> None:
+        """Add the labels of the next rows, of shape (m,) and always of one type; refuse gaps among them."""
+        labels = comparable(labels)
+        if not len(labels):
+            return
+        heads = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
+        texts = texts_of(labels[heads])
+        goes_on = texts[0] == self._last
+        self._last = texts[-1]
+        self.hashes.add(texts[goes_on:])
+        self._starts.add(self._n_rows + heads[goes_on:])
+        self._n_rows += len(labels)
+
+    def finish(self, name: str) -> UnitRuns:
+        """Return the units of all rows, or refuse them if a unit lies in several runs."""
+        if self.hashes.repeat():
+            refuse_apart()
+        self._starts.add(np.array([self._n_rows]))
+        return UnitRuns(self._starts.whole(), name)
+
+
+class RepeatedHashes:
+    """Keyed hashes of labels, of which no two may be equal; see `RunReader`."""
+
+    def __init__(self) -> None:
+        self.key = secrets.token_bytes(32)
+        self._kept = _Kept(_DIGEST, np.sort)
+
+    def add(self, texts: list[str]) -> None:
+        """Add the hashes of texts."""
+        self._kept.add(hashes_of(texts, self.key))
+
+    def add_hashes(self, hashes: np.ndarray) -> None:
+        """Add what `hashes_of` returned elsewhere, under the key of these."""
+        self._kept.add(hashes)
+
+    def repeat(self) -> bool:
+        """Whether two hashes are equal. About `MOST_HELD` bytes of hashes are in memory at a time."""
+        parts = self._kept.pieces()
+        edges = np.linspace(0, 256**_LEADING_BYTES, len(parts) + 1).astype(int)[1:-1]
+        cuts = np.array([int(edge).to_bytes(_LEADING_BYTES, "big") for edge in edges], _DIGEST)
+        for pieces in zip(*(np.split(part, np.searchsorted(part, cuts)) for part in parts), strict=True):
+            found = np.sort(np.concatenate(pieces))
+            if (found[1:] == found[:-1]).any():
+                return True
+        return False
+
+
+def hashes_of(texts: list[str], key: bytes) -> np.ndarray:
+    """Return the hash of each text, of 16 bytes."""
+    size, blake = _DIGEST.itemsize, hashlib.blake2b
+    found = [blake(text.encode("utf-8", "surrogatepass"), digest_size=size, key=key).digest() for text in texts]
+    return np.frombuffer(b"".join(found), _DIGEST)
+
+
+class _Kept:
+    """An array that grows by parts; beyond `MOST_HELD` bytes it is in a file, in pieces that `arrange` has arranged."""
+
+    def __init__(self, dtype: np.dtype[Any], arrange: Callable[[Any], np.ndarray] = np.asarray) -> None:
+        self._dtype, self._arrange = dtype, arrange
+        self._file: Any = None
+        self._held: list[np.ndarray] = []
+        self._n_held = 0
+        self._written: list[int] = []
+
+    def add(self, part: np.ndarray) -> None:
+        self._held.append(part.astype(self._dtype, copy=False))
+        self._n_held += len(part)
+        if self._n_held * self._dtype.itemsize >= MOST_HELD:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115, as it lives as long as this object
+        piece = self._arrange(np.concatenate(self._held))
+        self._file.write(piece.view(np.uint8))
+        self._held, self._n_held, self._written = [], 0, [*self._written, len(piece)]
+
+    def whole(self) -> np.ndarray:
+        """Return the array."""
+        if self._file is None:
+            return self._arrange(np.concatenate([np.empty(0, self._dtype), *self._held]))
+        if self._held:
+            self._write()
+        self._file.flush()
+        return np.asarray(np.memmap(self._file, self._dtype, "r"))
+
+    def pieces(self) -> list[np.ndarray]:
+        """Return the pieces of the array."""
+        return np.split(self.whole(), np.cumsum(self._written)[:-1])
+
+
+def refuse_apart() -> NoReturn:
+    """Refuse labels of a unit whose rows are not side by side."""
+    raise ValueError(
+        "groups has a unit whose rows are not side by side, and rows that are not in memory are read in their order: "
+        "sort them by the labels first."
+    )

@@ -1,0 +1,385 @@
+"""Checkpoint of a training run: its latest state on disk, from which a run that was stopped resumes.
+
+A file holds the parameters, the optimizer and the average after some step, and what was bought before the first one,
+all of which are functions of noisy releases, and a description of the run. It holds no gradient and no row. It holds
+the state of a generator only if the run was seeded, in which case the noise is no secret.
+
+Between two files a run publishes nothing. A killed run that resumes from its last file has therefore released one
+result per step of its plan. An interrupted or complete run writes a file before it returns its model, so the same steps
+are never released again. If a process dies after writing a file and before moving it to its name, that file holds later
+steps, which somebody may have read: the run resumes from the latest state on disk.
+
+The first file, of no step, is written before the charge, so that a disk that is full costs nothing. A process that dies
+between the two leaves a file whose receipt no ledger holds: the run that resumes from it is charged.
+
+Lock of a run that has a checkpoint: no other run resumes from the file before this run ends.
+
+Two runs that resume from one file would release the same steps twice, for one charge. The lock is a lock of the
+operating system on a separate file. It excludes threads and processes alike, and disappears when its process dies, even
+if it is killed. The checkpoint itself cannot be locked, because each state that is written replaces that file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import secrets
+import sys
+import weakref
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from skdp._checks.sources import read_arrays
+from skdp.base.budget import Release
+from skdp.exceptions import warn
+from skdp.mechanisms.streams import SecretStream
+
+_SCHEMA = 1
+_FILES_A_RUN = 20
+
+Streams = tuple[SecretStream, ...]
+
+
+class TrainingState(NamedTuple):
+    """State of a run after `n_done` steps; `positions` are those of the streams, for a seeded run with a file."""
+
+    n_done: int
+    theta: np.ndarray
+    optimizer: Any
+    average: Any
+    positions: Any = None
+
+
+class Checkpoint:
+    """Checkpoint file of one run. The run holds the lock, so leftovers of killed processes can be removed.
+
+    Parameters
+    ----------
+    path : str or path-like
+    seeded : bool
+        Whether to store the positions of the streams, so that the run resumes with the same noise.
+
+    Attributes
+    ----------
+    begun : bool
+        Whether there is a file to resume from.
+    receipt : str
+        Id of the release, which the note of the charge contains.
+    bought : dict of str to list of float
+        What was bought before the first step, by name; each file holds it.
+    """
+
+    def __init__(self, path: Any, *, seeded: bool) -> None:
+        self.path, self._seeded = Path(os.fspath(path)).resolve(), seeded
+        self._run: dict[str, Any] = {}
+        self._every = 1
+        self.receipt = secrets.token_hex(16)
+        self._header: dict[str, Any] = {}
+        self._leaves: list[Any] = []
+        with _told(self.path, "cannot be used", _UNCHARGED):
+            _keep_the_latest(self.path)
+            self.begun = self.path.exists()
+        if self.begun:
+            self._header, self._leaves = _read(self.path)
+            self.receipt = self._header["receipt"]
+        self.bought: dict[str, list[float]] = dict(self._header["bought"]) if self.begun else {}
+
+    @property
+    def note(self) -> str:
+        """Note of the charge, by which a resumed run finds it."""
+        return f"checkpoint {self.receipt}"
+
+    def continues(self, releases: tuple[Release, ...]) -> bool:
+        """Whether a state that depends on `releases` is a state of this run, interrupted."""
+        return bool(releases) and releases[-1].id == self.receipt
+
+    def check_run(self, run: dict[str, Any], n_steps: int) -> None:
+        """Refuse a file of another run; `run` describes this one in plain, public values."""
+        self._run, self._every = run, max(1, n_steps // _FILES_A_RUN)
+        if not self.begun:
+            return
+        found, wanted = self._header["run"], json.loads(json.dumps(self._run))
+        if self._header["schema"] != _SCHEMA or found != wanted:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is of another run ({_describe_difference(found, wanted)}): give the "
+                "parameters, the first phase and the table of that run, another path, or remove the file."
+            )
+
+    def resume(self, start: TrainingState, streams: Streams) -> TrainingState:
+        """Return the state in the file and set the streams to its positions; without steps in it, return `start`.
+
+        A file of no step was begun before the charge, and so before the releases on which a start depends.
+        """
+        if not self.begun:
+            return start._replace(positions=self.positions(streams))
+        if self._seeded:
+            for stream, position in zip(streams, self._header["positions"], strict=True):
+                stream.seek(tuple(position))
+        like = start.theta, start.optimizer, start.average
+        expected = [(np.shape(leaf), np.result_type(leaf)) for leaf in _flatten(like)]
+        if expected != [(np.shape(leaf), np.result_type(leaf)) for leaf in self._leaves]:
+            raise ValueError(f"checkpoint={str(self.path)!r} is damaged: remove the file, and fit anew.")
+        if not self._header["n_done"]:
+            return start._replace(positions=self._header["positions"])
+        parts = _fill(like, iter(self._leaves))
+        return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
+
+    def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
+        """Positions of the streams, if they may be stored."""
+        return [stream.position for stream in streams] if self._seeded else None
+
+    def begin(self, state: TrainingState) -> None:
+        """Write the state from which a run is about to start or to resume, before it is charged."""
+        with _told(self.path, "could not be written", _UNCHARGED):
+            self._write(state)
+
+    def keep(self, state: TrainingState, *, now: bool = False) -> None:
+        """Write the state, at every few steps or `now`."""
+        if now or state.n_done % self._every == 0:
+            with _told(self.path, "could not be written", _CHARGED):
+                self._write(state)
+
+    def keep_bought(self, name: str, found: list[float]) -> None:
+        """Write what was bought before the first step, beside the state that the file was begun with."""
+        self.bought[name] = found
+        with _told(self.path, "could not be written", _CHARGED):
+            self._write(self._state)
+
+    def check_bought(self, names: Iterable[str], planned: Collection[str]) -> None:
+        """Refuse a file of a run that released what is not planned, or made steps and lacks what they depend on."""
+        if self.begun and (others := sorted(set(self.bought) - set(planned))):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} is of a run that released {', '.join(others)}, which is not part of "
+                "this run: give the parameters of that run, such as classes, another path, or remove the file."
+            )
+        if self.begun and self._header["n_done"] and any(name not in self.bought for name in names):
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} lacks what was bought before its steps: give another path, or remove "
+                "the file."
+            )
+
+    def _write(self, state: TrainingState) -> None:
+        """Replace the file atomically."""
+        self._state = state
+        header = {
+            "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
+            "positions": state.positions, "bought": self.bought,
+        }  # fmt: skip
+        leaves = _flatten((state.theta, state.optimizer, state.average))
+        # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
+        made = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}.part")
+        try:
+            with open(made, "wb") as file:
+                named = {f"leaf_{number}": leaf for number, leaf in enumerate(leaves)}
+                np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **named)
+                file.flush()
+                os.fsync(file.fileno())  # the contents are on disk before the name points to them
+            os.replace(made, self.path)
+        finally:
+            made.unlink(missing_ok=True)
+
+    def finish(self) -> None:
+        """Remove the file, once the run is complete and its model is published."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            warn(
+                f"checkpoint={str(self.path)!r} of a fit that is complete could not be removed ({_reason(error)}): "
+                "remove it, or the next fit gives the same model again."
+            )
+
+    def discard(self) -> None:
+        """Remove a file that this run began, as its charge was refused and it will not run."""
+        if not self.begun:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+
+
+_UNCHARGED = "and this fit was not charged: make room, allow writing to its folder, or give another path"
+_CHARGED = (
+    "after the fit was charged, which stands: make room and fit again, which resumes from the last file that was "
+    "written and is not charged again"
+)
+
+
+@contextlib.contextmanager
+def _told(path: Path, what: str, charge: str) -> Iterator[None]:
+    """Say in one line which file failed, and whether the charge stands."""
+    try:
+        yield
+    except OSError as error:
+        failure = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}), {charge}.")
+        failure.errno = error.errno
+        raise failure from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Read the header and the arrays of a file."""
+    with contextlib.suppress(KeyError, TypeError, ValueError, RecursionError):  # which is no checkpoint
+        arrays = read_arrays(path, None, path.stat().st_size)  # nothing in it is compressed
+        header: dict[str, Any] = json.loads(bytes(arrays[0])) if arrays else {}
+        if arrays and _is_header(header):
+            return header, [leaf if leaf.ndim else leaf.item() for leaf in arrays[1:]]
+    raise ValueError(f"checkpoint={str(path)!r} is no checkpoint: give another path, or remove the file.")
+
+
+def _is_header(found: Any) -> bool:
+    """Whether it holds what a run looks up; what a run is has to be equal anyway."""
+    if not (isinstance(found, dict) and {"schema", "run", "positions"} <= found.keys()):
+        return False
+    n_done, bought = found["n_done"], found["bought"]
+    lists = isinstance(bought, dict) and all(isinstance(each, list) for each in bought.values())
+    finite = lists and all(np.isfinite(np.array(each, np.float64)).all() for each in bought.values())
+    return bool(finite and type(n_done) is int and n_done >= 0 and isinstance(found["receipt"], str))
+
+
+def _keep_the_latest(path: Path) -> None:
+    """Remove the leftovers of killed processes, or keep one if it holds later steps of the same run."""
+    for part in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.part")):
+        try:
+            header = _read(part)[0]
+            latest = not path.exists() or _is_later(header, _read(path)[0])
+        except ValueError:  # cut short; a damaged main file is refused later
+            latest = False
+        if latest:
+            os.replace(part, path)
+        else:
+            part.unlink(missing_ok=True)
+
+
+def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether a file holds later releases of the same run: of steps, or beside them."""
+    n_done = [(each["n_done"], len(each["bought"])) for each in (header, other)]
+    return bool(header["receipt"] == other["receipt"] and n_done[0] > n_done[1])
+
+
+def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:
+    if not isinstance(found, dict):
+        return "its schema is not known"
+    return next((f"its {name} differs" for name in wanted if found.get(name) != wanted[name]), "its schema differs")
+
+
+def _flatten(tree: Any) -> list[Any]:
+    """List the arrays and numbers of a state, in order."""
+    if isinstance(tree, tuple):
+        return [leaf for part in tree for leaf in _flatten(part)]
+    return [] if tree is None else [tree]
+
+
+def _fill(like: Any, leaves: Any) -> Any:
+    """Build a state of the structure of `like` from its leaves."""
+    if isinstance(like, tuple):
+        parts = [_fill(part, leaves) for part in like]
+        return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)  # the states of optimizers have names
+    if like is None:
+        return None
+    leaf = next(leaves)
+    return leaf if isinstance(like, np.ndarray) else type(like)(leaf)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class RunLock:
+    """An exclusive lock on ``<path>.lock``, which is there only while the lock is held, or after a kill.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Checkpoint of the run.
+
+    Notes
+    -----
+    Entering the context does not take the lock. Call `take` inside the block: then no interrupt can come between taking
+    the lock and entering the block that releases it. A forked child drops its copy, and the lock stays with the parent.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self._path = Path(os.fspath(path)).resolve()
+        self._file: Any = None
+        self._is_held = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    def take(self) -> None:
+        """Take the lock, or raise ValueError."""
+        lock_path = self._path.with_name(self._path.name + ".lock")
+        _ALL.add(self)
+        try:
+            # The last holder may remove the file between opening and locking it: then try again with a new file.
+            while not self._is_held:
+                self._file = open(lock_path, "ab", buffering=0)  # noqa: SIM115
+                self._take(lock_path)
+        except OSError as error:
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}): give a path in a folder "
+                "that exists, can be written and has file locks."
+            ) from None
+
+    def _take(self, lock_path: Path) -> None:
+        """Lock the open file. The lock is valid only if its last holder has not removed the file meanwhile."""
+        try:
+            _lock(self._file.fileno())
+        except (BlockingIOError, PermissionError):
+            raise ValueError(
+                f"checkpoint={str(self._path)!r} is in use by another run: wait for it, or give another path."
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))
+
+    def release(self) -> None:
+        """Remove the file under its lock, and release the lock."""
+        if self._file is None:
+            return
+        try:
+            # Removed while locked: a run that opens the file later creates a new one.
+            if self._is_held and sys.platform != "win32":
+                os.unlink(self._file.name)
+        except OSError:  # removed by hand, or not to be removed any more: a file that nobody locks is no hindrance
+            pass
+        finally:
+            self._file.close()
+        if self._is_held and sys.platform == "win32":  # no open file can be removed there, be it ours or another run's
+            with contextlib.suppress(OSError):
+                os.unlink(self._file.name)
+        self._file, self._is_held = None, False
+
+    def let_go(self) -> None:
+        """Close the file in a forked child, without releasing the lock of the parent."""
+        if self._file is not None:
+            self._file.close()
+        self._file, self._is_held = None, False
+
+
+_ALL: weakref.WeakSet[RunLock] = weakref.WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for lock in list(_ALL):
+        lock.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_of_all)

@@ -1,0 +1,415 @@
+"""Rows of a Dask array or dataframe, as a fit sees rows that are not in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.groups import CountedUnits, RepeatedHashes
+from skdp._checks.numbers import format_names, values_of
+from skdp._checks.rows import check_shape
+from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, refuse_unknown_column
+from skdp._dpsgd.dask.engine import (
+    Asking,
+    check_engine,
+    check_graph,
+    constant,
+    despite_restarts,
+    in_a_tree,
+    is_frame,
+    on_engine,
+    results,
+    settle,
+    task,
+)
+from skdp._dpsgd.dask.partitions import (
+    Layout,
+    PartitionLot,
+    Refused,
+    SeenLabels,
+    add_sums,
+    add_up_partition,
+    bind_partition,
+    count_records,
+    count_rows,
+    digest_of,
+    gather_partitions,
+    hash_units,
+    heard_lots,
+    lots_of_step,
+    merge_sums,
+    size_of,
+    sum_partition,
+    sum_partitions,
+)
+from skdp._dpsgd.models.bound_rows import Model
+from skdp.mechanisms.sampling import Sampling
+from skdp.mechanisms.streams import SecretStream
+
+_HASHED_AT_A_TIME = 64  # partitions, of which each unit has 16 bytes
+
+
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> RowSource:
+    """Return the rows of a Dask collection, with the labels and weights that belong to them.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, d), or dask dataframe
+    columns : sequence of str or None
+        Features of a dataframe.
+    y, sample_weight, groups : str, dask array or series, array-like of shape (n,), or None
+        A str names a column of a dataframe. Collections are split as X is.
+
+    Raises
+    ------
+    ValueError
+        In one line, before anything is computed.
+    """
+    if not is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
+        raise ValueError(
+            f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
+        )
+    check_graph("X", X)
+    check_engine("X", X)
+    if is_frame(X):
+        return _rows_of_frame(X, columns, y, sample_weight, groups)
+    if X.ndim != 2:
+        check_shape(X.shape)
+    if X.numblocks[1] > 1:
+        raise ValueError(
+            f"X is cut into {X.numblocks[1]} chunks of columns, where a row has to lie in one: give "
+            "X.rechunk({1: -1}).persist()."
+        )
+    if columns is not None or any(isinstance(each, str) for each in (y, sample_weight, groups)):
+        raise ValueError(
+            "columns of a dask array have no names: give y, sample_weight and groups as arrays, or a dataframe."
+        )
+    if X.dtype.kind not in "buif":
+        raise ValueError(f"X has the dtype {X.dtype}, which is no real number: give X.astype(float).")
+    layout = Layout(None, [str(X.dtype)], X.shape[1])
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    return DaskRows(X, layout, dtype, y, sample_weight, groups)
+
+
+def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any) -> RowSource:
+    if X.ndim != 2:
+        raise ValueError("X is a dask series where a table has two dimensions: give X.to_frame().")
+    named = [name for name in (y, sample_weight, groups) if isinstance(name, str)]
+    present = list(X.columns)
+    wanted = [name for name in present if name not in named] if columns is None else list(columns)
+    if repeated := sorted({str(name) for name in wanted if wanted.count(name) > 1}):
+        raise ValueError(f"columns {format_names(repeated)} occur several times: give each a name of its own.")
+    if unknown := [name for name in (*named, *wanted) if name not in present]:
+        raise ValueError(f"X has no column {format_names(unknown)}: name columns that it has.")
+    if both := [name for name in named if name in wanted]:
+        raise ValueError(f"columns has {format_names(both)}, which is y, sample_weight or groups: leave it out.")
+    types = X.dtypes[wanted]
+    if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
+        raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
+    # In this order, so that no more than these columns are read.
+    whole, X = X, X[[*wanted, *dict.fromkeys(named)]]
+    layout = Layout(wanted, [str(dtype) for dtype in types], len(wanted), _name(y), _name(sample_weight), _name(groups))
+    narrow = all(str(dtype) == "float32" for dtype in types)
+    return DaskRows(
+        X, layout, np.dtype(np.float32 if narrow else np.float64),
+        None if layout.labels else y, None if layout.weights else sample_weight, None if layout.groups else groups,
+        whole,
+    )  # fmt: skip
+
+
+class DaskRows(RowSource):
+    """Rows of a Dask collection that passed `check_graph`, partition by partition."""
+
+    binds_once = True
+
+    def __init__(
+        self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None,
+        whole: Any = None,
+    ) -> None:  # fmt: skip
+        self._X, self._layout, self._groups, self._whole = X, layout, groups, whole
+        self._kept = [X, labels, weights, groups]  # workers forget what nobody holds, and partitions do not hold it
+        self.dtype, self.n_features, self.names = dtype, layout.n_features, layout.features
+        self._blocks = partitions_of(X)
+        check_shape((1, self.n_features))
+        self._labels, self._weights = self._side("y", labels), self._side("sample_weight", weights)
+        self._beside: list[Any] = [None] * len(self._blocks)  # labels of units that are no column
+        self._seen: list[Any] = [None] * len(self._blocks)
+        sides = ("y", layout.labels, labels), ("sample_weight", layout.weights, weights)
+        self._dtypes = {
+            name: getattr(given, "dtype", None) if column is None else X.dtypes[column] for name, column, given in sides
+        }
+
+    @cached_property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """Number of rows, which is public; Dask counts them where it has to, of Parquet files by their metadata."""
+        n = on_engine("counting rows", lambda: len(self._X)) if is_frame(self._X) else sum(self._sizes)
+        check_shape((n, self.n_features))
+        return int(n)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Rows of each partition."""
+        if not is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
+            return [int(size) for size in self._X.chunks[0]]
+        return list(results("counting rows", [task(count_rows, block) for block in self._blocks]))
+
+    def find_units(self) -> CountedUnits:
+        """See `RowSource`. Labels are hashed where they lie, and no unit may be in two partitions.
+
+        Within a partition its rows may lie anywhere. The fit refuses partitions with other labels than these.
+        """
+        column, hashes = self._layout.groups, RepeatedHashes()
+        given = self._groups if column is None else self._X[column]
+        if not hasattr(given, "__dask_graph__"):
+            given = values_of("groups", given)
+        self._layout = self._layout._replace(type_of_groups=str(given.dtype))
+        sides, n_units = self._side("groups", given), 0
+        for start in range(0, len(sides), _HASHED_AT_A_TIME):
+            asked = [
+                task(hash_units, hashes.key, str(given.dtype), side)
+                for side in sides[start : start + _HASHED_AT_A_TIME]
+            ]
+            for number, found in enumerate(results("reading the labels of groups", asked), start):
+                if isinstance(found, Refused):
+                    raise ValueError(f"partition {number} of the collection: {found.why}")
+                hashes.add_hashes(found)
+                n_units += len(found)
+                self._seen[number] = SeenLabels(hashes.key, digest_of(found))
+        if hashes.repeat():
+            raise ValueError(
+                "groups has a unit with rows in several partitions: set the index of the dataframe to the labels, or "
+                "repartition it so that each unit lies in one."
+            )
+        if column is None:
+            self._beside = sides
+        self.n_units = n_units
+        is_series = hasattr(self._groups, "iloc") or is_frame(self._groups)  # a dask array has a name of its own
+        return CountedUnits(n_units, column or str((is_series and self._groups.name) or ""))
+
+    def like(self) -> Any:
+        return self if self.names is None else self._X._meta[self.names]
+
+    def check_targets(self) -> None:
+        """See `RowSource`. What objects are is not known before they are read."""
+        for name, dtype in self._dtypes.items():
+            kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
+            if getattr(dtype, "kind", "O") not in kinds:
+                raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
+
+    def read_column(self, parameter: str, column: str) -> np.ndarray:
+        """See `RowSource`. Gaps are for what reads the labels to refuse."""
+        if self._whole is None:
+            return super().read_column(parameter, column)
+        refuse_unknown_column(parameter, column, list(self._whole.columns))
+        blocks = partitions_of(self._whole[column])
+        return np.concatenate([values_of(parameter, each) for each in results(f"reading {parameter}", blocks)])
+
+    def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
+        """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
+        return DistributedModel(partial(self._bind_all, recipe), self.n_features)
+
+    def _bind_all(self, recipe: BlockRecipe) -> tuple[list[Any], list[int]]:
+        """Bind all partitions where they lie; return them and their numbers of rows."""
+        shared = constant(recipe)
+        bound = [
+            task(bind_partition, shared, self._layout, *parts)
+            for parts in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
+        ]
+        what = "reading the rows, after the fit was charged, which stands,"
+        bound = list(results(what, bound, persist=True))
+        found = results(what, [task(size_of, each) for each in bound])
+        for number, size in enumerate(found):
+            if isinstance(size, Refused):
+                refuse_partition(number, size)
+        self._check_number(sum(found))
+        return bound, list(found)
+
+    def _check_number(self, n_rows: int) -> None:
+        """Refuse rows of which there are not as many as the charge and the plan say."""
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"X has {n_rows} rows where {self.n_rows} were planned with, after the fit was charged, which stands: "
+                "give a collection that does not change, or persist it."
+            )
+
+    def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
+        total = despite_restarts(partial(self._total, new_sum, read_targets))
+        if isinstance(total, Refused):
+            refuse_partition(total.number, total)
+        self._check_number(total.n_rows)
+        return total
+
+    def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
+        """Return the sum over all rows, or why they are refused."""
+        parts = [
+            task(add_up_partition, new_sum, read_targets, self._layout, number, *given)
+            for number, given in enumerate(
+                zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
+            )
+        ]
+        what = "reading the rows, after the fit was charged, which stands,"
+        return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
+
+    def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""
+        found = []
+        for block in self._blocks:
+            (rows,) = results("reading rows", [block])
+            if len(rows):
+                found.append(function(rows if self.names is None else rows[self.names]))
+        if not found:
+            check_shape((0, self.n_features))
+        return np.concatenate(found)
+
+    def _side(self, name: str, column: Any) -> list[Any]:
+        """Return labels or weights, partition by partition."""
+        if column is None:
+            return [None] * len(self._blocks)
+        if hasattr(column, "__dask_graph__"):
+            return self._collection_beside(name, column)
+        values = values_of(name, column)
+        if values.shape != (self.n_rows,):
+            raise ValueError(
+                f"{name} has shape {values.shape} where X has {self.n_rows} rows: give one entry a row, in one "
+                "dimension."
+            )
+        return np.split(values, np.cumsum(self._sizes)[:-1])
+
+    def _collection_beside(self, name: str, column: Any) -> list[Any]:
+        check_graph(name, column)
+        check_engine(name, column)
+        if column.ndim != 1:
+            raise ValueError(f"{name} has {column.ndim} dimensions: give one entry a row, in one dimension.")
+        blocks = partitions_of(column)
+        chunks: tuple[Any, ...] = () if is_frame(column) else column.chunks
+        known = bool(chunks) and not any(np.isnan(chunks[0]))
+        if len(blocks) != len(self._blocks) or (known and not is_frame(self._X) and list(chunks[0]) != self._sizes):
+            raise ValueError(
+                f"{name} is split differently from X, in {len(blocks)} partitions where X has {len(self._blocks)}, or "
+                "with other numbers of rows: rechunk or repartition it as X is, and persist it."
+            )
+        return blocks
+
+
+def _name(given: Any) -> str | None:
+    """Return what names a column, None for all else."""
+    return given if isinstance(given, str) else None
+
+
+def partitions_of(collection: Any) -> list[Any]:
+    """Return the partitions of a collection whose columns lie in one chunk."""
+    on_engine("waiting for rows that are being persisted", lambda: settle(collection))
+    found = collection.to_delayed()
+    return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
+
+
+def refuse_partition(number: int, refused: Refused) -> None:
+    """Raise the refusal of a partition."""
+    raise ValueError(f"partition {number} of the collection, after the fit was charged, which stands: {refused.why}")
+
+
+def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
+    return task(merge_sums, new_sum, parts)
+
+
+# --- the model of rows on many machines, as the loop of noisy gradient descent sees it ---
+
+_SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the price of a task that others wait for
+_STANDS = "after the fit was charged, which stands,"
+
+
+_FEW_VALUES = 1 << 18  # numbers that lie together, at least, if there are as many: they take a millisecond
+
+
+class DistributedModel(Model):
+    """Bound partitions on the workers of Dask, of which each step takes the sum of clipped gradients.
+
+    Parameters
+    ----------
+    bind : callable
+        Returns the results of `bind_partition`, kept on the workers, and the number of rows of each. It is called
+        again if the engine was restarted, and then has to return the same rows.
+    n_features : int
+
+    Notes
+    -----
+    **Guarantees.** A row adds to the sum what it adds to that of its partition, at most C. Workers are sent public
+    constants, the parameters of the step, which were released, and the lots of their partitions, and no other key than
+    theirs. A part that a lost worker has to compute again is of the same lot, and the sum of a step is released once.
+
+    Sums of partitions are float64, and round as sums of segments on one machine do.
+    """
+
+    def __init__(self, bind: Callable[[], tuple[list[Any], list[int]]], n_features: int) -> None:
+        self._bind_all = bind
+        bound, self._sizes = despite_restarts(bind)
+        self.n_rows = sum(self._sizes)
+        self._together = neighbours(self._sizes, max(1, _FEW_VALUES // n_features))
+        self._keep(bound)
+
+    def _keep(self, bound: list[Any]) -> None:
+        """Keep partitions on their workers, those of few rows with their neighbours: a task takes milliseconds."""
+        parts = [
+            bound[each.start] if len(each) == 1 else task(gather_partitions, *bound[each.start : each.stop])
+            for each in self._together
+        ]
+        if len(parts) < len(bound):
+            parts = list(results(f"gathering partitions, {_STANDS}", parts, persist=True))
+        self._partitions, self._engine = parts, Asking(parts)
+
+    def _restore(self) -> None:
+        """Read and bind the rows again, after the engine was restarted and forgot them."""
+        bound, sizes = self._bind_all()
+        if sizes != self._sizes:
+            raise ValueError(
+                "X has other partitions than before the engine of Dask was restarted, after the fit was charged, which "
+                "stands: give a collection that does not change."
+            )
+        self._keep(bound)
+
+    def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> list[PartitionLot]:
+        """See `Model`: the lot of each partition, which is drawn where its rows lie, but for an audit."""
+        lots = lots_of_step(sampling, stream, step, len(self._sizes))
+        return lots if stream.track is None else heard_lots(lots, self._numbers_of_records(), stream.track)
+
+    def _numbers_of_records(self) -> list[int]:
+        """Numbers of rows, or of units, of the partitions, for an audit."""
+        found = self._engine.results("counting rows", [task(count_records, part) for part in self._partitions])
+        return [number for part in found for number in part]
+
+    def clipped_gradient_sum(self, theta: np.ndarray, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
+        return despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)
+
+    def _sum(self, theta: np.ndarray, lots: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
+        shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else constant(theta)
+        sums = [
+            task(sum_partition, part, shared, lots[each.start], max_norm)
+            if len(each) == 1
+            else task(sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
+            for part, each in zip(self._partitions, self._together, strict=True)
+        ]
+        total = add_sums(self._engine.results(f"a step, {_STANDS}", in_a_tree(_add, sums)))
+        return np.zeros(len(theta)) if total is None else np.asarray(total)
+
+    def close(self) -> None:
+        self._partitions, self._engine = [], Asking([])  # the workers may forget them
+
+
+def neighbours(sizes: Sequence[int], most: int) -> list[range]:
+    """Return ranges of partitions in order, each of one partition, or of several with at most this many rows."""
+    starts, n_rows = [0], 0
+    for number, size in enumerate(sizes):
+        n_rows += size
+        if n_rows > most and number > starts[-1]:
+            starts.append(number)
+            n_rows = size
+    return [range(start, stop) for start, stop in pairwise([*starts, len(sizes)])]
+
+
+def _add(parts: list[Any]) -> Any:
+    return task(add_sums, parts)

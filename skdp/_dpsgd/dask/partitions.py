@@ -1,0 +1,331 @@
+"""What a worker does with the rows of one partition. Its functions never raise what could quote a cell.
+
+The log of a worker shows the errors of its tasks, and Dask sends them around: what is refused is therefore a result
+like any other, in one line without a value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.groups import Units, hashes_of, read_labels, read_units, texts_of
+from skdp._checks.rows import read_cells
+from skdp._checks.sources import BlockRecipe, TargetReading
+from skdp._dpsgd.models.bound_rows import UnitLayout
+from skdp.mechanisms.release_log import Track
+from skdp.mechanisms.sampling import FullBatch, Sampling
+from skdp.mechanisms.streams import SecretStream
+
+
+@dataclass(frozen=True)
+class PartitionLot:
+    """Lot of one partition in one step, of which a worker gets no more than this.
+
+    Parameters
+    ----------
+    sampling : PoissonSampling or FullBatch
+        Public.
+    key : bytes
+        Key of the stream that draws this lot and nothing else; empty for the full batch. Whoever knows it knows who is
+        in the lot, and nothing of other lots or of the noise.
+    heard : ndarray of int64 or None, default=None
+        The numbers of the rows, where an audit heard the lot.
+    """
+
+    sampling: Sampling
+    key: bytes = field(repr=False)
+    heard: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
+
+    def rows(self, n_rows: int) -> NDArray[np.int64] | None:
+        """Return the numbers of the rows of the lot, among those of its partition; None for all of them.
+
+        The same lot gives the same rows, however often it is asked: a step that is computed again is the same step.
+        """
+        if self.heard is not None:
+            return self.heard
+        return self.sampling.rows(n_rows, SecretStream(self.key)) if self.key else None
+
+
+def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitions: int) -> list[PartitionLot]:
+    """Return the lots of all partitions in a step; nothing is drawn from `stream`, of which each lot has a child.
+
+    Notes
+    -----
+    **Guarantees.** Every row is in the lot of a step with probability `sampling.rate`, independently of all other rows
+    and steps. Who knows the key of a lot learns from it neither another lot nor the noise.
+
+    Proof. Keys of (step, partition) are those of independent streams, and within a partition the sampler is the one
+    that is priced. So the union of the lots of all partitions is the Poisson sample of one table. A key is HMAC-SHA-256
+    of its purpose under a key that is not sent, and no other key is derived from it.
+    """
+    if isinstance(sampling, FullBatch):
+        return [PartitionLot(sampling, b"")] * n_partitions
+    of_step = stream.spawn("step", step)
+    return [PartitionLot(sampling, of_step.subkey("partition", number)) for number in range(n_partitions)]
+
+
+def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Track) -> list[PartitionLot]:
+    """Return the lots of a step as an audit hears them: drawn here, as one lot of the rows of all partitions.
+
+    `sizes` are the numbers of rows, or of units, of the partitions. Rows that a table has more than another one of the
+    audit are those of its last partitions.
+    """
+    if not lots[0].key:  # all rows
+        return lots
+    starts = np.cumsum([0, *sizes])
+    drawn = [lot.rows(size) for lot, size in zip(lots, sizes, strict=True)]
+    whole = np.concatenate([start + rows for start, rows in zip(starts, drawn, strict=False) if rows is not None])
+    found = track.rows(lots[0].sampling.rate, int(starts[-1]), whole)
+    ends = np.searchsorted(found, starts)
+    return [
+        replace(lot, heard=found[first:last] - start)
+        for lot, first, last, start in zip(lots, ends[:-1], ends[1:], starts, strict=False)
+    ]
+
+
+_OTHER_LABELS = "its groups are not those that were looked at before: give a collection that does not change"
+
+
+class Refused(NamedTuple):
+    """Why a partition was refused, and its number."""
+
+    why: str
+    number: int = 0
+
+
+class Layout(NamedTuple):
+    """Public schema of a partition: features, and the columns that hold labels and weights, if these are columns.
+
+    `features` is None for arrays; `types` are those that all partitions should have, and `type_of_groups` that of the
+    labels of units.
+    """
+
+    features: list[Any] | None
+    types: list[str]
+    n_features: int
+    labels: str | None = None
+    weights: str | None = None
+    groups: str | None = None
+    type_of_groups: str = ""
+
+    def split(self, block: Any, labels: Any, weights: Any, groups: Any = None) -> tuple[Any, Any, Any, Any]:
+        """Return features, labels, weights and labels of units of a partition."""
+        if self.labels is not None:
+            labels = block[self.labels]
+        if self.weights is not None:
+            weights = block[self.weights]
+        if self.groups is not None:
+            groups = block[self.groups]
+        return (block if self.features is None else block[self.features]), labels, weights, groups
+
+    def fault_of(self, rows: Any) -> str:
+        """Return the fault in the shape or the types of a partition; "" if nothing is."""
+        if len(rows.shape) != 2 or rows.shape[1] != self.n_features:
+            return f"it has the shape {rows.shape} where the collection has {self.n_features} columns"
+        found = [str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]
+        if found == self.types:
+            return ""
+        return "its types are not those of the collection, so its rows would be read in another way: cast the columns"
+
+
+class SeenLabels(NamedTuple):
+    """What a worker finds the labels of a partition by that were looked at before the charge.
+
+    Attributes
+    ----------
+    key : bytes
+        Of their hashes (`skdp._checks.groups`).
+    digest : bytes
+        Of these hashes.
+    """
+
+    key: bytes
+    digest: bytes
+
+    def units(self, layout: Layout, groups: Any, n_rows: int) -> Units:
+        """Return the units of a partition, or refuse labels that are not those that were looked at."""
+        found = _hashes(self.key, layout.type_of_groups, groups, n_rows)
+        if isinstance(found, Refused) or digest_of(found) != self.digest:
+            raise ValueError(_OTHER_LABELS)
+        return read_units(groups, n_rows)
+
+
+def hash_units(key: bytes, kind: str, groups: Any) -> Any:
+    """Return the hashes of the units of a partition, each once and sorted, or say why its labels are refused."""
+    return _or_refused(lambda: _hashes(key, kind, groups, len(groups)))
+
+
+def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
+    if str(groups.dtype) != kind:
+        return Refused("its labels of groups have another type than those of the collection: cast them")
+    labels = read_labels(groups, n_rows)
+    if labels.dtype.kind in "mM" and kind == "category":  # each partition has its own unit of time, and other texts
+        return Refused("its labels of groups are categories of dates, which are compared by their text: cast them")
+    texts = texts_of(labels if labels.dtype.kind == "O" else np.unique(labels))
+    return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
+
+
+def digest_of(hashes: np.ndarray) -> bytes:
+    """Return a digest of sorted hashes."""
+    return hashlib.blake2b(hashes.tobytes()).digest()
+
+
+class BoundPartition:
+    """Rows, labels and weights of one partition, bound to a loss once for all steps; None if it has no row.
+
+    It is made on a worker and stays there. Where Dask moves it or writes it to disk, the rows are sent as they were
+    read, and bound again when they arrive.
+    """
+
+    def __init__(self, recipe: BlockRecipe, rows: Any, labels: Any, weights: Any, units: Units | None = None) -> None:
+        self._given = recipe, rows, labels, weights, units
+        self.n_rows, self._layout = len(rows), None if units is None else UnitLayout(units)
+        self.model = recipe(rows, labels, weights, self._layout) if self.n_rows else None
+
+    @property
+    def n_records(self) -> int:
+        """Number of rows, or of units where rows have such."""
+        return self.n_rows if self._layout is None else self._layout.n_units
+
+    def drawn(self, lot: PartitionLot) -> NDArray[np.int64] | None:
+        """Return the rows of a lot, or its units where rows have such, by their numbers in the model; None for all."""
+        rows = lot.rows(self.n_records)
+        return rows if self._layout is None else self._layout.numbers_of(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoundPartition, self._given
+
+    def __sizeof__(self) -> int:
+        """Bytes, as Dask asks for them to decide what to move."""
+        return int(getattr(self._given[1], "nbytes", 0)) + 64 * self.n_rows
+
+
+def bind_partition(
+    recipe: BlockRecipe,
+    layout: Layout,
+    block: Any,
+    labels: Any,
+    weights: Any,
+    groups: Any = None,
+    seen: SeenLabels | None = None,
+) -> Any:
+    """Bind the rows of a partition, or say why they are refused."""
+    return _or_refused(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
+
+
+def _bind(
+    recipe: BlockRecipe, layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
+) -> Any:
+    units = _units_of(layout, rows, labels, weights, groups, seen)
+    if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
+        rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
+        labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
+    return BoundPartition(recipe, rows, labels, weights, units)
+
+
+def size_of(bound: Any) -> int | Refused:
+    """Return the number of rows of a bound partition, or why it was refused."""
+    return bound.n_rows if isinstance(bound, BoundPartition) else bound
+
+
+def count_records(bound: BoundPartition | list[BoundPartition]) -> list[int]:
+    """Return the numbers of rows, or of units, of one or several partitions."""
+    return [each.n_records for each in (bound if isinstance(bound, list) else [bound])]
+
+
+def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:
+    """Return neighbouring partitions of few rows as one result, on one worker."""
+    return list(bound)
+
+
+def sum_partitions(
+    bound: list[BoundPartition], theta: Any, lots: list[PartitionLot], max_norm: float
+) -> NDArray[np.float64] | None:
+    """Sum of what `sum_partition` gives for each of several partitions and its lot."""
+    return add_sums([sum_partition(part, theta, lot, max_norm) for part, lot in zip(bound, lots, strict=True)])
+
+
+def sum_partition(bound: BoundPartition, theta: Any, lot: PartitionLot, max_norm: float) -> NDArray[np.float64] | None:
+    """Sum of the clipped gradients of the lot of a partition, of shape (p,); None for a partition without rows."""
+    if bound.model is None:
+        return None
+    sums: NDArray[np.float64] = bound.model.clipped_gradient_sum(theta, bound.drawn(lot), max_norm)
+    return sums
+
+
+def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+    """Return the sum, in the given order, in a new array: Dask may need the parts again."""
+    total = None
+    for part in parts:
+        if part is not None:
+            total = part.copy() if total is None else np.add(total, part, out=total)
+    return total
+
+
+def add_up_partition(
+    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, number: int, *parts: Any
+) -> Any:
+    """Return a new sum to which the rows of a partition are added, or say why they are refused."""
+    *sides, seen = parts
+    found = _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
+    return found._replace(number=number) if isinstance(found, Refused) else found
+
+
+def _add_up(
+    new_sum: Callable[[], Any],
+    read_targets: TargetReading | None,
+    layout: Layout,
+    rows: Any,
+    labels: Any,
+    weights: Any,
+    groups: Any,
+    seen: SeenLabels | None,
+) -> Any:
+    units = _units_of(layout, rows, labels, weights, groups, seen)
+    total = new_sum()
+    if len(rows):
+        targets = () if read_targets is None else read_targets(labels, weights, len(rows))
+        total.add(read_cells(rows, layout.features), *targets, **({} if units is None else {"units": units}))
+    return total
+
+
+def _units_of(
+    layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
+) -> Units | None:
+    """Return the units of a partition, None without any, or refuse its shape, its types or what is beside its rows."""
+    if fault := layout.fault_of(rows):
+        raise ValueError(fault)
+    for name, column in (("y", labels), ("sample_weight", weights)):
+        if column is not None and len(column) != len(rows):
+            raise ValueError(f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike")
+    return None if seen is None else seen.units(layout, groups, len(rows))
+
+
+def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
+    """Return a new sum of sums, in the given order, or the first refusal among them."""
+    total = new_sum()
+    for part in parts:
+        if isinstance(part, Refused):
+            return part
+        total.merge(part)
+    return total
+
+
+def count_rows(block: Any) -> int:
+    """Return the number of rows of a partition."""
+    return len(block)
+
+
+def _or_refused(function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except (TypeError, ValueError) as error:  # of checks that quote no cell
+        return Refused(" ".join(str(error).split()))
+    except Exception as error:  # of a stranger's array: its text is nobody's business
+        return Refused(f"it cannot be read ({type(error).__name__})")

@@ -1,0 +1,264 @@
+"""The solver of dense networks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._dpsgd import defaults as rule
+from skdp._dpsgd.loop import (
+    Averaging,
+    Optimizer,
+    Schedule,
+    adam,
+    constant,
+    cosine_decay,
+    ema_average,
+    last_iterate,
+    linear_decay,
+    momentum_sgd,
+    tail_average,
+)
+from skdp._dpsgd.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
+from skdp._dpsgd.plan import DPSGDPlan
+from skdp._dpsgd.run import PlannedReleases, Run
+from skdp._dpsgd.solver import DescentSolver
+from skdp._dpsgd.targets import REGRESSION_LOSSES
+from skdp.mechanisms.sampling import Sampling
+
+
+class _Shape(NamedTuple):
+    """Network, rule of clipping, factor of clipped rows, and rows per chunk."""
+
+    architecture: Architecture
+    clip: Clip
+    unit: float
+    batch_size: int
+
+
+class NetworkSolver(DescentSolver):
+    """Dense networks; the model has the parameters of `DPMLPClassifier` for network, clipping and optimizer.
+
+    Parameters
+    ----------
+    model, target, anew : object
+        As of `Solver`.
+    rule_of : callable
+        Returns the rules for a network of so many outputs, where parameters are "auto".
+    target_dtype : dtype or None, default=None
+        In which targets are kept. None is that of the arithmetic.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        target: Any,
+        rule_of: Callable[[int], rule.NetworkRule],
+        target_dtype: Any = None,
+        *,
+        anew: bool = True,
+    ) -> None:
+        super().__init__(model, target, anew=anew)
+        self.rule_of, self.target_dtype = rule_of, target_dtype
+
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
+        sampling = self.model._chosen_sampling(n) or rule.network_sampling(n)
+        if self.model.max_iter is None:
+            return sampling, rule.network_steps(n, sampling)
+        return sampling, math.ceil(self._check_max_iter() / sampling.rate)
+
+    def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
+        architecture = self._architecture(n_features, outputs)
+        radius = self._check_radius(n_features)
+        by_rule = self.rule_of(outputs.n_outputs)
+        max_norm, clip = self._clip(architecture.n_layers, by_rule)
+        unit = self._input_norm(by_rule) / radius
+        shape = _Shape(architecture, clip, unit, self._rows_at_once(max(architecture.widths)))
+        lot_size = releases.sampling.rate * n
+        plan = DPSGDPlan(releases.sampling, max_norm, noise, releases.n_steps, lot_size, releases.stages)
+        rate = self._first_rate(plan, by_rule)
+        optimizer = self._make_optimizer(self._schedule(rate, plan), shape)
+        return Run(releases, plan, outputs, n, shape, radius, rate, optimizer)
+
+    def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
+        """See `Solver`: those of a linear model of the columns, which a network has to learn first."""
+        return int(outputs.n_outputs) * (n_features + 1)
+
+    def _architecture(self, n_features: int, outputs: Any) -> Architecture:
+        sizes = _to_list(self.model.hidden_layer_sizes)
+        hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
+        remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
+        widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
+        check_choice("activation", self.model.activation, tuple(ACTIVATIONS))
+        loss, limit = self.target.loss_of(outputs)
+        return Architecture((n_features, *widths, outputs.n_outputs), self.model.activation, loss, limit)
+
+    def _clip(self, n_layers: int, by_rule: rule.NetworkRule) -> tuple[float, Clip]:
+        """Return C, and the rule by which it bounds gradients."""
+        check_choice("clipping", self.model.clipping, tuple(CLIPPINGS))
+        given = _to_list(self.model.max_grad_norm)
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            equal = (1.0 / math.sqrt(n_layers),) * n_layers
+            return self._check_clip() or by_rule.clip, Clip(self.model.clipping, equal)
+        if self.model.clipping != "per_layer" or len(given) != n_layers:
+            raise ValueError(
+                f"max_grad_norm={given!r}: several bounds go with clipping='per_layer' and {n_layers} layers; give one "
+                "bound a layer, or one number."
+            )
+        remedy = "give one number from 1e-30 to 1e30 a layer"
+        bounds = [check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, remedy=remedy) for each in given]
+        max_norm = math.hypot(*bounds)
+        return max_norm, Clip(self.model.clipping, tuple(bound / max_norm for bound in bounds))
+
+    def _input_norm(self, by_rule: rule.NetworkRule) -> float:
+        if isinstance(self.model.input_norm, str) and self.model.input_norm == "auto":
+            return by_rule.input_norm
+        remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
+        return check_real("input_norm", self.model.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
+
+    def _rows_at_once(self, widest: int) -> int:
+        if isinstance(self.model.batch_size, str) and self.model.batch_size == "auto":
+            return rule.network_batch(widest)
+        return check_count("batch_size", self.model.batch_size, remedy="choose a whole number of rows, or 'auto'")
+
+    def _first_rate(self, plan: DPSGDPlan, by_rule: rule.NetworkRule) -> float:
+        if isinstance(self.model.learning_rate_init, str) and self.model.learning_rate_init == "auto":
+            if self.model.solver == "adam":
+                return rule.ADAM_STEP
+            return rule.network_learning_rate(plan, by_rule)
+        remedy = "choose a number above 0, or 'auto'"
+        return check_real("learning_rate_init", self.model.learning_rate_init, above=0, remedy=remedy)
+
+    def _schedule(self, start: float, plan: DPSGDPlan) -> Schedule:
+        check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
+        linear = self.model.learning_rate == "linear"
+        end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
+        given = self.model.learning_rate_end
+        if isinstance(given, tuple | list):
+            if len(given) != 2:
+                raise ValueError(f"learning_rate_end={given!r}: pass a number, a pair (end, epochs), or None.")
+            given, epochs = given
+            remedy = "choose a number of epochs above 0 as the second of the pair"
+            n_steps = check_real("learning_rate_end", epochs, above=0, remedy=remedy) / plan.sampling.rate
+        if given is not None:
+            remedy = "choose a number from 0 up, or None"
+            end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
+        if self.model.learning_rate == "constant":
+            return constant(start)
+        return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
+
+    def _make_optimizer(self, schedule: Schedule, shape: _Shape) -> Optimizer:
+        check_choice("solver", self.model.solver, ("sgd", "adam"))
+        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        penalty = _penalty(alpha, shape) if alpha else 0.0
+        momentum, beta_1, beta_2 = (
+            check_real(name, getattr(self.model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
+            for name in ("momentum", "beta_1", "beta_2")
+        )
+        adam_epsilon = check_real(
+            "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
+        )
+        if self.model.solver == "sgd":
+            return momentum_sgd(schedule, momentum, penalty)
+        return adam(schedule, beta_1, beta_2, adam_epsilon, penalty)
+
+    def averaging(self, n_steps: int) -> Averaging:
+        """See `Solver`. All steps of Adam have the same noise, since its second moment averages over steps."""
+        if self.model.average is None:
+            return last_iterate()
+        check_choice("average", self.model.average, ("ema", "tail"))
+        found = tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
+        return found._replace(kept=None) if self.model.solver == "adam" else found
+
+    def start(self, run: Run, dtype: Any) -> np.ndarray:
+        architecture: Architecture = run.shape.architecture
+        theta = np.zeros(architecture.n_parameters, self._arithmetic(dtype))
+        tables = architecture.tables(theta)
+        if run.earlier is not None:
+            for layer, table in enumerate(tables):
+                table[:-1] = self.model.coefs_[layer] / (run.shape.unit if layer == 0 else 1.0)
+                table[-1] = self.model.intercepts_[layer]
+            return theta
+        draws = run.stream.spawn("initial weights")
+        gain = 2.0 if self.model.activation == "relu" else 1.0  # He et al. 2015
+        # The last layer starts at zero, so all scores are 0 before the first step.
+        for table in tables[:-1]:
+            weights = table[:-1]
+            weights[:] = draws.normal(weights.size).reshape(weights.shape) * math.sqrt(gain / len(weights))
+        return theta
+
+    def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
+        run.shape.architecture.tables(theta)[-1][-1] += origin.astype(theta.dtype)
+
+    def check_present(self, run: Run) -> None:
+        architecture: Architecture = run.shape.architecture
+        asked, fitted = _out_activation(architecture.loss), self.model.out_activation_
+        if asked != fitted:
+            raise ValueError(
+                f"the outputs of this run are {asked!r} and those of earlier runs {fitted!r}: pass targets of the same "
+                "kind and the same loss as before, or start again with fit and warm_start=False."
+            )
+        present = [coef.shape for coef in self.model.coefs_]
+        if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
+            raise ValueError(
+                f"hidden_layer_sizes={self.model.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
+                f"{present}: use the same, or start again with fit and warm_start=False."
+            )
+
+    def _arithmetic(self, dtype: Any) -> Any:
+        """Return the dtype of products. If one row shifts the places of all others, rounding requires float64."""
+        return np.float64 if self.model._shifts_rows() else dtype
+
+    def rounds_by_place(self, run: Run, dtype: Any) -> bool:
+        """See `Solver`: copies of a row are added up in the dtype of the rows."""
+        return bool(self._arithmetic(dtype) != np.float64)
+
+    def factory(self, run: Run, dtype: Any) -> Callable[[Any, Any, Any], NetworkModel]:
+        shape: _Shape = run.shape
+        dtype = self._arithmetic(dtype)
+        return partial(
+            NetworkModel, architecture=shape.architecture, clip=shape.clip,
+            radius=run.radius, unit=shape.unit, dtype=dtype, target_dtype=self.target_dtype or dtype,
+            batch_size=shape.batch_size,
+        )  # fmt: skip
+
+    def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
+        tables = run.shape.architecture.tables(theta)
+        units = [run.shape.unit] + [1.0] * (len(tables) - 1)
+        return {
+            "coefs_": [table[:-1] * table.dtype.type(unit) for table, unit in zip(tables, units, strict=True)],
+            "intercepts_": [table[-1].copy() for table in tables],
+            "n_layers_": len(tables) + 1,
+            "n_outputs_": run.outputs.n_outputs,
+            "out_activation_": _out_activation(run.shape.architecture.loss),
+            "learning_rate_init_": run.learning_rate,
+        }
+
+    def moved(self, offset: np.ndarray) -> dict[str, Any]:
+        *hidden, last = self.model.intercepts_
+        return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
+
+
+def _out_activation(loss: str) -> str:
+    """Return the activation of the output layer that goes with a loss: of classes it has the same name."""
+    known = REGRESSION_LOSSES.get(loss)
+    return loss if known is None else "exp" if known.are_counts else "identity"
+
+
+def _penalty(alpha: float, shape: _Shape) -> np.ndarray:
+    """Return the second derivative of the penalty of each parameter."""
+    penalty = np.zeros(shape.architecture.n_parameters)
+    for layer, table in enumerate(shape.architecture.tables(penalty)):
+        # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
+        table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
+    return penalty
+
+
+def _to_list(value: Any) -> Any:
+    """Convert an array to a list, or to a number if it has no dimensions; return anything else unchanged."""
+    return value.tolist() if isinstance(value, np.ndarray) else value

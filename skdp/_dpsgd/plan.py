@@ -1,0 +1,194 @@
+"""The one place where clip, noise, sampling and accounting meet."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from skdp.accounting import DpEvent, GaussianDpEvent, SelfComposedDpEvent, compose
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.sampling import Sampling
+
+_LEVELS = 8
+_LEAST_SHARE = 0.05
+
+
+class Stage(NamedTuple):
+    """Consecutive steps of one noise: how many, and their noise over the constant noise of a run of the same price."""
+
+    n_steps: int
+    factor: float
+
+
+def falling_noise(kept: NDArray[np.float64]) -> tuple[Stage, ...]:
+    """Spread the noise of full-batch steps so that it is small where the result keeps it.
+
+    Parameters
+    ----------
+    kept : ndarray of shape (n_steps,)
+        Which part of the move of each step the result of the run keeps, in [0, 1] (`Averaging.kept`).
+
+    Returns
+    -------
+    tuple of Stage
+        Their numbers of steps sum to T, and ``n_steps / factor**2`` too.
+
+    Notes
+    -----
+    Full-batch steps of noise multipliers sigma_t cost as much as one Gaussian release with ``mu**2 = sum of
+    1 / sigma_t**2`` (Dong, Roth & Su 2022, corollary 2). With shares s_t of mu**2 that sum to 1, the noise of the
+    result along a direction in which the loss is flat has a variance proportional to the sum of ``w_t**2 / s_t``, where
+    w_t is what is kept of step t. It is least at s_t proportional to w_t (Cauchy & Schwarz). Where the loss is curved
+    early noise is forgotten, so that a step of which nothing is kept still has a small share. Shares are rounded up to
+    eighths, so that an event has few parts.
+    """
+    shares = np.ceil(np.round(kept * _LEVELS, 9)) / _LEVELS + _LEAST_SHARE
+    shares /= shares.mean()
+    groups = itertools.groupby(shares.tolist())
+    return tuple([Stage(len(list(each)), 1.0 / math.sqrt(share)) for share, each in groups])
+
+
+class Carried(NamedTuple):
+    """What the result of a run keeps of the parameters that it starts from, and of the noise of one step.
+
+    Attributes
+    ----------
+    start : float
+        Factor of the initial parameter in the result.
+    noise : float
+        Standard deviation of the result, divided by that of noise of factor 1 in a coordinate of a mean gradient.
+    """
+
+    start: float
+    noise: float
+
+
+def carried(
+    learning_rate: float, momentum: float, penalty: float, n_done: int, first: int, factors: NDArray[np.float64]
+) -> Carried:
+    """Follow start and noise through `n_done` steps of constant length, where no row pulls at the parameters.
+
+    Parameters
+    ----------
+    learning_rate, momentum : float
+    penalty : float
+        Second derivative of the L2 penalty.
+    n_done : int
+        Number of steps made.
+    first : int
+        The result is the mean of the iterates after steps ``first + 1, ..., n_done``.
+    factors : ndarray of shape (at least n_done,)
+        Noise of each step, over the noise in whose unit the result is.
+
+    Notes
+    -----
+    The update ``v = m v + (1 - m) g``, ``theta = (theta - eta v) / (1 + eta penalty)`` is linear in theta, v and the
+    gradients g. Let h_k be what g = 1 in one step, and 0 in all others, adds to theta k steps later (counting that step
+    itself). Noise of step t, from 0, is in the iterate after step j as h_(j - t), so in the mean with the weight
+    ``w_t = (h_(max(first, t) + 1 - t) + ... + h_(n_done - t)) / (n_done - first)``. Noises of different steps are
+    independent: the variance of the result is the sum of w_t squared times the variance in step t.
+    """
+    if n_done == 0:
+        return Carried(1.0, 0.0)
+    impulse = np.zeros(n_done)
+    impulse[0] = 1.0
+    kept = 1.0 / (1.0 + learning_rate * penalty)
+    velocity = lfilter([1.0 - momentum], [1.0, -momentum], impulse)
+    moves = lfilter([-learning_rate * kept], [1.0, -kept], velocity)
+    total = np.concatenate([[0.0], np.cumsum(moves)])
+    step = np.arange(n_done)
+    weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first) * factors[:n_done]
+    start = float(np.mean(kept ** np.arange(first + 1, n_done + 1)))
+    return Carried(start, math.sqrt(float(weights @ weights)))
+
+
+@dataclass(frozen=True)
+class DPSGDPlan:
+    """Everything that is decided about a run of noisy gradient descent before the first row is read.
+
+    Parameters
+    ----------
+    sampling : PoissonSampling or FullBatch
+    max_grad_norm : float
+        C, the bound to which each row's gradient is clipped.
+    noise_multiplier : float
+        Standard deviation sigma of the noise, divided by C.
+    n_steps : int
+    expected_lot_size : float
+        L, the public constant that divides sum and noise.
+    stages : tuple of Stage
+        How the noise is spread over the steps: `noise_multiplier` times the factor of a step's stage is its own. Empty
+        where all steps have the same.
+
+    Notes
+    -----
+    **Guarantees.** A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients
+    of which none is longer than C, (3) releases the sum through `mechanism_at` that step and (4) divides by the
+    constant L, is an adaptive composition of `sampling.event(mechanism.event)` over the mechanisms of the steps; that
+    composition is `event`.
+
+    Proof. Given the parameters before the step, a record changes the sum by a vector of norm at most C, and only in
+    the lots that contain it. So a step is the Gaussian mechanism of sensitivity C on a lot drawn by `sampling`, as the
+    event of the step states. The next parameters are a function of the release and of public constants
+    (post-processing), and the next step may depend on them (adaptive composition; Abadi et al. 2016, theorem 2, for
+    moments; Dong, Roth & Su 2022, section 3, for trade-off functions; Zhu, Dong & Wang 2022 for dominating pairs).
+    Under ``replace_one`` the contribution of one record is replaced by that of another. The accountant prices the
+    events for this from the same sigma, since sigma is relative to what one record adds.
+    """
+
+    sampling: Sampling
+    max_grad_norm: float
+    noise_multiplier: float
+    n_steps: int
+    expected_lot_size: float
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def mechanism(self) -> GaussianMechanism:
+        """Of each step where noise is constant, else that of as many steps of one noise and the same price."""
+        return GaussianMechanism(self.noise_multiplier, self.max_grad_norm)
+
+    @cached_property
+    def _mechanisms(self) -> list[tuple[int, GaussianMechanism]]:
+        """The step before which each stage ends, and the mechanism of its steps."""
+        found, end = list[tuple[int, GaussianMechanism]](), 0
+        for n_steps, factor in self.stages or (Stage(self.n_steps, 1.0),):
+            end += n_steps
+            found.append((end, GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)))
+        return found
+
+    def mechanism_at(self, step: int) -> GaussianMechanism:
+        """What releases the sum of a step, counted from 0."""
+        for end, mechanism in self._mechanisms:
+            if step < end:
+                return mechanism
+        raise IndexError(f"step {step} is not of the {self.n_steps} of the plan")
+
+    @property
+    def noise_factors(self) -> NDArray[np.float64]:
+        """Noise of each step over `noise_multiplier`, of shape (n_steps,)."""
+        counts, factors = zip(*(self.stages or (Stage(self.n_steps, 1.0),)), strict=True)
+        return np.repeat(factors, counts)
+
+    @property
+    def event(self) -> DpEvent:
+        return event_of_steps(self.sampling, self.n_steps, self.noise_multiplier, self.stages)
+
+
+def event_of_steps(
+    sampling: Sampling, n_steps: int, noise_multiplier: float, stages: tuple[Stage, ...] = ()
+) -> DpEvent:
+    """Event of the first `n_steps` steps. It does not depend on the clip, which is chosen after the noise is known."""
+    parts, left = [], n_steps
+    for stage in stages or (Stage(n_steps, 1.0),):
+        count = min(left, stage.n_steps)
+        parts.append(SelfComposedDpEvent(sampling.event(GaussianDpEvent(noise_multiplier * stage.factor)), count))
+        left -= count
+    return parts[0] if len(parts) == 1 else compose(parts)

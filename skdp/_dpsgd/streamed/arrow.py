@@ -1,0 +1,474 @@
+"""Rows of Parquet datasets and of Arrow tables, with columns chosen by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from copy import copy
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow import fs
+
+from skdp._checks.groups import CountedUnits, RunReader, refuse_gaps, runs_of
+from skdp._checks.numbers import format_names, refuse_not_finite
+from skdp._checks.rows import column_names
+from skdp._checks.sources import after_the_charge, refuse_unknown_column
+from skdp._dpsgd.streamed.blocks import IN_FLIGHT, BlockSource, FileState, files_of, one_per_row, read_ahead, state_of
+from skdp._dpsgd.streamed.streamed_model import Order, RowBlock
+
+_WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
+_WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
+_PAID, _UNPAID = "after the fit was charged, which stands", "which was not charged"
+_BUFFER = 1 << 20  # bytes read at a time of larger ones
+
+
+class ParquetRows:
+    """The rows of one file of a dataset, or of some of its row groups.
+
+    Parameters
+    ----------
+    fragment : pyarrow.dataset.ParquetFileFragment
+        Its metadata are read, and kept: number of rows, types, and the state of the file.
+
+    Attributes
+    ----------
+    n_rows : int
+    schema : pyarrow.Schema
+    """
+
+    def __init__(self, fragment: Any) -> None:
+        self._fragment = fragment
+        self._local_path = _local_path_of(fragment)
+        self._state = self._present_state()
+        found = None if self._state is None else self._read_metadata()
+        if found is None:
+            raise ValueError(f"the file {fragment.path!r} is no Parquet file, or is cut off: give one that is whole.")
+        file, groups = found
+        self._groups = [group.id for group in fragment.row_groups]
+        self._counts = [group.num_rows for group in groups]
+        self._is_large = any(group.total_byte_size > _WHOLE_CHUNKS for group in groups)
+        self.n_rows, self.schema = sum(self._counts), file.schema_arrow
+
+    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
+        """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order.
+
+        `paid` says whether the fit was charged, for refusals.
+        """
+        self._is_paid, n_read = paid, 0
+        with closing(self._open(columns, n_rows)) as batches:
+            while True:
+                batch = None
+                try:
+                    batch = next(batches, None)
+                except (pa.ArrowException, OSError, ValueError):
+                    pass  # the message may quote what was read
+                else:
+                    if batch is None:
+                        break
+                if batch is None:
+                    self._refuse("is damaged or cut off")
+                n_read += batch.num_rows
+                yield batch
+        if n_read != self.n_rows or self._present_state() != self._state:
+            self._refuse("changed")
+
+    def _open(self, columns: list[str], n_rows: int) -> Generator[Any, None, None]:
+        found = self._read_metadata(_BUFFER if self._is_large else 0) if self._present_state() == self._state else None
+        if found is None:
+            self._refuse("changed or was cut off")
+        file, groups = found
+        if [group.num_rows for group in groups] != self._counts or file.schema_arrow != self.schema:
+            self._refuse("changed")
+        if max(self._counts, default=0) * len(columns) <= _WHOLE_GROUPS and not self._is_large:
+            return _by_groups(file, self._groups, columns, n_rows)
+        batches: Generator[Any, None, None] = file.iter_batches(
+            n_rows, row_groups=self._groups, columns=columns, use_threads=True
+        )
+        return batches
+
+    def _read_metadata(self, buffer_size: int = 0) -> tuple[Any, list[Any]] | None:
+        """Open the file, and return it with what it says of the row groups; None if it cannot be read."""
+        try:
+            file = pq.ParquetFile(self._fragment.open(), buffer_size=buffer_size, pre_buffer=False)
+            return file, [file.metadata.row_group(group.id) for group in self._fragment.row_groups]
+        except (pa.ArrowException, OSError, ValueError, IndexError):  # the message may quote what was read
+            return None
+
+    @property
+    def row_groups(self) -> set[tuple[Any, int]]:
+        """Row groups of which the rows are, each with its file: the same whatever name or link it was reached by."""
+        state = self._state
+        file = (state.number, state.device) if isinstance(state, FileState) and state.number else self._fragment.path
+        return {(file, group) for group in self._groups}
+
+    @property
+    def path(self) -> str:
+        """Name of the file."""
+        return str(self._fragment.path)
+
+    def _present_state(self) -> FileState | tuple[int, int] | None:
+        """Return the state of the file, elsewhere its size and the time of its last change; None if it is gone."""
+        if self._local_path is not None:
+            return state_of(self._local_path)
+        try:
+            found = self._fragment.filesystem.get_file_info(self._fragment.path)
+        except OSError:
+            return None
+        return (found.size, found.mtime_ns) if found.is_file else None
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise ValueError(
+            f"the file {self._fragment.path!r} {what} under the fit, {_PAID if self._is_paid else _UNPAID}: fit again "
+            "to a file that is whole and that nobody writes."
+        )
+
+
+def _by_groups(file: Any, groups: list[int], columns: list[str], n_rows: int) -> Generator[Any, None, None]:
+    """Iterate over batches of row groups, each of which is decoded as a whole while the one before it is used."""
+    with closing(read_ahead(file.read_row_group(group, columns=columns) for group in groups)) as tables:
+        for table in tables:
+            yield from table.to_batches(n_rows)
+
+
+def _local_path_of(fragment: Any) -> str | None:
+    """Return the path of the file of a fragment on this machine; None if it is elsewhere."""
+    system, path = fragment.filesystem, fragment.path
+    while isinstance(system, fs.SubTreeFileSystem):
+        system, path = system.base_fs, os.path.join(system.base_path, path)
+    return path if isinstance(system, fs.LocalFileSystem) else None
+
+
+def refuse_repeated(parts: list[ParquetRows]) -> None:
+    """Refuse rows that are named several times: one person would count as many."""
+    seen: set[tuple[Any, int]] = set()
+    for part in parts:
+        if seen & part.row_groups:
+            raise ValueError(
+                f"rows of the file {part.path!r} occur several times, by a link or as it is named twice, and would "
+                "count as many: name each file once."
+            )
+        seen |= part.row_groups
+
+
+_TILE = 4096  # rows of which a C-ordered table's part stays in cache while its columns are written
+
+
+def dtype_of_column(kind: pa.DataType) -> np.dtype[Any] | None:
+    """Return the dtype of the numbers in columns of a type, None if they hold none."""
+    if pa.types.is_dictionary(kind):
+        return dtype_of_column(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return np.dtype(np.float64)
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.dtype(kind.to_pandas_dtype())
+    return None
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether columns of a type hold numbers."""
+    return dtype_of_column(kind) is not None
+
+
+def is_label(kind: pa.DataType) -> bool:
+    """Whether columns of a type may hold labels or targets: numbers of NumPy's types, or strings."""
+    if pa.types.is_dictionary(kind):
+        return is_label(kind.value_type)
+    is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return is_string or (is_number(kind) and not pa.types.is_decimal(kind))
+
+
+def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> np.ndarray:
+    """Return the numbers of an Arrow array, refused if it has gaps, or with NaN for each."""
+    return _values_of(column, "X", f" in column {format_names([name])}", gaps=gaps)
+
+
+def targets_of_column(column: Any, name: str) -> np.ndarray:
+    """Return the labels or weights in an Arrow array, refused if it has gaps, which change the dtype of a part."""
+    return _values_of(column, name, "", as_stored=True)
+
+
+def unit_labels_of_column(column: Any) -> np.ndarray:
+    """Return the labels of units in an Arrow array, refused if it has gaps or nested cells."""
+    _refuse_nested(column, "groups")
+    if column.null_count:
+        refuse_gaps()
+    return _values_of(column, "groups", "", as_stored=True)
+
+
+def subgroups_of_column(column: Any) -> np.ndarray:
+    """Return the labels of subgroups in an Arrow array, with its gaps, refused if it has nested cells.
+
+    A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
+    """
+    _refuse_nested(column, "by")
+    return _values_of(column, "by", "", as_stored=True, gaps=True)
+
+
+def _refuse_nested(column: Any, name: str) -> None:
+    if pa.types.is_nested(column.type):
+        raise ValueError(
+            f"{name} is a column of {column.type}, where cells are numbers, texts or dates: name another one."
+        )
+
+
+def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> np.ndarray:
+    """Return the values of an Arrow array: of decimals, and of truth values with gaps, numbers unless `as_stored`.
+
+    Gaps are refused, or NaN among numbers with `gaps`.
+    """
+    values: np.ndarray | None = None
+    has_gaps = False
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        has_gaps = column.null_count > 0 and not gaps
+        if not has_gaps:
+            if column.null_count and pa.types.is_boolean(column.type) and not as_stored:
+                column = column.cast(pa.int8())  # of truths with gaps NumPy has no numbers
+            if pa.types.is_decimal(column.type) and not as_stored:
+                column = column.cast(pa.float64())
+            values = column.to_numpy(zero_copy_only=False)
+    except MemoryError:
+        raise
+    except Exception:
+        pass  # its message may quote cells
+    if has_gaps:
+        refuse_not_finite(name, nan=True, where=where)
+    if values is None:
+        raise ValueError(f"{name} cannot be read{where}: its text is no UTF-8, or its dictionary is damaged.")
+    return values
+
+
+def write_columns(columns: list[np.ndarray], table: NDArray[np.floating]) -> None:
+    """Write columns to a table of as many rows."""
+    tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
+    for start in range(0, len(table), tile):
+        part = table[start : start + tile]
+        for j, values in enumerate(columns):
+            part[:, j] = values[start : start + tile]
+
+
+_LABELS = 1 << 16  # labels of units that are looked at together
+
+
+class _TableInMemory(NamedTuple):
+    """An Arrow table, perhaps of a file that is mapped to memory."""
+
+    table: Any
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def schema(self) -> Any:
+        return self.table.schema
+
+    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
+        return iter(self.table.select(columns).to_batches(n_rows))
+
+
+class ArrowRows(BlockSource):
+    """Rows of parts, one after the other, each an Arrow table or a Parquet file.
+
+    Parameters
+    ----------
+    parts : list of _TableInMemory or ParquetRows
+    columns : sequence of str or None
+        The features, in this order. None: all columns but those of `y`, `sample_weight` and `groups`.
+    y, sample_weight, groups : str, array-like of shape (n_rows,) or None
+        A string is the name of a column.
+    schema : pyarrow.Schema
+        Of the dataset or the table; its columns that no part has are ignored.
+    """
+
+    def __init__(
+        self,
+        parts: list[Any],
+        columns: Sequence[str] | None,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        schema: pa.Schema,
+    ) -> None:
+        self._parts = parts
+        self.n_rows = sum(part.n_rows for part in parts)
+        schema = pa.schema([field for field in schema if parts and field.name in parts[0].schema.names])
+        column_names(schema.empty_table())  # refuses names that repeat
+        self._columns = schema
+        others = {"y": y, "sample_weight": sample_weight, "groups": groups}
+        self.names = _chosen_names(schema.names, columns, others) if self.n_rows else []
+        self.n_features = len(self.names)
+        if not self.names:
+            raise ValueError("X has no rows or no columns: give a table of at least one of each.")
+        self._schema = pa.schema([schema.field(name) for name in self.names])
+        self._label = y if isinstance(y, str) else None
+        self._weight = sample_weight if isinstance(sample_weight, str) else None
+        self._labels = None if self._label else one_per_row("y", y, self.n_rows)
+        self._weights = None if self._weight else one_per_row("sample_weight", sample_weight, self.n_rows)
+        self._groups = groups
+        self._keeps_gaps = False
+        self._read = list(dict.fromkeys([*self.names, *filter(None, (self._label, self._weight))]))
+        _check_same_types(parts, [*self._read, *([groups] if isinstance(groups, str) else [])], schema)
+        self.dtype = _dtype_of(self._schema)
+        self._target_types = {
+            name: schema.field(column).type
+            for name, column in (("y", self._label), ("sample_weight", self._weight))
+            if column
+        }
+
+    def find_units(self) -> CountedUnits:
+        """See `RowSource`. A column is read in one pass, of which memory holds some rows."""
+        if not isinstance(self._groups, str):
+            return self._keep_runs(runs_of(self._groups, self.n_rows))
+        runs = RunReader()
+        for part in self._parts:
+            for batch in part.batches([self._groups], _LABELS, paid=False):
+                runs.add(unit_labels_of_column(batch.column(self._groups)))
+        return self._keep_runs(runs.finish(self._groups))
+
+    def check_targets(self) -> None:
+        for name, kind in self._target_types.items():
+            if not (is_number(kind) if name == "sample_weight" else is_label(kind)):
+                needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
+                raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
+
+    def read_column(self, parameter: str, column: str) -> np.ndarray:
+        refuse_unknown_column(parameter, column, self._columns.names)
+        _check_same_types(self._parts, [column], self._columns)
+        others: dict[str, Callable[[Any], np.ndarray]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
+        read = others.get(parameter, partial(targets_of_column, name=parameter))
+        batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, paid=False))
+        return np.concatenate([read(batch.column(column)) for batch in batches])
+
+    def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
+        """See `RowSource`. Gaps are NaN, which the function refuses, or not."""
+        found = copy(self)
+        found._keeps_gaps = True
+        return super(ArrowRows, found).map_blocks(function)
+
+    def of_features(self) -> ArrowRows:
+        found = copy(self)
+        found._label = found._weight = found._labels = found._weights = None
+        found._read = list(self.names or ())
+        return found
+
+    def like(self) -> Any:
+        return self._schema.empty_table()
+
+    def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
+        """See `BlockSource`. Batches of any size are put together into blocks, so that files and groups do not show."""
+        size = min(self.block_rows, self.n_rows)
+        tables = [np.empty((size, self.n_features), self.dtype, order=order) for _ in range(IN_FLIGHT)]
+        start = n_filled = turn = 0
+        labels: list[Any] = []
+        weights: list[Any] = []
+        for batch in self._batches(size):
+            used = 0
+            while used < batch.num_rows:
+                part = batch.slice(used, size - n_filled)
+                self._write(part, tables[turn][n_filled : n_filled + part.num_rows], start + n_filled)
+                labels.append(_targets(part, self._label, "y"))
+                weights.append(_targets(part, self._weight, "sample_weight"))
+                used, n_filled = used + part.num_rows, n_filled + part.num_rows
+                if n_filled == size:
+                    yield self._block(start, tables[turn], labels, weights)
+                    start, n_filled, turn = start + size, 0, (turn + 1) % IN_FLIGHT
+                    labels, weights = [], []
+        if n_filled:
+            yield self._block(start, tables[turn][:n_filled], labels, weights)
+
+    def _batches(self, n_rows: int) -> Iterator[Any]:
+        for part in self._parts:
+            yield from part.batches(self._read, n_rows)
+
+    def _write(self, batch: Any, table: NDArray[np.floating], start: int) -> None:
+        where = f"rows {start} to {start + len(table) - 1} of X"
+        numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
+        columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
+        with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
+            write_columns(columns, table)
+
+    def _block(self, start: int, table: NDArray[np.floating], labels: list[Any], weights: list[Any]) -> RowBlock:
+        part = slice(start, start + len(table))
+        return RowBlock(
+            start,
+            table,
+            np.concatenate(labels) if self._label else _part(self._labels, part),
+            np.concatenate(weights) if self._weight else _part(self._weights, part),
+        )
+
+
+def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> ArrowRows:
+    """Return the source of a path, a dataset or a table; see `skdp._checks.sources`."""
+    parts, schema = _parts_of(X)
+    return ArrowRows(parts, columns, y, sample_weight, groups, schema)
+
+
+def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
+    if isinstance(X, pa.Table):
+        return [_TableInMemory(X)], X.schema
+    by_path = isinstance(X, str | os.PathLike | list | tuple)
+    if by_path:  # with a schema that is given, pyarrow opens no file, whose faults it would quote
+        X = ds.dataset(files_of(X), format="parquet", schema=pa.schema([]))
+    if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
+        raise TypeError(f"X is a {type(X).__name__} and no dataset of Parquet files: give one, or a pyarrow Table.")
+    # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
+    parts = [ParquetRows(fragment) for fragment in X.get_fragments()]
+    refuse_repeated(parts)
+    return parts, parts[0].schema if by_path and parts else X.schema
+
+
+def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[str, Any]) -> list[str]:
+    """Return the names of the features, or refuse what names no column; `others` may name columns that are none."""
+    named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
+    chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
+    for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:
+        refuse_unknown_column(parameter, name, names)
+    for parameter, name in named.items():
+        if name in chosen:
+            raise ValueError(f"columns has {name!r}, which is {parameter}: leave it out.")
+    if len(set(chosen)) < len(chosen):
+        raise ValueError("columns names a column twice: name each once.")
+    return chosen
+
+
+def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> None:
+    """Refuse files whose columns are not those of the dataset, by default those of the first file."""
+    for number, part in enumerate(parts):
+        for name in names:
+            kind = schema.field(name).type
+            if name not in part.schema.names or part.schema.field(name).type != kind:
+                raise ValueError(
+                    f"file {number} of X has no column {name!r} of the type {kind} of the dataset, and none is cast: "
+                    "write all files with one schema."
+                )
+
+
+def _dtype_of(schema: Any) -> np.dtype[Any]:
+    """Return the dtype of rows of these columns, float32 or float64, as of a table in memory; refuse other columns."""
+    dtypes = []
+    for field in schema:
+        dtype = dtype_of_column(field.type)
+        if dtype is None:
+            raise ValueError(
+                f"X has {field.type} in column {format_names([field.name])}, and numbers are needed: name other "
+                "columns by skdp.datasets.TableRows(source, columns=[...]), or encode it first by a public list."
+            )
+        dtypes.append(dtype)
+    return np.dtype(np.float32 if np.result_type(*dtypes) == np.float32 else np.float64)
+
+
+def _targets(batch: Any, column: str | None, name: str) -> Any:
+    return after_the_charge("X", targets_of_column, batch.column(column), name) if column else None
+
+
+def _part(values: Any, part: slice) -> Any:
+    return None if values is None else np.asarray(values[part])

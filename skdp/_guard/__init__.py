@@ -1,1 +1,0 @@
-"""What other people's code reads: meta-estimators and their fits, public steps, and rows to rehearse them on."""

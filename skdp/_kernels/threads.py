@@ -1,0 +1,177 @@
+"""How many threads BLAS has, and a fit may have; and threads that share the tasks of a step."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
+from queue import SimpleQueue
+from typing import Any
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+
+@dataclass(eq=False)
+class _Limit:
+    """A number of threads that somebody keeps BLAS to, for as long as this object lives."""
+
+    n_threads: int
+
+
+_LOCK = threading.Lock()
+_LIMITS: weakref.WeakSet[_Limit] = weakref.WeakSet()  # weak: one that an interrupt kept from leaving is not for ever
+_UNLIMITED: dict[Any, int] = {}  # the libraries that are limited, and how many threads each has without that
+
+
+@contextmanager
+def blas_within_quota(n_threads: int | None = None) -> Iterator[None]:
+    """Within it, BLAS has no more threads than the process has processors, by affinity and the quota of its group.
+
+    BLAS counts the processors of the machine. In a container with a quota its threads, which wait for each other awake,
+    spend most of it on waiting. The least number that anybody asks for holds, in all threads of this process; the last
+    to leave lifts it.
+
+    The number is fixed before a row is read, and is not chosen by timings: BLAS promises no equal bits for different
+    numbers of threads, and how long a product takes may depend on rows.
+    """
+    limit = _Limit(usable_processors() if n_threads is None else n_threads)
+    try:
+        with _LOCK:
+            _LIMITS.add(limit)
+            _set_threads()
+        yield
+    finally:
+        with _LOCK:
+            _LIMITS.discard(limit)
+            _set_threads()
+
+
+def single_threaded_blas() -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread a call: threads of our own call it, or there is little to share.
+
+    BLAS's threads wait for one another in each call, for milliseconds where another process is at work. The limit holds
+    for the process.
+    """
+    return blas_within_quota(1)
+
+
+def _set_threads() -> None:
+    """Also where the number seems to be right already: others may have changed it, or an interrupt kept us from it."""
+    most = min(map(attrgetter("n_threads"), _LIMITS), default=None)
+    if most is None:
+        for library, own in _UNLIMITED.items():
+            library.set_num_threads(own)
+        _UNLIMITED.clear()
+        return
+    for library in _libraries():
+        own = _UNLIMITED.setdefault(library, library.num_threads)
+        library.set_num_threads(min(own, most))
+
+
+def _start_again() -> None:
+    """In a child: threads that held a limit or the lock do not live on in it."""
+    global _LOCK
+    _LOCK = threading.Lock()
+    _LIMITS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again)
+
+
+@cache
+def _libraries() -> list[Any]:
+    """The BLAS libraries of this process; to look for them takes milliseconds."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [each for each in found if each.num_threads is not None]
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS has."""
+    return max((each.num_threads for each in _libraries()), default=1)
+
+
+def usable_processors() -> int:
+    """Processors of this process, by affinity and the quota of its group, both versions of cgroups."""
+    return max(1, int(cpu_count()))
+
+
+def count_usable_threads() -> int:
+    """Return how many threads can be at work: no more than processors are usable, nor than BLAS may use.
+
+    ``OMP_NUM_THREADS``, joblib's limit in workers and `threadpoolctl` therefore hold for other threads too.
+    """
+    return max(1, min([usable_processors(), *(each.num_threads for each in _libraries())]))
+
+
+# --- what shares the tasks of a step ---
+
+_SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
+_END = object()
+
+
+class WorkerPool:
+    """Threads that take tasks, one after the other, until none is left.
+
+    A thread that other processes hold up takes fewer of them, and nobody waits for it but for its last one. Waiting
+    threads sleep.
+
+    Parameters
+    ----------
+    n_threads : int or None
+        Number of threads, the calling one included. None is `count_usable_threads`.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self._n_threads = n_threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
+        """Call `run` with each of the tasks. Tasks of few multiplications, `size` in all, are not shared."""
+        tasks = list(tasks)
+        if not self.shares(size):
+            for task in tasks:
+                run(task)
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._count() - 1)
+        n_others = max(0, min(self._count(), len(tasks)) - 1)
+        left: SimpleQueue[Any] = SimpleQueue()  # which gives each task to one thread, with any build of Python
+        for each in (*tasks, *[_END] * (n_others + 1)):
+            left.put(each)
+        ended: list[bool] = []
+
+        def work() -> None:
+            while (task := left.get()) is not _END:
+                if not ended:
+                    run(task)
+
+        helping = [self._pool.submit(work) for _ in range(n_others)]
+        try:
+            work()
+        finally:
+            ended.append(True)  # after an error or an interrupt nobody starts another task
+            for each in helping:
+                if not each.cancel():
+                    each.result()
+
+    def shares(self, size: int) -> bool:
+        """Whether tasks with this total number of multiplications are shared."""
+        return size >= _SHARING_PAYS and self._count() > 1
+
+    def _count(self) -> int:
+        if self._n_threads is None:  # asked when it matters: to look for BLAS takes a millisecond
+            self._n_threads = count_usable_threads()
+        return self._n_threads
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()

@@ -1,1 +1,0 @@
-"""What a model predicts: classes, or targets between bounds."""

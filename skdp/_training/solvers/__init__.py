@@ -1,1 +1,0 @@
-"""Kinds of models: how each is planned, started and published."""

@@ -1,0 +1,414 @@
+"""From a budget back to the noise that fits it.
+
+Every result is on the safe side: the price of its event is computed and is within the budget. A search starts from
+the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues on coarse grids, and needs
+two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places far apart, because
+a bound may be loose at the end of the range and tight before it. If the search ends just above the budget, the
+parameter grows in increasing steps until a price fits.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from skdp.accounting.events.composition import compose
+from skdp.accounting.events.specifications import DpEvent, read_real, resolve, show
+from skdp.accounting.formulas.numeric import Secant, bisect
+from skdp.accounting.formulas.selection_law import NumberOfTrials
+from skdp.accounting.methods import check_adjacency, check_method, get_epsilon
+from skdp.accounting.releases import Releases, releases
+from skdp.accounting.statements.targets import BudgetTarget, Risk, target_of
+from skdp.exceptions import without_removed
+
+_LEAST, MOST_NOISE = 1e-3, 1e7
+_NEAR = 2e-4  # accepted distance below the target, relative
+_ROUGH = 3e-3  # accepted distance of the first search, on either side
+
+# In a bracket of the log this narrow the price jumps over the goal, as it does where delta covers the event.
+_JUMP = 1e-7
+_REMEMBERED = 1024
+
+PriceOf = Callable[[float], float]
+Range = tuple[float, float]
+
+_TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)  # noises at which a budget may turn out to be in reach
+_memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
+
+
+def log_of(price: float) -> float:
+    """Log of a price; what is without effect costs less than anything else."""
+    return math.log(max(price, sys.float_info.min))
+
+
+def _search(price: PriceOf, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
+    """Log of a noise multiplier whose log price is within `off` of `goal`, and the slope there.
+
+    Secant steps kept inside a bracket; `price` falls with the noise. Returns an end of the admitted
+    range if the goal lies beyond it.
+    """
+    low, high = ends
+    at = min(max(start, low), high)
+    secant = Secant(slope, 0.02, 8.0, 2.5)
+    for _ in range(80):
+        error = log_of(price(math.exp(at))) - goal
+        if abs(error) <= off:
+            return at, secant.slope
+        if high - low < _JUMP:
+            return high, secant.slope
+        nxt = at + secant.move(at, error)
+        if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
+            return at, secant.slope
+        low, high = (at, high) if error > 0.0 else (low, at)
+        if nxt <= low or nxt >= high:
+            untried = (low if nxt <= low else high) in ends
+            nxt = (low if nxt <= low else high) if untried else 0.5 * (low + high)
+        at = nxt
+    return high, secant.slope
+
+
+def _plain(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool) -> float:
+    """Log noise multiplier for plain Gaussian releases, by the closed form and bisection on mu."""
+    goal = target.mu / (2.0 if replace_one else 1.0)
+
+    def fits(at: float) -> bool:
+        return releases(make_event(math.exp(at))).mu_squared <= goal * goal
+
+    low, high = math.log(_LEAST), math.log(MOST_NOISE)
+    if fits(low):
+        return low
+    guess = 0.5 * math.log(releases(make_event(1.0)).mu_squared) - math.log(goal)
+    for at in (guess * (1.0 - 1e-12) - 1e-12, guess + 1e-12 + abs(guess) * 1e-12):
+        if low < at < high:
+            low, high = (low, at) if fits(at) else (at, high)
+    return bisect(lambda at: not fits(at), low, high, absolute=1e-11)[1]
+
+
+def _limit_mu(found: Releases, replace_one: bool) -> float:
+    """Size mu of a composition in the central limit; for a first guess only."""
+    total = found.mu_squared
+    for rate, noise, count in found.sampled:
+        inverse = min(noise**-2.0, 1e12)
+        total += count * min(rate * rate * math.expm1(min(inverse, 60.0)), inverse)
+    total += sum(2.0 * count / noise**2 for noise, count in found.laplace)
+    size = math.sqrt(total) * (2.0 if replace_one else 1.0)
+    for each in found.selected:
+        one = (1.0 + 0.2 * math.log(each.mean)) * _limit_mu(each.runs[0], replace_one)
+        size = math.hypot(size, math.sqrt(each.times) * one)
+    return size
+
+
+def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
+    """Log of the noise multiplier at which the central limit would meet the budget."""
+    goal = target.mu
+
+    def is_below(at: float) -> bool:
+        return _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal
+
+    low, high = bisect(is_below, *ends, steps=20)
+    return 0.5 * (low + high)
+
+
+def _in_reach(price: PriceOf, goal: float, places: Sequence[float], refusal: str) -> float:
+    """The first of some parameters whose price is at most `goal`, or a ValueError."""
+    for place in places:
+        if price(place) <= goal:
+            return place
+    raise ValueError(refusal)
+
+
+def _affordable(parameter: float, price: PriceOf, goal: float, most: float, refusal: str) -> float:
+    """The parameter, raised in growing steps up to `most` until its price is at most `goal`."""
+    step = 1e-5
+    while parameter < most:
+        if price(parameter) <= goal:
+            return parameter
+        parameter, step = parameter * (1.0 + step), 2.0 * step
+    return _in_reach(price, goal, (most,), refusal)
+
+
+@without_removed
+def calibrate_noise_multiplier(
+    make_event: Callable[[float], DpEvent],
+    epsilon: float | Risk,
+    delta: float | None = None,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> float:
+    """Least noise multiplier whose event fits a budget.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(noise_multiplier)` gives the event to be priced; its price falls with the noise.
+    epsilon : float or Risk
+        Above 0, in nats.
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    float
+        Between 1e-3 and 1e7. The price of its event is at most the budget and, unless the result is 1e-3,
+        at most 0.02 % below.
+    """
+    method, adjacency = check_method(method), check_adjacency(adjacency)
+    return calibrate_to(make_event, target_of(epsilon, delta), method=method, adjacency=adjacency)
+
+
+def calibrate_to(
+    make_event: Callable[[float], DpEvent], target: BudgetTarget, *, method: str = "pld", adjacency: str = "zero_out"
+) -> float:
+    """`calibrate_noise_multiplier` for a target, by parameters that were checked.
+
+    Parameters
+    ----------
+    make_event : callable
+    target : BudgetTarget
+    method, adjacency : str
+
+    Returns
+    -------
+    float
+    """
+    # functions have no equality: one is recognised by the events that it makes, at two places and at the result
+    key = (resolve(make_event(1.0)), resolve(make_event(2.5)), target, method, adjacency)
+    known = _memory.get(key)
+    if known is not None and resolve(make_event(known[0])) == known[1]:
+        return known[0]
+
+    def rough(noise_multiplier: float) -> float:
+        return target.rough(make_event(noise_multiplier), method, adjacency)
+
+    def price(noise_multiplier: float) -> float:
+        return target.price(make_event(noise_multiplier), method, adjacency)
+
+    replace_one = adjacency == "replace_one"
+    refusal = (
+        f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+        f"{target.remedy}, or make fewer releases."
+    )
+    most = _in_reach(price, target.goal, _TRIED, refusal)
+    if method == "pld" and releases(make_event(1.0)).plain:
+        at = _plain(make_event, target, replace_one)
+    else:
+        ends, goal = (math.log(_LEAST), math.log(most)), math.log(target.goal) + math.log1p(-0.5 * _NEAR)
+        at, slope = _search(rough, goal, _ROUGH, _guess(make_event, target, replace_one, ends), -1.2, ends)
+        at, _ = _search(price, goal, 0.5 * _NEAR, at, slope, ends)
+    result = _affordable(math.exp(at), price, target.goal, most, refusal)
+    if len(_memory) >= _REMEMBERED:
+        _memory.clear()
+    _memory[key] = (result, resolve(make_event(result)))
+    return result
+
+
+_NEAR_JOINT = 6e-4  # accepted distance below the budget, relative
+
+
+def _check_fractions(fractions: Sequence[float], number: int) -> list[float]:
+    found = [read_real(share) for share in fractions]
+    if len(found) != number or number == 0:
+        raise ValueError(f"fractions={show(fractions)} are not {number} numbers; give one fraction for each event.")
+    kept = [share for share in found if share is not None and 0.0 < share < math.inf]
+    if len(kept) != number:
+        wrong = next(given for given, share in zip(fractions, found, strict=True) if share not in kept)
+        raise ValueError(f"fractions={show(wrong)} is not valid; give numbers above 0.")
+    return [share / math.fsum(kept) for share in kept]
+
+
+@without_removed
+def calibrate_jointly(
+    make_events: Sequence[Callable[[float], DpEvent]],
+    epsilon: float | Risk,
+    delta: float | None,
+    fractions: Sequence[float],
+    *,
+    adjacency: str = "zero_out",
+) -> tuple[float, ...]:
+    """Noise multipliers of several events that together fit one budget.
+
+    Parameters
+    ----------
+    make_events : sequence of callable
+        Each `make_event(noise_multiplier)` gives one event; its price falls with the noise.
+    epsilon : float or Risk
+        Above 0, in nats: budget of all events, composed jointly by PLD.
+    delta : float or None
+        In (0, 1); of `epsilon`.
+    fractions : sequence of float
+        Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
+        the Gaussian mechanism with the same epsilon at `delta`, or with the same risk; of plain Gaussians it is
+        sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
+    adjacency : {"zero_out", "add_remove", "replace_one"}
+
+    Returns
+    -------
+    tuple of float
+        The joint price is at most the budget and at most 0.1 % below it.
+    """
+    return calibrate_jointly_to(make_events, target_of(epsilon, delta), fractions, adjacency=adjacency)
+
+
+def calibrate_jointly_to(
+    make_events: Sequence[Callable[[float], DpEvent]],
+    target: BudgetTarget,
+    fractions: Sequence[float],
+    *,
+    adjacency: str = "zero_out",
+) -> tuple[float, ...]:
+    """`calibrate_jointly` for a target.
+
+    Parameters
+    ----------
+    make_events : sequence of callable
+    target : BudgetTarget
+    fractions : sequence of float
+    adjacency : str
+
+    Returns
+    -------
+    tuple of float
+    """
+    adjacency, parts = check_adjacency(adjacency), _check_fractions(fractions, len(make_events))
+
+    def noise(log_size: float) -> tuple[float, ...]:
+        """Noise of each event when mu^2 sums to e^{2 log_size}."""
+        found = []
+        for make_event, part in zip(make_events, parts, strict=True):
+            each = target.of_size(math.exp(log_size) * math.sqrt(part))
+            if each.goal <= 0.0:
+                raise ValueError(f"fractions: {part:.3g} of this budget is nothing at {target.place}; raise it.")
+            found.append(calibrate_to(make_event, each, adjacency=adjacency))
+        return tuple(found)
+
+    def joint(noises: tuple[float, ...]) -> float:
+        event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
+        return target.price(event, "pld", adjacency)
+
+    at, goal = math.log(target.mu), math.log(target.goal) - 0.5 * _NEAR_JOINT
+    secant, noises = Secant(1.1, 0.5, 4.0, 1.0, 1e-6), noise(at)
+    for _ in range(12):
+        error = log_of(joint(noises)) - goal
+        if abs(error) <= 0.4 * _NEAR_JOINT:
+            break
+        at += secant.move(at, error)
+        noises = noise(at)
+    step = 2e-5
+    while joint(noises) > target.goal:
+        noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
+        if max(noises) > MOST_NOISE:
+            raise ValueError(
+                f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+                f"{target.remedy}, or make fewer releases."
+            )
+    return noises
+
+
+SHAPES = (0.0, 1.0, math.inf)
+
+
+class CalibratedSelection(NamedTuple):
+    """Law of the number of trials and noise of a trial, as found by `calibrate_selection`.
+
+    Parameters
+    ----------
+    trials : NumberOfTrials
+        Law of the number of trials.
+    noise_multiplier : float
+        Noise multiplier of one trial.
+    """
+
+    trials: NumberOfTrials
+    noise_multiplier: float
+
+
+def fewest_trials(
+    make_event: Callable[[NumberOfTrials], DpEvent],
+    expected: float,
+    delta: float,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+) -> tuple[NumberOfTrials, float]:
+    """The cheapest law of the number of trials, for runs whose noise is given.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(trials)` gives the event of the whole search, for instance
+        `compose([trials.event(run), score, refit])`.
+    expected : float
+        Expected number of trials, at least 1.
+    delta : float
+        In (0, 1).
+    method, adjacency : str
+        As in `get_epsilon`.
+
+    Returns
+    -------
+    trials : NumberOfTrials
+        Logarithmic, geometric or Poisson; the first of them if prices are equal.
+    epsilon : float
+        Price of its event, in nats.
+    """
+    laws = [NumberOfTrials(expected, shape) for shape in SHAPES]
+    prices = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
+    best = min(range(len(laws)), key=prices.__getitem__)
+    return laws[best], prices[best]
+
+
+@without_removed
+def calibrate_selection(
+    make_event: Callable[[NumberOfTrials, float], DpEvent],
+    expected: float,
+    epsilon: float | Risk,
+    delta: float | None = None,
+    *,
+    method: str = "pld",
+    adjacency: str = "zero_out",
+    shapes: Sequence[float] = SHAPES,
+) -> CalibratedSelection:
+    """The law of the number of trials that needs least noise, and that noise.
+
+    Parameters
+    ----------
+    make_event : callable
+        `make_event(trials, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
+    expected : float
+        Expected number of trials, at least 1.
+    epsilon : float or Risk
+        Above 0, in nats: budget of everything in the event.
+    delta : float, optional
+        In (0, 1); of `epsilon`.
+    method, adjacency : str
+        As in `get_epsilon`.
+    shapes : sequence of float
+        The laws to choose from, as `NumberOfTrials` names them.
+
+    Returns
+    -------
+    CalibratedSelection
+        The price of its event is at most the budget. Laws of the same mean are compared by price alone.
+    """
+    target, method, adjacency = target_of(epsilon, delta), check_method(method), check_adjacency(adjacency)
+    best: CalibratedSelection | None = None
+    for shape in shapes:
+        law = NumberOfTrials(expected, shape)
+
+        def made(noise_multiplier: float, law: NumberOfTrials = law) -> DpEvent:
+            return make_event(law, noise_multiplier)
+
+        if best is not None:
+            price = target.price(made(best.noise_multiplier), method, adjacency)
+            if price >= target.goal * (1.0 - 2e-4):  # it needs as much noise or more
+                continue
+        noise = calibrate_to(made, target, method=method, adjacency=adjacency)
+        if best is None or noise < best.noise_multiplier:
+            best = CalibratedSelection(law, noise)
+    assert best is not None
+    return best

@@ -1,0 +1,448 @@
+"""Composition of (epsilon, delta) statements: naive, strong, optimal, and the strong bound as published in 2016.
+
+Each release becomes an (epsilon_i, delta_i) statement first. A Gaussian gets the analytic epsilon at a delta_i
+that is chosen (Balle & Wang 2018, Theorem 8), one that works on a sample of share q is amplified to
+(log(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe & Gaboardi 2018, Theorems 8 and 9; for Poisson samples under
+`replace_one` by their Theorem 2 and joint convexity, the neighbours without and with another record being both
+at most 2 C away). Then a composition theorem joins the statements; the share of delta that it
+keeps for itself is optimised. Any share is valid, so the optimum is found by a plain search.
+
+The moments accountant as published (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016).
+
+With mu0 = N(0, s^2), mu = (1 - q) N(0, s^2) + q N(1, s^2), the log moment of one step is
+
+    alpha(lambda) = log max(E1, E2),  E1 = E_{mu0}[(mu0 / mu)^lambda],  E2 = E_{mu}[(mu / mu0)^lambda]
+
+(their Section 3.2), by numerical integration at whole lambda up to 32. Log moments add up over steps
+(Theorem 2, composability) and give delta = min over lambda of exp(alpha(lambda) - lambda epsilon) (tail bound).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from skdp.accounting.formulas.gaussian import gaussian_epsilon, mixture_loss, randomised_response_epsilon
+from skdp.accounting.formulas.numeric import minimize
+from skdp.accounting.rdp.mechanisms import log_moment
+from skdp.accounting.releases import FixedSample, Releases, SampledGaussian, Statement
+
+_MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
+
+
+def _amplify(epsilon: float, share: float) -> float:
+    """log(1 + share (e^epsilon - 1))."""
+    if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
+        return math.log1p(share * math.expm1(epsilon))
+    return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
+
+
+def _noisy(found: Releases) -> list[SampledGaussian | FixedSample]:
+    """Releases whose delta is to be chosen, those without sampling as if all records were sampled."""
+    plain = [SampledGaussian(1.0, noise, count) for noise, count in found.gaussian]
+    return [*plain, *found.sampled, *found.without_replacement]
+
+
+def _fixed(found: Releases, change: float) -> list[Statement]:
+    """Statements that are what they are."""
+    steps = [Statement(change / noise, 0.0, count) for noise, count in found.laplace]
+    steps += found.epsilon_delta
+    for each in found.sampled_pure:
+        epsilon, delta = each.statement(change)
+        # of replaced records alone: whether the record was drawn may show (`dominating.pairs`)
+        unseen = change > 1.0 and each.kind == "poisson" and each.is_statement
+        steps.append(Statement(epsilon if unseen else _amplify(epsilon, each.share), each.share * delta, each.times))
+    return steps
+
+
+def _choose(noisy: list[SampledGaussian | FixedSample], delta: float, change: float) -> list[Statement]:
+    """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
+    steps = []
+    for share, noise, count in noisy:
+        inner = delta / share
+        epsilon = gaussian_epsilon(inner, change / noise) if inner < 1.0 else 0.0
+        steps.append(Statement(_amplify(epsilon, share), min(delta, share), count))
+    return steps
+
+
+Composition = Callable[[list[Statement], float], float]
+
+
+def _best(found: Releases, delta: float, change: float, join: Composition) -> float:
+    """Least of `join(steps, delta)` over how much of delta the Gaussian steps take in all."""
+    fixed, noisy = _fixed(found, change), _noisy(found)
+    left = _slack(fixed, delta)
+    if left <= 0.0:
+        return math.inf
+    number = sum(each.times for each in noisy)
+    if number == 0:
+        return join(fixed, delta)
+
+    def at(logit: float) -> float:
+        each = left / (1.0 + math.exp(-logit)) / number
+        return join(fixed + _choose(noisy, each, change), delta) if each > 1e-305 else math.inf
+
+    return minimize(at, -16.0, 16.0)
+
+
+def _slack(steps: list[Statement], delta: float) -> float:
+    """What the steps leave of delta when deltas are added up; rounded down unless there is a single one."""
+    total = math.fsum(step.delta * step.times for step in steps)
+    return delta - total * (1.0 if sum(step.times for step in steps) == 1 else 1.0 + 1e-14)
+
+
+def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by adding up epsilons and deltas (Dwork & Roth 2014, Theorem 3.16).
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1). What is left after (epsilon, delta) events is shared equally among the Gaussian releases.
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    change = 2.0 if replace_one else 1.0
+    fixed, noisy = _fixed(found, change), _noisy(found)
+    left = _slack(fixed, delta)
+    if left < 0.0 or (left == 0.0 and noisy):
+        return math.inf
+    steps = fixed + (_choose(noisy, left / sum(each.times for each in noisy), change) if noisy else [])
+    return math.fsum(step.times * step.epsilon for step in steps)
+
+
+def _strong(steps: list[Statement], delta: float) -> float:
+    left = _slack(steps, delta)
+    if left <= 0.0 or max(step.epsilon for step in steps) > 300.0:
+        return math.inf
+    mean = math.fsum(step.times * step.epsilon * math.expm1(step.epsilon) for step in steps)
+    return mean + math.sqrt(-2.0 * math.log(left) * math.fsum(step.times * step.epsilon**2 for step in steps))
+
+
+def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
+
+    sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. Their proof, by
+    Azuma's inequality, needs of each step only its own range epsilon_i and mean epsilon_i (e^epsilon_i - 1), so
+    that steps may differ.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`. May exceed the naive sum for few or large steps.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _strong)
+
+
+def _heterogeneous(steps: list[Statement], delta: float) -> float:
+    """Kairouz, Oh & Viswanath 2017, Theorem 3.5: the least of its three terms."""
+    total = math.fsum(step.times * step.epsilon for step in steps)
+    if total > 1e150:
+        return total
+    mean = math.fsum(step.times * step.epsilon * math.tanh(0.5 * step.epsilon) for step in steps)
+    squares = math.fsum(step.times * step.epsilon**2 for step in steps)
+    first = math.log(math.e + math.sqrt(squares) / delta)
+    return min(total, mean + math.sqrt(2.0 * squares * min(first, -math.log(delta))))
+
+
+def _left(steps: list[Statement], delta: float) -> float:
+    """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
+    taken = math.fsum(step.times * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
+    return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
+
+
+def _optimal(steps: list[Statement], delta: float) -> float:
+    left = _left(steps, delta)
+    return _heterogeneous(steps, left) if left > 0.0 else math.inf
+
+
+def _exact(steps: list[Statement], delta: float) -> float:
+    (step,), left = steps, _left(steps, delta)
+    if left <= 0.0 or step.epsilon > 300.0:
+        return math.inf
+    if step.times > _MOST_EXACT:
+        return _heterogeneous(steps, left)
+    return randomised_response_epsilon(step.epsilon, step.times, left)
+
+
+def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by the bound of Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _optimal)
+
+
+def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+
+    Parameters
+    ----------
+    found : Releases
+        Of one kind, repeated: the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). Of more than
+        10^6 steps the bound of `optimal_epsilon` is taken.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; inf where the deltas alone exceed `delta`.
+    """
+    return _best(found, delta, 2.0 if replace_one else 1.0, _exact)
+
+
+def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    """Why `optimal_exact_epsilon` has no price, without a remedy; None if it has one."""
+    if found.kinds_of_steps > 1:
+        return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
+    return None
+
+
+def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """The strong-composition figure of Abadi et al. 2016, Section 5.1: NOT a guarantee.
+
+    9.34 for q = 0.01, sigma = 4, T = 10,000, delta = 1e-5 comes back from sigma = sqrt(2 log(1.25/delta0)) / epsilon0,
+    which holds for epsilon0 < 1 and is used at 1.5, and amplification to q epsilon0, which holds to first order
+    in epsilon0 only. Both err to the small side.
+
+    Parameters
+    ----------
+    found : Releases
+        Gaussian releases with and without Poisson sampling.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record.
+
+    Returns
+    -------
+    float
+        In nats; below what strong composition can prove.
+    """
+    change = 2.0 if replace_one else 1.0
+    noisy = _noisy(found)
+    number = sum(each.times for each in noisy)
+
+    def at(logit: float) -> float:
+        each = delta / (1.0 + math.exp(-logit)) / number
+        steps = []
+        for share, noise, count in noisy:
+            inner = min(each / share, 1.0)
+            steps.append(Statement(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise, each, count))
+        return _strong(steps, delta)
+
+    return minimize(at, -16.0, 16.0)
+
+
+LARGEST = 32
+_LAMBDAS = np.arange(1.0, LARGEST + 1.0)
+_MOST_SHIFT = 16.0
+
+
+def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
+    """log E1 at all lambda, by the trapezoid rule in log space.
+
+    E_{mu0}[mu / mu0 - 1] = 0, so E1 - 1 is the mean of v^-lambda - 1 + lambda (v - 1) >= 0 with v = mu / mu0.
+    """
+    m = 1.0 / noise_multiplier
+    if m > _MOST_SHIFT:
+        return -_LAMBDAS * math.log1p(-q)  # mu0 / mu <= 1 / (1 - q) everywhere; E2 is far above it
+    step = min(1.0 / 32.0, 0.2 / m)
+    z = np.arange(-14.0, m + 14.0, step)
+    w = mixture_loss(q, m, z)
+    x = -_LAMBDAS[:, None] * w
+    near = np.abs(x) < 0.05
+    small = np.where(near, w, 0.0)
+    lam = _LAMBDAS[:, None]
+    # e^x - 1 + lambda (e^w - 1), x = -lambda w, to fifth order: relative error below 1e-7 of a tiny part
+    series = lam * small**2 * ((lam + 1.0) / 2.0 - (lam**2 - 1.0) * small / 6.0 + (lam**3 + 1.0) * small**2 / 24.0)
+    series -= lam * (lam**4 - 1.0) * small**5 / 120.0
+    with np.errstate(over="ignore"):
+        far = np.expm1(np.minimum(x, 600.0)) + lam * np.expm1(np.minimum(w, 600.0))
+    log_excess = np.log(np.maximum(np.where(near, series, far), 1e-320))
+    log_excess = np.where(x > 500.0, x, log_excess)
+    logs = log_excess - 0.5 * z * z
+    top = logs.max(axis=1)
+    total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1) * step) - 0.5 * math.log(2.0 * math.pi)
+    return np.logaddexp(0.0, total) if total.max() > 1.0 else np.log1p(np.exp(total))
+
+
+@lru_cache(maxsize=1024)
+def _sampled(q: float, noise_multiplier: float) -> np.ndarray:
+    """Log moments of one sampled step: the larger of both directions."""
+    # E2 is the moment of order lambda + 1 under mu0, by the quadrature that Rényi accounting uses
+    log_e2 = np.array([log_moment(1.0 + lam, q, noise_multiplier) for lam in _LAMBDAS])
+    return np.maximum(log_e2, _log_e1(q, noise_multiplier))
+
+
+def _pure(epsilon: float) -> np.ndarray:
+    """Bound on the log moments of an epsilon-private mechanism, from the mean and the range of its loss."""
+    if epsilon > 300.0:
+        return np.full(LARGEST, math.inf)
+    grown = math.expm1(epsilon)
+    return _LAMBDAS * epsilon * grown + 0.5 * (_LAMBDAS * epsilon * math.exp(epsilon)) ** 2
+
+
+def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
+    """alpha(lambda) of a composition at lambda = 1, ..., 32.
+
+    Parameters
+    ----------
+    found : Releases
+        Gaussians, with and without Poisson sampling, and pure mechanisms.
+    replace_one : bool
+        Whether neighbours replace a record; not with sampling.
+
+    Returns
+    -------
+    ndarray of shape (32,)
+        In nats.
+    """
+    change = 2.0 if replace_one else 1.0
+    total = 0.5 * _LAMBDAS * (_LAMBDAS + 1.0) * change * change * found.mu_squared
+    for rate, noise, count in found.sampled:
+        total = total + count * _sampled(rate, noise)
+    for noise, count in found.laplace:
+        total = total + count * _pure(change / noise)
+    for statement in found.epsilon_delta:
+        total = total + statement.times * _pure(statement.epsilon)
+    return total * _UP
+
+
+_UP = 1.0 + 1e-11  # covers the rounding of a moment; the tail bound on delta cancels and has its own
+
+
+def _epsilon(lambdas: np.ndarray, moments: np.ndarray, delta: float) -> float:
+    return max(0.0, float(np.min((moments - math.log(delta)) / lambdas)))
+
+
+def _delta(lambdas: np.ndarray, moments: np.ndarray, epsilon: float) -> float:
+    exponent = moments - lambdas * epsilon + 9e-16 * (moments + lambdas * epsilon)
+    return math.exp(min(0.0, float(np.min(exponent))))
+
+
+def moments_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` by the tail bound, solved for epsilon.
+
+    Parameters
+    ----------
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    return _epsilon(_LAMBDAS, log_moments(found, replace_one=replace_one), delta)
+
+
+def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+    """Delta at `epsilon` by the tail bound.
+
+    Parameters
+    ----------
+    found : Releases
+    epsilon : float
+        In nats, at least 0.
+    replace_one : bool
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    return _delta(_LAMBDAS, log_moments(found, replace_one=replace_one), epsilon)
+
+
+def moments_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    """Why log moments have no price for a composition, without a remedy; None if they have one."""
+    if any(statement.delta > 0.0 for statement in found.epsilon_delta):
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
+    return None
+
+
+def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
+    """Which condition of Lemma 3 a composition breaks, without a remedy; None if it keeps them all."""
+    for rate, noise, _ in found.sampled:
+        if noise < 1.0:
+            return ValueError(
+                f"noise_multiplier={noise:g} breaks the condition sigma >= 1 of method='moments_asymptotic'"
+            )
+        if not rate < 1.0 / (16.0 * noise):
+            return ValueError(
+                f"sampling_probability={rate:g} breaks the condition q < 1 / (16 sigma) = {1.0 / (16.0 * noise):g} of "
+                "method='moments_asymptotic'"
+            )
+    return None
+
+
+def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lambdas that Lemma 3 admits and the leading term of the log moments there."""
+    # q < 1/(16 sigma) and sigma >= 1 leave at least lambda = 2
+    most = min((s * s * -math.log(q * s) for q, s, _ in found.sampled), default=1e4)
+    lambdas = np.arange(1.0, min(math.floor(most), 100_000) + 1.0)
+    total = 0.5 * lambdas * (lambdas + 1.0) * change * change * found.mu_squared
+    for q, s, count in found.sampled:
+        total = total + count * q * q * lambdas * (lambdas + 1.0) / ((1.0 - q) * s * s)
+    return lambdas, total
+
+
+def asymptotic_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+    """Epsilon at `delta` from the leading term of the log moment (Lemma 3): not a guarantee.
+
+    The lemma's bound is q^2 lambda (lambda + 1) / ((1 - q) sigma^2) + O(q^3 lambda^3 / sigma^3) for sigma >= 1,
+    q < 1 / (16 sigma) and lambda <= sigma^2 log(1 / (q sigma)); the remainder has no constant and is left out.
+
+    Parameters
+    ----------
+    found : Releases
+        That `asymptotic_refusal` has nothing against.
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbours replace a record; not with sampling.
+
+    Returns
+    -------
+    float
+        In nats, at least 0.
+    """
+    return _epsilon(*_asymptotic(found, 2.0 if replace_one else 1.0), delta)
+
+
+def asymptotic_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+    """Delta at `epsilon` from the leading term of the log moment; see `asymptotic_epsilon`."""
+    return _delta(*_asymptotic(found, 2.0 if replace_one else 1.0), epsilon)

@@ -1,1 +1,0 @@
-"""Older accounting: the `moments` accountant and `composition` theorems."""

@@ -1,0 +1,326 @@
+"""What a check does: demand something, or say that the estimator does not offer what it is about."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+from unittest import SkipTest
+
+import numpy as np
+from sklearn.base import clone
+
+from skdp.accounting import PrivacyAccountant
+from skdp.audit.replay import change
+from skdp.audit.subjects import AuditedFit, prepared, stacked, states_its_price
+from skdp.audit.worst_case import corners, leaves, parameter, take, targets
+from skdp.exceptions import PrivacyLeakWarning
+from skdp.mechanisms.release_log import Tape, Track, running
+
+RELATIVE_ERROR = 1e-6
+"""Relative error of a sum of rows, and of a price."""
+
+
+class Inapplicable(SkipTest):
+    """The estimator does not offer what a check is about: pytest skips the test."""
+
+
+def demand(condition: bool, wrong: str, mend: str) -> None:
+    """Raise an `AssertionError` that says what is wrong, and what to mend."""
+    if not condition:
+        raise AssertionError(f"{wrong.rstrip('.')}. {mend}.")
+
+
+ROW = 7
+"""The number of the row that neighbours differ in."""
+
+_WIDTH, _N_ROWS = 4, 80
+
+
+MAY_BE_REFUSED = ("gaps", "infinite numbers")
+"""Far rows that are no numbers."""
+
+
+class GivenRows(NamedTuple):
+    """Rows, with targets, labels of units and weights, None where there are none."""
+
+    X: Any
+    y: Any = None
+    groups: Any = None
+    sample_weight: Any = None
+
+    def given(self) -> dict[str, Any]:
+        """What ``fit`` is given beside X and y."""
+        return {name: value for name, value in self._asdict().items() if name not in "Xy" and value is not None}
+
+    def chosen(self, numbers: Any) -> GivenRows:
+        """Some of the rows, with all that belongs to them."""
+        return GivenRows(*(None if each is None else take(each, numbers) for each in self))
+
+
+def made_up(estimator: Any, seed: int = 0) -> GivenRows:
+    """Rows within the public bounds of an estimator, with targets that it takes and that none of them decides."""
+    n = max(_N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
+    rng = np.random.default_rng(seed)
+    low, high = corners(estimator, _WIDTH)
+    X = rng.uniform(low, high, (n, len(low)))
+    known = targets(estimator)
+    if known[0] is None:
+        return GivenRows(X)
+    return GivenRows(X, rng.uniform(*known, n) if isinstance(known[0], float) else np.resize(np.array(known), n))
+
+
+def other_than(table: GivenRows, seed: int = 1) -> GivenRows:
+    """A table of the same shape, whose rows and targets are drawn anew among those of this one."""
+    rng, n = np.random.default_rng(seed), table.X.shape[0]
+    y = None if table.y is None else take(table.y, rng.integers(0, n, n))
+    return GivenRows(take(table.X, rng.integers(0, n, n)), y)
+
+
+def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
+    """Rows that could move a sum too far, by what they are; of rows of numbers, else cells of other kinds."""
+    if hasattr(table.X, "iloc"):
+        column = table.X.iloc[:, 0]
+        yield "gaps", None
+        yield "another cell of its column", next((each for each in column if each != column.iloc[ROW]), None)
+        return
+    width = table.X.shape[1]
+    largest = np.finfo(np.float64).max
+    cells = {
+        "zeros": 0.0,
+        "ones": 1.0,
+        "denormal numbers": 5e-324,
+        "numbers of 1e-40": 1e-40,
+        "numbers of 1e6": 1e6,
+        "numbers of 1e300": 1e300,
+        "the largest numbers": largest,
+        "gaps": np.nan,
+        "infinite numbers": np.inf,
+    }
+    for name, cell in cells.items():
+        yield name, cell * np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
+
+
+def with_row(table: GivenRows, row: Any) -> GivenRows:
+    """The neighbour that has another row, and the target that is farthest from that of the row which was there."""
+    if hasattr(table.X, "iloc"):
+        X = table.X.astype(object)
+        X.iloc[ROW, 0] = row
+    else:
+        X = np.array(table.X)
+        X[ROW] = row
+    y = table.y
+    if y is not None:
+        y = np.array(y)
+        others = y[y != y[ROW]]
+        y[ROW] = others[np.argmax(np.abs(others - y[ROW]))] if others.dtype.kind == "f" else others[0]
+    return table._replace(X=X, y=y)
+
+
+def with_strings(table: GivenRows, rows: Sequence[int]) -> GivenRows | None:
+    """Return the table with a string of its own in some rows, the last in order, of the last column of strings."""
+    columns = {name: table.X[name].astype(object) for name in getattr(table.X, "columns", ())}
+    names = [name for name, column in columns.items() if all(isinstance(each, str) for each in column)]
+    if not names:
+        return None
+    X, column = table.X.copy(), columns[names[-1]]
+    column.iloc[rows] = [f"{max(column)}~{i}" for i in rows]
+    X[names[-1]] = column
+    return table._replace(X=X)
+
+
+def with_units(table: GivenRows, size: int, row: int) -> GivenRows:
+    """Pairs of rows as units, and one more unit, of `size` copies of a row."""
+    n = table.X.shape[0]
+    rows = take(table.X, [row] * size)
+    y = None if table.y is None else np.concatenate([np.asarray(table.y), np.asarray(take(table.y, [row] * size))])
+    labels = np.concatenate([np.arange(n) // 2, np.full(size, n)])
+    return GivenRows(stacked(table.X, rows), y, labels)
+
+
+class Sealed:
+    """A table, or targets, of a public shape, that note when somebody looks at a cell."""
+
+    def __init__(self, like: Any) -> None:
+        self.shape, self.ndim, self.was_read = tuple(like.shape), len(like.shape), False
+        if hasattr(like, "columns"):
+            self.columns, self.dtypes = like.columns, like.dtypes
+
+    def _look(self) -> None:
+        self.was_read = True
+        raise AssertionError("a cell was read")
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        self._look()
+
+    def __getitem__(self, place: Any) -> Any:
+        self._look()
+
+    def __iter__(self) -> Any:
+        self._look()
+
+
+SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
+"""What no message may show."""
+
+SHOWN = ("4711", SECRET_WORD)
+
+
+def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tuple[str, bool, GivenRows]]:
+    """What is wrong, whether it has to be refused, and the table, which has a cell that no message may show.
+
+    Where the number of rows is private, a table may have none.
+    """
+    X = table.X
+    if not hasattr(X, "iloc"):
+        X = np.array(X, np.float64)
+        X[ROW, 0] = SECRET_NUMBER
+        words = X.astype(object)
+        words[ROW, 0] = SECRET_WORD
+        gap = X.copy()
+        gap[ROW + 1, 0] = np.nan
+        yield "X has one dimension", True, table._replace(X=X[:, 0])
+        yield "X has three dimensions", True, table._replace(X=X[:, :, None])
+        yield "X has no rows", not n_is_private, table._replace(X=X[:0], y=None if table.y is None else table.y[:0])
+        yield "X has complex numbers", True, table._replace(X=X * 1j)
+        yield "X is a text", True, table._replace(X=SECRET_WORD)
+        yield "X has rows of two lengths", True, table._replace(X=[*X[:-1].tolist(), [SECRET_NUMBER]])
+        yield "X has a word", False, table._replace(X=words)
+        yield "X has a gap", False, table._replace(X=gap)
+    if table.y is None:
+        return
+    y = np.asarray(table.y)
+    yield "y is too short", True, table._replace(y=y[:-1])
+    yield "y has two columns", False, table._replace(y=np.column_stack([y, y]))
+    unknown = y.astype(object)
+    unknown[ROW] = SECRET_WORD
+    yield "y has an unknown label", False, table._replace(y=unknown)
+    if y.dtype.kind == "f":
+        spoilt = y.copy()
+        spoilt[ROW], spoilt[ROW + 1] = SECRET_NUMBER, np.nan
+        yield "y has a gap", True, table._replace(y=spoilt)
+
+
+BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
+    "epsilon": (-1.0, 0.0, float("nan"), "one"),
+    "delta": (-1.0, 1.5, float("nan"), "small"),
+    "adjacency": ("neighbour",),
+}
+"""Values that every private estimator refuses, if it has the parameter."""
+
+
+class CheckedEstimator:
+    """An estimator under test, and the tables that it is fitted to.
+
+    Parameters
+    ----------
+    estimator : object
+        It is cloned, and neither fitted nor charged to its own accountant.
+    X, y : array-like or None, default=None
+        Rows and targets that it takes, public or made up. None makes some up.
+    """
+
+    def __init__(self, estimator: Any, X: Any = None, y: Any = None) -> None:
+        if isinstance(estimator, type) or not states_its_price(estimator):
+            raise TypeError(
+                f"estimator={estimator!r} is no private estimator: give an instance that states its epsilon."
+            )
+        self.name = type(estimator).__name__
+        self.table = made_up(estimator) if X is None else GivenRows(X, y)
+        self.other = made_up(estimator, seed=1) if X is None else other_than(self.table)
+        self._template = prepared(estimator)
+
+    def make(self, ledger: PrivacyAccountant | None = None, **parameters: Any) -> Any:
+        """A clone that charges a ledger, with other values of some of its own parameters."""
+        model = clone(self._template).set_params(**parameters)
+        return model if ledger is None else model.set_params(**dict.fromkeys(self.places("accountant"), ledger))
+
+    def places(self, name: str) -> list[str]:
+        """Where a parameter can be set: on the estimator itself, or else on the private parts of it."""
+        own = self._template.get_params(deep=False)
+        if name in own:
+            return [name]
+        everything = self._template.get_params(deep=True)
+        return [
+            path for path in everything
+            if path.endswith(f"__{name}") and states_its_price(everything[path.rpartition("__")[0]])
+        ]  # fmt: skip
+
+    def takes(self, name: str) -> bool:
+        """Whether ``fit`` has an argument of this name."""
+        return name in inspect.signature(self._template.fit).parameters
+
+    def fit(self, table: GivenRows, /, forced: AuditedFit | None = None, **parameters: Any) -> AuditedFit:
+        """Fit a clone under a known seed; all releases of a `forced` fit take the place of its own."""
+        return heard_fit(self.make(**parameters), table, Tape(0, None if forced is None else forced.tape))
+
+
+def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
+    """Fit a model, with its releases on a tape and what it says kept."""
+    with running(tape), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(table.X, table.y, **table.given())
+    return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
+
+
+def tape_that_calls(hook: Callable[[], None]) -> Tape:
+    """A tape that calls a function whenever something is to be released; its noise is secret."""
+
+    class Calling(Track):
+        def release(self, mechanism: Any, exact: Any, noisy: Any) -> Any:
+            hook()
+            return super().release(mechanism, exact, noisy)
+
+    return Tape(track_type=Calling)
+
+
+def learned(model: Any) -> dict[str, Any]:
+    """Everything that a fit has published on a model, by attribute, but for the schema of the rows and for ledgers."""
+    names = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    names -= {"n_features_in_", "feature_names_in_", *model.get_params(deep=False)}
+    return {
+        name: {place: leaf for place, leaf in leaves(vars(model)[name]) if "['accountant']" not in place}
+        for name in sorted(names)
+    }
+
+
+def answers(model: Any, X: Any) -> dict[str, Any]:
+    """What the methods of a fitted model make of rows, by the name of the method."""
+    methods = ("predict", "predict_proba", "decision_function", "transform")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: getattr(model, name)(take(X, slice(0, 9))) for name in methods if hasattr(model, name)}
+
+
+def refusal(act: Callable[[], Any]) -> Exception | None:
+    """The error by which something is refused; None if it is not. Leaks are warned of, and that is for other checks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        try:
+            act()
+        except Exception as error:
+            return error
+    return None
+
+
+def said_by(error: BaseException | None) -> str:
+    """All words of an error, and of those that it was raised from or beside."""
+    words: list[str] = []
+    while error is not None:
+        words += [*map(str, error.args), str(error), *getattr(error, "__notes__", ())]
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return " ".join(words)
+
+
+def moves(one: AuditedFit, other: AuditedFit) -> list[float]:
+    """How far each release is from that of the other fit, in times of its sensitivity."""
+    pairs = zip(
+        (each for track in one.tape.tracks for each in track.releases),
+        (each for track in other.tape.tracks for each in track.releases),
+        strict=True,
+    )
+    return [change(*pair) for pair in pairs]

@@ -1,0 +1,241 @@
+"""Checks of what a fit releases: how far a record moves it, and that all else follows from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skdp.accounting import AddRemove, PrivacyAccountant
+from skdp.audit.checked_estimators import (
+    MAY_BE_REFUSED,
+    RELATIVE_ERROR,
+    ROW,
+    CheckedEstimator,
+    Inapplicable,
+    answers,
+    demand,
+    far_rows,
+    heard_fit,
+    moves,
+    refusal,
+    with_row,
+    with_strings,
+    with_units,
+)
+from skdp.audit.checks import check_release_noise
+from skdp.audit.replay import differences
+from skdp.audit.subjects import AuditedFit
+from skdp.audit.worst_case import leaves
+from skdp.exceptions import QualityWarning
+from skdp.mechanisms.release_log import Tape
+from skdp.report.document import privacy_report
+
+_MANY, _ENOUGH = 2_000, 200  # normals, for the law of noise; half of its scale is heard of 100
+_FITS, _FEW_FITS = 100, 8
+
+
+def check_noise_has_its_law(subject: CheckedEstimator) -> None:
+    """What is added to releases is normal noise of the declared scale, which no two releases share."""
+    parts: list[Any] = []
+    for seed in range(_FITS):
+        fitted = heard_fit(subject.make(), subject.table, Tape(seed))
+        parts += [each.noise for track in fitted.tracks for each in track.releases if each.exact.size]
+        if not parts:
+            raise Inapplicable("it releases nothing as it is set")
+        if sum(each.size for each in parts) > (_MANY if seed < _FEW_FITS else _ENOUGH):
+            break
+    found = check_release_noise(parts)
+    demand(not found, "; ".join(map(str, found)), "Release by a mechanism, with a stream of its own for each release")
+
+
+def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit, what: str) -> None:
+    """Demand that a fit leaves behind what another one does that saw the same releases."""
+    found = differences(one, other)
+    demand(
+        not found,
+        f"{what}: {'; '.join(map(str, found))}",
+        "Publish, decide and say nothing that does not follow from releases and public numbers",
+    )
+
+
+def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: str) -> None:
+    """Demand that what takes the place of another row moves no release by more than two sensitivities."""
+    far = max(moves(one, other), default=0.0)
+    demand(
+        far <= 2.0 * (1.0 + RELATIVE_ERROR),
+        f"{what} moves a release by {far:.4g} times its sensitivity, and 2 is the most",
+        mend,
+    )
+
+
+def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
+    """Another row, however far it is, moves each release by twice its sensitivity at most, and nothing else."""
+    one, seen = subject.fit(subject.table), 0
+    for what, row in far_rows(subject.table):
+        table = with_row(subject.table, row)
+        try:
+            other = subject.fit(table, one)
+        except (ValueError, TypeError) as error:
+            demand(
+                what in MAY_BE_REFUSED,
+                f"a row of {what} is refused ({type(error).__name__}), which tells of it",
+                "Clip numbers that are finite, and refuse none for its size",
+            )
+            continue
+        seen += 1
+        _same_releases(subject, one, other, f"a row of {what}")
+        mend = "Clip what a row adds to the sensitivity that is priced, in double precision"
+        _moved_by_two_at_most(one, other, f"a row of {what}", mend)
+    demand(seen > 0, "no other row was taken", "Give X and y that the estimator takes")
+
+
+def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
+    """A row that leaves, however far it is, moves each release by its sensitivity at most, under add/remove."""
+    places, n = subject.places("adjacency"), subject.table.X.shape[0]
+    if not places:
+        raise Inapplicable("it knows no add_remove")
+    change, others = dict.fromkeys(places, AddRemove(n)), np.delete(np.arange(n), ROW)
+    without = subject.fit(subject.table.chosen(others), None, **change)
+    for what, row in far_rows(subject.table):
+        if what in MAY_BE_REFUSED:
+            continue
+        table = with_row(subject.table, row).chosen(np.append(others, ROW))  # the last one: it moves no other's place
+        far = max(moves(without, subject.fit(table, without, **change)), default=0.0)
+        demand(
+            far <= 1.0 + RELATIVE_ERROR,
+            f"a row of {what} that leaves moves a release by {far:.4g} times its sensitivity, and 1 is the most",
+            "State the largest norm of what a row adds, and clip rows to it: a sum of vectors clips groups alone",
+        )
+
+
+def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
+    """A string that one record alone has changes a release by its sensitivity, and neither its noise nor the output."""
+    near = with_strings(subject.table, [ROW])
+    many = with_strings(subject.table, range(subject.table.X.shape[0]))
+    if near is None or many is None:
+        return  # no column of strings
+    one, other = subject.fit(subject.table), subject.fit(many)
+    same = subject.fit(near, one)
+    _same_releases(subject, one, same, "a string of one record")
+    fix = "Bound the number of counts that a record changes, in double precision"
+    _moved_by_two_at_most(one, same, "a string of one record", fix)
+    for a, b in zip(one.tape.tracks[0].releases, other.tape.tracks[0].releases, strict=False):
+        if a.exact.size != b.exact.size and not a.is_whole:
+            one_noise, other_noise = (np.ravel(each.noisy - each.exact) for each in (a, b))
+            size = min(one_noise.size, other_noise.size)
+            equal = np.array_equal(one_noise[:size], other_noise[:size])
+            demand(equal, "the noise of counts depends on their number", "Release counts by GaussianMechanism")
+
+
+def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
+    """A weight makes no row add more than its sensitivity."""
+    if not subject.takes("sample_weight"):
+        raise Inapplicable("fit takes no sample_weight")
+    weights = np.linspace(0.1, 1.0, subject.table.X.shape[0])
+    table = subject.table._replace(sample_weight=weights)
+    one = subject.fit(table)
+    for weight in (0.0, 5e-324, 1e30):
+        near = weights.copy()
+        near[ROW] = weight
+        other = subject.fit(table._replace(sample_weight=near), one)
+        _same_releases(subject, one, other, f"a weight of {weight!r}")
+        _moved_by_two_at_most(one, other, f"a weight of {weight!r}", "Cut weights at a public bound")
+
+
+def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) -> None:
+    """Quite other rows and targets, and the same releases: the same attributes, messages, report and answers."""
+    one = subject.fit(subject.table)
+    other = subject.fit(subject.other, one)
+    _same_releases(subject, one, other, "other rows")
+    for name, answer in answers(one.model, subject.table.X).items():
+        twin = answers(other.model, subject.table.X)[name]
+        equal = dict(leaves(answer)) == dict(leaves(twin))
+        demand(equal, f"{name} differs where the releases do not", "Keep no row and nothing that was read of one")
+
+
+def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimator) -> None:
+    """Under ``"add_remove"`` one row more, and other rows, leave behind what the same releases do."""
+    places = subject.places("adjacency")
+    if not places:
+        raise Inapplicable("it knows no add_remove")
+    change = dict.fromkeys(places, AddRemove(subject.table.X.shape[0]))
+    one = subject.fit(subject.table, None, **change)
+    n = subject.other.X.shape[0]
+    other = subject.fit(subject.other.chosen(np.append(np.arange(n), 0)), one, **change)
+    _same_releases(subject, one, other, "one row more")
+
+
+def check_a_seed_repeats_a_fit(subject: CheckedEstimator) -> None:
+    """All randomness is that of the stream of the fit: the same seed, the same releases."""
+    one, other = subject.fit(subject.table), subject.fit(subject.table)
+    mend = "Draw from the stream of the fit alone: who knows the state of another generator takes the noise off"
+    demand(not differences(one, other) and not any(moves(one, other)), "two fits of one seed differ", mend)
+
+
+def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
+    """`privacy_report` states the price, in words and in JSON, and follows from the releases."""
+    one = subject.fit(subject.table)
+    other = subject.fit(subject.other, one)
+    report = privacy_report(one.model)
+    content = json.loads(report.to_json())
+    mend = "Derive from PrivateEstimator, and publish by the fit object"
+    demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not name epsilon", mend)
+    demand(isinstance(content, dict), "the report is no object in JSON", mend)
+    demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", mend)
+
+
+def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> None:
+    """Under ``numpy.errstate(all="raise")`` a row that underflows is as quiet as any other."""
+    if hasattr(subject.table.X, "iloc"):
+        raise Inapplicable("its rows are no array of numbers")
+    table, single = subject.table, subject.table._replace(X=np.asarray(subject.table.X, np.float32))
+    mend = "Answer under numpy.errstate(all='ignore'), as a fit object releases"
+    fits = {id(each): subject.fit(each) for each in (table, single)}
+    for given, tiny in ((table, 5e-324), (table, 1e-310), (table, 1e300), (single, 1e-40)):
+        near, fitted = with_row(given, tiny), fits[id(given)]
+        with np.errstate(all="raise"):
+            try:
+                said = _of_arithmetic(subject.fit(near).messages)
+                answers(fitted.model, near.X)
+            except ArithmeticError as error:
+                said = [(type(error), "")]
+        demand(said == _of_arithmetic(fitted.messages), f"a row of {tiny!r} is told by NumPy's settings", mend)
+
+
+def _of_arithmetic(messages: Sequence[tuple[type, str]]) -> list[tuple[type, str]]:
+    """Leave out messages of quality, which quote what was released, with other noise in each fit."""
+    return [each for each in messages if each[0] is not QualityWarning]
+
+
+def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
+    """All rows of a group together move a release by what one row may, however many they are; or groups are refused."""
+    one_table, other_table = with_units(subject.table, 3, ROW), with_units(subject.table, 40, ROW + 1)
+    ledger = PrivacyAccountant(unit="household")
+    counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
+    fits: list[AuditedFit] = []
+    error = refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
+    mend = "Pass groups to begin, and clip what the rows of a group add (skdp.mechanisms.bounded_sum)"
+    if error is not None:
+        demand(not ledger.history, "groups are refused after the charge", "Refuse what fit does not know before it")
+        demand(not subject.takes("groups"), f"a fit with groups ends with {type(error).__name__}", mend)
+        return
+    model = fits[0].model
+    demand(model.privacy_unit_ == "group", f"privacy_unit_ is {model.privacy_unit_!r} after a fit with groups", mend)
+    units = [charge.unit for charge in ledger.history]
+    demand(units in ([], ["household"]), f"a fit with groups is charged for {units}", mend)
+    one = subject.fit(one_table, None, **counted)
+    other = subject.fit(other_table, one, **counted)
+    _same_releases(subject, one, other, "a unit of 40 rows in the place of one of 3")
+    far = max(moves(one, other), default=0.0)
+    wrong = f"a unit of 40 rows moves a release by {far:.4g} times its sensitivity, and 2 is the most"
+    demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, mend)
+    rows = PrivacyAccountant()
+    error = refusal(lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups))
+    demand(
+        not ledger.history or (error is not None and not rows.history),
+        "a ledger of rows takes the charge of a unit",
+        "Let a fit object charge the fit (skdp.base.begin)",
+    )

@@ -1,0 +1,297 @@
+"""Diagrams of private estimators, pipelines and searches, with the privacy cost of their present state above."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, NoReturn, Self, TypeVar, cast, dataclass_transform
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from skdp._checks.groups import GROUP, ROW
+from skdp._checks.leaks import SEED, UNKNOWN, leaks_of
+from skdp._checks.notices import note_notice, raw_columns_notice
+from skdp._checks.parameters import absolute_path, adjacency_of, check_real
+from skdp._checks.rows import row_form_of, row_norm_of
+from skdp.accounting import DpEvent, compose, get_epsilon
+from skdp.accounting.ledger.report import caption_of, to_digits
+from skdp.base.budget import (
+    PUBLICATION,
+    PrivacyCost,
+    Release,
+    new_release,
+    releases_of,
+    unit_of,
+)
+from skdp.base.foreign_fits import Watched
+from skdp.base.parameter_names import refuse_foreign, refuse_foreign_in_init
+from skdp.base.private_step import PrivateStep, StepPlan, StepTraits, traits_of
+from skdp.base.saved_state import PlainState
+from skdp.mechanisms.sampling import Sampling, sampling_at
+
+
+class UseFunction:
+    """Attribute that does not exist, whose error names the function to use."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        raise AttributeError(f"{owner.__name__} has no method {self._name!r}: use {self._function}(model).")
+
+
+class Diagram:
+    """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
+
+    privacy_report = UseFunction("skdp.privacy_report")
+    to_onnx = UseFunction("skdp.export.to_onnx")
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Return a function for the diagram; an AttributeError says that no diagram is wanted."""
+        diagram = cast("Callable[[], str]", cast(Any, super())._repr_html_)
+
+        def draw() -> str:
+            try:
+                return epsilon_caption(self) + diagram()
+            except ValueError:  # a diagram lists fitted attributes, and a joint epsilon may not exist
+                return f"{epsilon_caption(self)}<pre>{html.escape(repr(self))}</pre>"
+
+        return draw
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if hasattr(self, "_repr_html_"):
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
+
+def epsilon_caption(model: Any) -> str:
+    """Return the privacy cost of the present state in a line, nothing before a fit."""
+    try:
+        epsilon, delta, adjacency = model.epsilon_, model.delta_, model.adjacency_
+    except (AttributeError, NotFittedError):
+        return ""
+    except (TypeError, ValueError):  # parts that have no joint epsilon
+        return caption_of("The parts have no joint epsilon: fit the whole again.", warns=True)
+    leaks = leaks_of(model)
+    unit = getattr(model, "privacy_unit_", "row")
+    text = f"\u03b5 = {to_digits(epsilon, 5, up=True)} at \u03b4 = {delta:g} for one {unit} ({adjacency})"
+    if any(leak.kind == SEED for leak in leaks):
+        text += "; not against those who know the seed"
+    if any(leak.kind not in (SEED, UNKNOWN) for leak in leaks):
+        text += "; something was read without payment, see skdp.privacy_report"
+    return caption_of(text, warns=";" in text)
+
+
+_TO_PUBLISH = "random_state=None for a result that you publish"
+
+
+Made = TypeVar("Made")
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: type[Made]) -> type[Made]:
+    """Give an estimator the constructor of its annotated parameters, which stores them and refuses foreign ones."""
+    made = dataclass(eq=False, repr=False)(cls)
+    refuse_foreign_in_init(made)
+    return made
+
+
+class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
+    """Base class of private estimators.
+
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency,
+    accountant, random_state``. Constructor parameters are public, arguments of ``fit`` are private. A
+    subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
+    too (``docs/extending.md``).
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before the
+      charge; the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
+      line the estimator is what it was or what it became, each with its own price.
+    - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
+    - ``delta="auto"`` is the delta of the accountant, or a function of the public number of rows. Under ``add_remove``
+      that is the `n_public` of `skdp.AddRemove`. It does not increase with the number of rows, and stays the
+      same over all instalments.
+    - What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and names
+      (the number of rows included, but for ``add_remove``) and of the classes.
+    """
+
+    delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+    accountant: Any
+    _public_name = ""  # of the function that fits this estimator; "": it is public itself, by the name of its class
+    _fitted_row_norm: float | None = None
+    _noise_is_allotted = False  # whether a pipeline chose `noise_multiplier`, as a share of its budget
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refuse_foreign_in_init(cls)
+
+    def __post_init__(self) -> None:
+        """Of estimators whose parameters are annotated (`with_parameters`)."""
+        if self.accountant is not None:
+            self.accountant = absolute_path(self.accountant)
+
+    # --- what a subclass says ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches.
+
+        `delta` is that of the whole then, a number, so that a step may buy with a part of it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _plan_step.")
+
+    def _note_rows(self, X: Any, are_raw: bool = True) -> None:
+        """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`.
+
+        If they may be raw, note a frame that no vectorizer read. Behind a private step it is too late for a notice.
+        """
+        self.__dict__.pop("_fitted_row_norm", None)
+        if (norm := row_norm_of(X)) is not None:
+            self._fitted_row_norm = norm
+        elif are_raw and hasattr(X, "columns") and (assumed := self._left_to_assume()):
+            note_notice(self, raw_columns_notice(assumed))
+        self._note_row_form(row_form_of(X))
+
+    def _left_to_assume(self) -> str:
+        """Name the parameter without which columns are taken to lie in [-1, 1]; "" where it is given or not needed.
+
+        It is told of frames alone: of an array nobody knows whether its columns were scaled.
+        """
+        return "data_norm" if getattr(self, "data_norm", 0.0) is None and not getattr(self, "normalize", False) else ""
+
+    def _note_row_form(self, form: Any) -> None:
+        """Keep the public form of the rows, None for rows without one, where that changes what a fit does."""
+
+    def __private_step__(self) -> PrivateStep | None:
+        """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
+        return PrivateStep(self)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set the parameters of this estimator.
+
+        Parameters
+        ----------
+        **params : dict of str to object
+            Parameters of the estimator. A path given as `accountant` is made absolute.
+
+        Returns
+        -------
+        self : object
+            The estimator itself.
+        """
+        refuse_foreign(type(self), params)
+        if "accountant" in params:
+            params["accountant"] = absolute_path(params["accountant"])
+        with PUBLICATION:
+            return super().set_params(**params)
+
+    # --- the budget ---
+
+    def _chosen_sampling(self, n: int) -> Sampling | None:
+        """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
+        if self.lot_size is not None and self.sampling_rate is not None:
+            raise ValueError(
+                f"lot_size={self.lot_size!r} and sampling_rate={self.sampling_rate!r}: set at most one of them."
+            )
+        if self.sampling_rate is not None:
+            remedy = "choose a probability from 1e-9 to 1; 1 is the full batch"
+            return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
+        if self.lot_size is not None:
+            what = self._units_in_words()
+            remedy = f"choose the expected number of {what} of a step, from 1 to the {n} {what} there are"
+            return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
+        return None
+
+    # --- charge, price, publication ---
+
+    def _unit(self) -> str:
+        """What the fit is private for: a row, or a group of rows."""
+        return unit_of(self)
+
+    def _units_in_words(self) -> str:
+        return "rows" if self._unit() == ROW else "groups"
+
+    def _shifts_rows(self) -> bool:
+        """Whether a neighbour may have another number of rows, which shifts the places of all others."""
+        return bool(adjacency_of(self) == "add_remove" or self._unit() == GROUP)
+
+    def _public_parameters(self) -> dict[str, Any]:
+        """The parameters that matter to the result, without the seed, which is a secret."""
+        left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
+
+    def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
+        """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
+        self.privacy_unit_ = self._unit()
+        self.adjacency_ = adjacency_of(self)
+        releases = (new_release(price.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
+        self.privacy_event_, self.epsilon_, self.delta_ = price
+        self._fitted_releases = releases
+
+    def _private_parts(self) -> list[Any]:
+        """Private estimators that this one consists of."""
+        return []
+
+    def __step_traits__(self) -> StepTraits:
+        """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
+        return StepTraits(fault_behind=self._fault_of_lists)
+
+    def _fault_of_lists(self, before: Any) -> str:
+        """Refuse a parameter that lists columns behind a step that buys their number."""
+        names = [name for name in ("bounds", "categories") if _lists_columns(getattr(self, name, None))]
+        if not names or traits_of(before).width_is_public:
+            return ""
+        return f"{names[0]} is a list for columns whose number the step before it chooses: give what holds for all."
+
+
+def _lists_columns(value: Any) -> bool:
+    """Whether a parameter says something of each column for itself, and not of all."""
+    return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
+
+
+class JointPrivacyCost(Watched, Diagram, PlainState):
+    """The price of what consists of private parts, read from their present state."""
+
+    delta_: float
+    adjacency_: str
+
+    def _private_parts(self) -> list[Any]:
+        """Private estimators that this one consists of."""
+        raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
+
+    @property
+    def privacy_event_(self) -> DpEvent:
+        """Every event on which any part of the present state depends."""
+        found = releases_of(self)
+        if not found:
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+        others = {release.adjacency for release in found} - {self.adjacency_}
+        if others:
+            raise ValueError(
+                f"a part was fitted under adjacency={others.pop()!r} and the whole under {self.adjacency_!r}, and two "
+                "kinds of neighbours have no joint price: fit the whole again."
+            )
+        if len({release.unit for release in found}) > 1:
+            raise ValueError(
+                "a part was fitted with groups and the whole without, or the other way round, and a row and a group "
+                "have no joint price: fit the whole again."
+            )
+        return compose(release.event for release in found)
+
+    @property
+    def epsilon_(self) -> float:
+        """Joint price of `privacy_event_` at `delta_`, in nats."""
+        return get_epsilon(self.privacy_event_, self.delta_, adjacency=self.adjacency_)

@@ -1,0 +1,652 @@
+"""Findings about a composition before it is fitted: what it reads without paying, how often it spends, what to use."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from skdp._checks.groups import GROUP, ROW
+from skdp._checks.parameters import check_delta, delta_for, is_private, public_n, settle_adjacency
+from skdp.accounting import DpEvent, SelfComposedDpEvent, compose, get_epsilon, resolve_accountant
+from skdp.accounting.calibration import calibrate_to
+from skdp.accounting.statements.targets import target_of
+from skdp.base.public_steps import (
+    RULES,
+    find_faults,
+    find_own_faults,
+    is_ours,
+    parts_of,
+    passes_rows,
+    value_refusals,
+    walk,
+)
+
+Count = Callable[[Any, str], int | None] | int | str | None
+"""Fits of one part (by the name of its parameter) in one fit of a composition: a function, a number, or a parameter.
+
+None where it depends on the data.
+"""
+
+
+class Known(NamedTuple):
+    """What a composition reads without paying, and what to use instead.
+
+    Attributes
+    ----------
+    reads : str
+    remedy : str
+        Follows the word "use".
+    fits : Count
+        How often a part is fitted, at most.
+    mixes : bool or str
+        Whether a row may influence a fit through copies of it or through other rows, so that fits have no joint privacy
+        cost; or the name of the parameter that decides it.
+    prefit : str
+        Remedy where the parts are fitted already; "" if the composition then reads no rows.
+    """
+
+    reads: str
+    remedy: str
+    fits: Count = None
+    mixes: bool | str = False
+    prefit: str = "public rows"
+
+
+# --- how often a part is fitted, at most ---
+
+
+def count_folds(cv: Any) -> int | None:
+    """Number of folds of a `cv` parameter, or None if the data decide it."""
+    if cv is None:
+        return 5
+    if isinstance(cv, int) and not isinstance(cv, bool):
+        return cv
+    if isinstance(cv, list | tuple):
+        return len(cv)
+    try:
+        return int(cv.get_n_splits())
+    except Exception:  # folds by groups or by rows cannot be counted without them
+        return None
+
+
+def _sum(first: int | None, second: int) -> int | None:
+    return None if first is None else first + second
+
+
+def _calibrated(owner: Any, name: str) -> int | None:
+    return 0 if owner.cv == "prefit" else _sum(count_folds(owner.cv), owner.ensemble is False)
+
+
+def _tuned(owner: Any, name: str) -> int | None:
+    folds = 1 if isinstance(owner.cv, float) else count_folds(owner.cv)
+    return 0 if owner.cv == "prefit" else _sum(folds, bool(owner.refit))
+
+
+def _stacked(owner: Any, name: str) -> int | None:
+    if name == "final_estimator":
+        return 1
+    return 0 if owner.cv == "prefit" else _sum(count_folds(owner.cv), 1)
+
+
+def _selected(owner: Any, name: str) -> int | None:
+    return 0 if owner.prefit else 1
+
+
+def _self_trained(owner: Any, name: str) -> int | None:
+    return None if owner.max_iter is None else owner.max_iter + 1
+
+
+def _searched(owner: Any, name: str) -> int | None:
+    folds = count_folds(owner.cv)
+    if folds is None or hasattr(owner, "factor"):  # halving goes by the number of rows
+        return None
+    if hasattr(owner, "param_grid"):
+        candidates = len(ParameterGrid(owner.param_grid))
+    elif hasattr(owner, "param_distributions"):
+        candidates = int(owner.n_iter)
+    else:
+        return None
+    return folds * candidates + bool(owner.refit)
+
+
+# --- the table ---
+
+SCORED = Known(
+    "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a choice "
+    "by them",
+    "skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public rows and ignore this warning",
+    _searched,
+)
+EACH_CLASS = Known(
+    "one fit for each class or pair of classes, each of which spends the budget again, and classes are read from y",
+    "the private classifier alone with classes=[...], which learns several classes for one budget",
+)
+_EACH_OUTPUT = Known(
+    "one fit for each output, each of which spends the budget again",
+    "skdp.DPMLPClassifier, which learns several labels for one budget",
+)
+_VOTING = Known(
+    "each of its estimators that is private spends a budget of its own, which no epsilon_ adds up, and what the others "
+    "read, the classes of y included, is not paid for",
+    "one private estimator",
+    1,
+)
+_STACKING = Known(
+    "the final estimator is fitted to predictions of private rows, which is not paid for, and each of the cv + 1 fits "
+    "of an estimator spends the budget again",
+    "one private estimator",
+    _stacked,
+    True,
+)
+_BAGGING = Known(
+    "each of the n_estimators fits spends the budget again, and bootstrap=True draws a row several times, which "
+    "multiplies its influence beyond the price",
+    "one private estimator, whose averaging does the same",
+    "n_estimators",
+    "bootstrap",
+)
+_BY_PUBLIC_KNOWLEDGE = "columns chosen by public knowledge, or skdp.DPPCA"
+_CALIBRATED = Known(
+    "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
+    "skdp.DPCalibratedClassifier, or CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows",
+    _calibrated,
+    prefit="skdp.DPCalibratedClassifier, or public rows",
+)
+_PREDICTIONS = Known(
+    "each fold is a fit that spends the budget again, and the predictions are of private rows: what is computed from "
+    "them is not paid for",
+    "one fit, and predict public rows",
+)
+KNOWN = {
+    "BaseSearchCV": SCORED,
+    "CalibratedClassifierCV": _CALIBRATED,
+    "TunedThresholdClassifierCV": Known(
+        "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends "
+        "the budget again",
+        "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
+        _tuned,
+        prefit="skdp.DPThresholdClassifier, or public rows",
+    ),
+    "RFE": Known(
+        "each round of the elimination is a fit that spends the budget again, and epsilon_ is that of the last one "
+        "alone",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
+    "RFECV": Known(
+        "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a fit "
+        "that spends the budget again",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
+    "SequentialFeatureSelector": Known(
+        "columns are chosen by scores of private rows, which is not paid for, and each column tried is cv fits that "
+        "spend the budget again",
+        _BY_PUBLIC_KNOWLEDGE,
+    ),
+    "SelectFromModel": Known(
+        "its fit spends a whole budget, which no later step's epsilon_ includes, and a max_features that is a function "
+        "reads the rows",
+        _BY_PUBLIC_KNOWLEDGE,
+        _selected,
+        prefit="",
+    ),
+    "VotingClassifier": _VOTING,
+    "VotingRegressor": _VOTING,
+    "StackingClassifier": _STACKING,
+    "StackingRegressor": _STACKING,
+    "OneVsRestClassifier": EACH_CLASS,
+    "OneVsOneClassifier": EACH_CLASS,
+    "OutputCodeClassifier": EACH_CLASS,
+    "MultiOutputClassifier": _EACH_OUTPUT,
+    "MultiOutputRegressor": _EACH_OUTPUT,
+    "ClassifierChain": _EACH_OUTPUT,
+    "RegressorChain": _EACH_OUTPUT,
+    "BaggingClassifier": _BAGGING,
+    "BaggingRegressor": _BAGGING,
+    "AdaBoostClassifier": Known(
+        "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits spends the budget "
+        "again",
+        "one private estimator",
+        "n_estimators",
+        True,
+    ),
+    "SelfTrainingClassifier": Known(
+        "labels are made by predictions of private rows, so one row changes those of others beyond the price, and each "
+        "round is a fit that spends the budget again",
+        "one private estimator",
+        _self_trained,
+        True,
+    ),
+    "TransformedTargetRegressor": Known(
+        "the target is transformed by what is read from y, which is not paid for",
+        "a public func and inverse_func with check_inverse=False, such as np.log1p and np.expm1",
+        1,
+    ),
+}
+"""Compositions by the name of their class in scikit-learn."""
+
+SILENT = "FixedThresholdClassifier"
+"""A composition that reads nothing itself and fits its part once."""
+
+
+def is_silent(owner: Any) -> bool:
+    """Whether a composition of scikit-learn itself reads nothing, and fits its part once."""
+    name = known_name(owner) if is_of_sklearn(owner) else None
+    return name == SILENT or (name == "TransformedTargetRegressor" and _transforms_publicly(owner))
+
+
+def _transforms_publicly(owner: Any) -> bool:
+    """Whether targets are transformed one by one, by a function that is listed or marked; inverses see predictions."""
+    step = FunctionTransformer(owner.func, owner.inverse_func, check_inverse=owner.check_inverse)
+    return owner.transformer is None and owner.check_inverse is False and next(find_faults(step, ""), None) is None
+
+
+STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
+FUNCTIONS = {
+    **dict.fromkeys(("cross_validate", "cross_val_score", "_fit_and_score"), ("a search or cross-validation", SCORED)),
+    **{name: (name, SCORED) for name in ("validation_curve", "learning_curve", "permutation_test_score")},
+    **dict.fromkeys(("cross_val_predict", "_fit_and_predict"), ("cross_val_predict", _PREDICTIONS)),
+    "_fit_classifier_calibrator_pair": ("CalibratedClassifierCV", _CALIBRATED),
+    "_fit_binary": ("a classifier of classes one by one", EACH_CLASS),
+}
+"""Title and entry of functions of scikit-learn that fit, by name."""
+
+
+UNLISTED = Known("", "")
+
+
+def describe_unknown(name: str) -> Known:
+    """Return the entry of a composition or function that is not in the table."""
+    return Known(
+        f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again",
+        "the private estimator alone, or skdp.allocate_budget",
+    )
+
+
+def known_name(owner: Any) -> str | None:
+    """Return the name of the listed class of scikit-learn of which an estimator is an instance, or None."""
+    for cls in type(owner).__mro__:
+        name = cls.__name__
+        if str(cls.__module__).startswith("sklearn.") and (name in KNOWN or name == SILENT or name in STEPS):
+            return name
+    return None
+
+
+def is_of_sklearn(owner: Any) -> bool:
+    """Whether the class of an estimator is scikit-learn's own: a subclass may do anything."""
+    return str(type(owner).__module__).startswith("sklearn.")
+
+
+def mixes_rows(owner: Any) -> bool:
+    """Whether a row may influence the fits of a composition beyond their price."""
+    mixes = KNOWN.get(str(known_name(owner)), UNLISTED).mixes
+    return bool(getattr(owner, mixes)) if isinstance(mixes, str) else mixes
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether a value is an estimator, and no class."""
+    return hasattr(type(value), "fit") and not inspect.isclass(value)
+
+
+def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
+    """Iterate over the estimators that are parts or parameters of another: name, estimator, and how often it is fitted.
+
+    Of a class that is not in the table it is not known how often.
+    """
+    if parts_of(owner):
+        yield from ((str(name), part, 1) for name, part in parts_of(owner) if is_estimator(part))
+        return
+    name = known_name(owner)
+    count = 1 if name == SILENT else KNOWN.get(str(name), UNLISTED).fits
+    if isinstance(count, str):
+        count = int(getattr(owner, count))
+    for parameter, value in owner.get_params(deep=False).items() if hasattr(owner, "get_params") else ():
+        named = value if isinstance(value, list | tuple) else [(parameter, value)]
+        for each in named:
+            if isinstance(each, tuple) and len(each) == 2 and is_estimator(each[1]):
+                yield str(each[0]), each[1], count(owner, parameter) if callable(count) else count
+
+
+_SHAPES = ((50, 3), (997, 41), (1_000_003, 7))
+
+
+class Total(NamedTuple):
+    """An upper bound on the number of fits, and their joint price, each None where it is not known."""
+
+    n_fits: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __str__(self) -> str:
+        if self.n_fits is None or self.n_fits < 2:
+            return ""
+        if self.epsilon is None:
+            return f"up to {self.n_fits} fits in all"
+        return f"up to {self.n_fits} fits in all, which alone cost epsilon={self.epsilon:.3g} (delta={self.delta:g})"
+
+
+class FitPrice(NamedTuple):
+    """One fit: its event, what it is priced with, and what it is private for, a row or a group."""
+
+    event: DpEvent
+    delta: float
+    adjacency: str
+    unit: str = ROW
+
+
+def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = None) -> Total:
+    """Return the total of private estimators that are fitted several times.
+
+    Prices at two deltas, adjacencies or units are not added: fits for rows and fits for groups have no joint price.
+
+    Parameters
+    ----------
+    fits : iterable of (estimator, int or None)
+        Estimators, and how often each is fitted.
+    price : FitPrice or None, default=None
+        The price of one fit, if there is one estimator and it is known. By default it is planned without data.
+
+    Returns
+    -------
+    Total
+    """
+    listed = list(fits)
+    if any(times is None for _, times in listed):
+        return Total()
+    n_fits = sum(times or 0 for _, times in listed)
+    prices = [price] if price is not None and len(listed) == 1 else [plan_without_data(leaf) for leaf, _ in listed]
+    known = [each for each in prices if each is not None]
+    if n_fits < 1 or len(known) < len(prices) or len({each[1:] for each in known}) != 1:
+        return Total(n_fits)
+    events = [SelfComposedDpEvent(each.event, n) for each, (_, n) in zip(known, listed, strict=True) if n]
+    try:
+        epsilon = get_epsilon(compose(events), known[0].delta, adjacency=known[0].adjacency)
+    except Exception:  # an event without a price by this method
+        return Total(n_fits)
+    return Total(n_fits, epsilon, known[0].delta)
+
+
+def plan_without_data(estimator: Any) -> FitPrice | None:
+    """Return the price of a fit that costs the same for tables of any shape, or None.
+
+    A delta that follows from the number of rows is taken for a single row, where it is largest: at that delta, a fit to
+    more rows costs no more.
+    """
+    try:
+        unit = GROUP if asks_for_groups(estimator) else ROW
+        ledger, n = resolve_accountant(estimator.accountant), public_n(estimator, 1)
+        copied = copy(estimator)
+        settle_adjacency(copied)
+        copied.set_params(accountant=None)
+        copied.set_params(delta=delta_for(check_delta(copied.delta), ledger, n))
+        first, *others = (copied._plan_step(*shape).event_at for shape in _SHAPES)
+        if any(event_at(1.0) != first(1.0) for event_at in others):
+            return None
+        noise = copied.noise_multiplier
+        if noise is None:
+            target = target_of(copied.epsilon, copied.delta)
+            noise = calibrate_to(first, target, adjacency=copied.adjacency)
+        return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
+    except Exception:  # a budgeted pipeline, a search, or parameters that fit will refuse
+        return None
+
+
+def asks_for_groups(estimator: Any) -> bool:
+    """Whether scikit-learn's routing of metadata hands labels of units to the ``fit`` of an estimator."""
+    if not get_config()["enable_metadata_routing"]:
+        return False
+    routing = get_routing_for_object(estimator)
+    given = getattr(getattr(routing, "fit", None), "requests", {}).get("groups")
+    return bool(routing.consumes("fit", ["groups"])) or (isinstance(given, str) and given.isidentifier())  # an alias
+
+
+_BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
+_CLASSES = "classes=[...], a public list"
+_Y_BOUNDS = "y_bounds=(low, high), public numbers"
+FIT_TELLS = {_CLASSES, _Y_BOUNDS}
+
+
+@dataclass(frozen=True)
+class PipelineIssue:
+    """Something that a composition reads of its rows without paying, or a budget that it spends more than once.
+
+    `skdp.check_pipeline` returns findings. ``str(finding)`` is one line.
+
+    Parameters
+    ----------
+    step : str
+        Path of the step, such as ``"estimator__scaler"``. It is empty for the composition itself.
+    kind : str
+        Name of the class of the step.
+    reads : str
+        What it reads without paying, or how often it spends.
+    counterpart : str
+        What to use instead.
+    n_fits : int or None, default=None
+        Upper bound on the fits of private estimators in one fit of the step. None if the data decide it, or if the
+        number does not matter to the finding.
+    epsilon : float or None, default=None
+        Joint price of these fits at `delta`, in nats. None if it cannot be known without the data.
+    delta : float or None, default=None
+        Delta at which `epsilon` is computed.
+    """
+
+    step: str
+    kind: str
+    reads: str
+    counterpart: str
+    n_fits: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __str__(self) -> str:
+        where = f"step {self.step!r} ({self.kind})" if self.step else self.kind
+        total = str(Total(self.n_fits, self.epsilon, self.delta))
+        return f"{where}: {self.reads}{total and f'; {total}'}; use {self.counterpart}."
+
+
+# --- any composition ---
+
+
+def find(composition: Any) -> list[PipelineIssue]:
+    """Return all findings about a composition, from its parameters alone.
+
+    Parameters
+    ----------
+    composition : estimator
+
+    Returns
+    -------
+    list of PipelineIssue
+
+    Raises
+    ------
+    TypeError
+        The composition, or a step of it, is no estimator.
+    ValueError
+        Names of steps are not unique, or a step before the last one has no ``transform``.
+    """
+    if not is_estimator(composition):
+        raise TypeError(
+            f"composition is a {type(composition).__name__} and no estimator: give a Pipeline, another meta-estimator "
+            "or a private estimator."
+        )
+    return list(_walk(composition, ""))
+
+
+def _walk(node: Any, path: str) -> Iterator[PipelineIssue]:
+    """Find what a node of a composition and all below it read."""
+    if pays(node):
+        yield from _of_ours(node, path)
+    elif parts_of(node):
+        yield from _of_steps(node, path, node)
+    elif not holds_private(node):
+        if not _holds_frozen(node):
+            yield from (PipelineIssue(*fault) for fault in find_faults(node, path))
+    else:
+        known = KNOWN.get(str(known_name(node)))
+        if not is_silent(node):
+            yield _finding(node, path, known or describe_unknown(type(node).__name__))
+        for name, child, _ in children_of(node):
+            yield from _walk(child, join(path, name))
+
+
+def _finding(node: Any, path: str, known: Known) -> PipelineIssue:
+    reads = "; ".join(filter(None, [known.reads, *(fault_of_split(node, cv) for cv in splitters_of(node))]))
+    return PipelineIssue(path, type(node).__name__, reads, known.remedy, *total_of(node))
+
+
+def splitters_of(node: Any) -> list[Any]:
+    """What splits the rows of a composition, if anything does; None is scikit-learn's default."""
+    return [node.cv] if hasattr(node, "cv") else []
+
+
+def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
+    """Say what a splitter does to units: it alone knows them, or it does not and may split one; "" for neither.
+
+    `unit` is what the private fits of `node` are private for; left out, it follows from what they ask for.
+    """
+    splits_by_groups = hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+    asked = [unit == GROUP] if unit else [asks_for_groups(leaf) for leaf, _ in private_fits(node)]
+    if splits_by_groups and not all(asked):
+        return (
+            "groups go to its splitter and not to its fits, which are private for a row and not for a group (use "
+            "set_fit_request(groups=True) and sklearn.set_config(enable_metadata_routing=True))"
+        )
+    if any(asked) and not splits_by_groups:
+        return "its splitter may split a group, whose rows are then on both sides (use cv=GroupKFold())"
+    return ""
+
+
+def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
+    """Find what is read around a private estimator, and within a budgeted pipeline or a search."""
+    if isinstance(node, Pipeline):
+        check_structure(node)
+        yield from _of_parts(node, path)
+    elif is_estimator(inner := getattr(node, "estimator", None)):  # a search, which pays for its scores
+        is_pipeline = isinstance(inner, Pipeline)
+        yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
+    elif getattr(node, "classes", ()) is None:
+        yield PipelineIssue(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
+    elif getattr(node, "y_bounds", ()) is None:
+        yield PipelineIssue(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
+
+
+def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[PipelineIssue]:
+    """Find what a pipeline, a union or a column transformer reads; several budgets are reported for the outermost."""
+    if isinstance(node, Pipeline):
+        check_structure(node)
+    names = _private_parts(node)
+    if node is outermost and len(names) > 1:
+        reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
+        yield PipelineIssue(path, type(node).__name__, reads, _BUDGET, *total_of(node))
+    if not is_of_sklearn(node) and holds_private(node):
+        yield _finding(node, path, describe_unknown(type(node).__name__))
+    else:
+        yield from (PipelineIssue(path, type(node).__name__, *fault) for fault in find_own_faults(node))
+    yield from _of_parts(node, path, outermost)
+
+
+def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[PipelineIssue]:
+    """Find what the steps of a pipeline, or the parts of a union, read."""
+    charged = False
+    for name, part in parts_of(node):
+        below = join(path, str(name))
+        if passes_rows(part):
+            continue
+        if not (is_estimator(part) or hasattr(part, "transform")):
+            raise TypeError(f"step {below!r} is a {type(part).__name__} and no estimator: give one, or 'passthrough'.")
+        inner = parts_of(part) and not pays(part)
+        yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
+        if isinstance(node, Pipeline):
+            public = charged and not holds_private(part)
+            yield from (PipelineIssue(*fault) for fault in value_refusals(part, below)) if public else ()
+            charged = charged or holds_private(part)
+
+
+def check_structure(pipeline: Pipeline) -> None:
+    """Raise for a pipeline with two steps of one name, or a step without ``transform`` before the last one."""
+    names = [name for name, _ in pipeline.steps]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
+    for name, step in pipeline.steps[:-1]:
+        if not passes_rows(step) and not hasattr(step, "transform"):
+            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
+
+
+# --- what pays, and how often ---
+
+
+def join(path: str, name: str) -> str:
+    """Path of a part, as in names of parameters of scikit-learn."""
+    return f"{path}__{name}" if path else name
+
+
+def pays(node: Any) -> bool:
+    """Whether an estimator pays for what it reads: a private estimator, a budgeted pipeline or a private search."""
+    return is_private(node) or (is_ours(node) and type(node) not in RULES)
+
+
+def holds_private(node: Any) -> bool:
+    """Whether a fit of an estimator fits a private one, at any depth."""
+    if isinstance(node, FrozenEstimator) or not is_estimator(node):
+        return False
+    return pays(node) or any(holds_private(child) for _, child, _ in children_of(node))
+
+
+def _holds_frozen(node: Any) -> bool:
+    """Whether a frozen private estimator is all that a listed composition has: its rows are declared public."""
+    if isinstance(node, FrozenEstimator):
+        return is_ours(node.estimator)
+    children = [child for _, child, _ in children_of(node)] if known_name(node) else []
+    return bool(children) and all(isinstance(child, FrozenEstimator) and is_ours(child.estimator) for child in children)
+
+
+def private_fits(node: Any) -> list[tuple[Any, int | None]]:
+    """Return the private estimators that a fit of a composition fits, each with an upper bound on its fits, or None."""
+    if isinstance(node, FrozenEstimator) or not is_estimator(node):
+        return []
+    if pays(node):
+        return [(node, 1)]
+    found = []
+    for _, child, times in children_of(node):
+        for leaf, inner in private_fits(child):
+            found.append((leaf, None if times is None or inner is None else times * inner))
+    return found
+
+
+def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
+    """Return how often private estimators are fitted in fits of a composition, and the joint price of that.
+
+    Parameters
+    ----------
+    node : estimator
+    price : FitPrice or None, default=None
+        Price of a fit of its only private estimator, where it is known. By default it is planned without data.
+    times : int, default=1
+        Fits of the composition.
+    """
+    fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
+    total = add_fits(fits, price)
+    return Total(total.n_fits) if _mixes_rows(node) else total
+
+
+def _mixes_rows(node: Any) -> bool:
+    return mixes_rows(node) or any(_mixes_rows(child) for _, child, _ in children_of(node) if holds_private(child))
+
+
+def _private_parts(owner: Any) -> list[str]:
+    """Return the paths of the parts of a pipeline or union that fit a private estimator."""
+    listed = list(walk(owner, ""))
+    if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
+        listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
+    return [path for path, part, _ in listed if pays(part) or (not parts_of(part) and holds_private(part))]

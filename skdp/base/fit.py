@@ -1,0 +1,474 @@
+"""The fit object, which a private ``fit`` asks in order: begin, plan, read, charge, release, publish.
+
+It is the only one that charges the accountant. Its state enforces the order: noise and privacy cost are settled from
+public numbers and the accountant is asked before a cell is read, rows are checked before the charge, the charge is made
+before anything is learned, and each release is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skdp._checks.groups import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
+from skdp._checks.leaks import begin_record, note_leaks
+from skdp._checks.notices import begin_notices, tell_now, tell_rest
+from skdp._checks.numbers import shape_of
+from skdp._checks.parameters import delta_for
+from skdp._checks.rows import check_schema, check_shape
+from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._kernels.threads import WorkerPool
+from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
+from skdp.base.budget import (
+    PUBLICATION,
+    Budget,
+    Payment,
+    PrivacyCost,
+    copy_to_fit,
+    cost_of,
+    new_release,
+    payment_of,
+    publish,
+    read_budget,
+    recording_refusals,
+    root_stream,
+    solve_noise,
+)
+from skdp.base.findings import FitPrice
+from skdp.base.foreign_fits import report_foreign_fit
+from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+
+
+class NoisySum(NamedTuple):
+    """A released sum, as its query reads it.
+
+    `deviation` is the standard deviation of the noise in each number, `n_rows` the number of rows that were added up.
+    It is public but for ``add_remove``.
+    """
+
+    value: Any
+    deviation: float
+    n_rows: int
+
+
+class Paused(BaseException):
+    """Ends a pass of a fit that a pipeline runs only up to a stage. It never leaves `skdp.base.private_step`."""
+
+
+BEGUN, PLANNED, READ, CHARGED, RELEASED, PUBLISHED, ENDED = range(7)
+_STEPS = "stream of steps"
+_STAGES = "begin", "plan", "read", "charge", "release", "publish", "the end of the fit"
+
+
+def begin(estimator: Any, X: Any, groups: Any = None, earlier_of: Callable[[Any], Any] | None = None) -> Fit:
+    """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No cell is read.
+
+    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for. `earlier_of` returns
+    the `EarlierRuns` of an estimator, which a fit continues that starts from the current parameters.
+    """
+    allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
+    fit = Fit(estimator, earlier_of=earlier_of) if allotted is None else allotted
+    fit.read_shape(X, groups)
+    return fit
+
+
+class Fit:
+    """One fit of one estimator.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+    *place : (str, int)
+        Names the streams of noise of several fits that share a seed, such as those of the steps of a pipeline.
+    earlier : EarlierRuns or None
+        What the fit continues.
+
+    Attributes
+    ----------
+    model : PrivateEstimator
+        A copy of the estimator that learns. ``fit`` reads its parameters, so that parameters that are set meanwhile
+        change nothing.
+    rows : object
+        As they were given, without the column of groups.
+    n_rows, n_features : int
+        Of the rows. `n_features` is None where it is not known before the charge.
+    units : Units, CountedUnits or None
+        The group of each row. None where there are no groups.
+    n, n_units : int
+        The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
+    noise_multiplier : float
+        Once the fit is planned, as `cost`; `plan_at` settles none.
+    cost : PrivacyCost
+        With `earlier`, that of all runs.
+    file : Checkpoint or None
+        From which the fit resumes, if it was interrupted.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - `plan` asks the accountant before a row is read. `charge` charges it before `release` reads a row.
+    - `release` raises where the releases by it have less noise together than the charge is for, if that is for Gaussian
+      releases alone.
+    - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps it.
+    - `publish` moves all that was learned to the estimator in one assignment, with its privacy cost.
+
+    The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
+    fails ends the fit.
+
+    ========  ===========================================
+    state     steps
+    ========  ===========================================
+    begun     resume, read_before_plan, plan
+    planned   read, run_stream, charge
+    read      read, run_stream, charge
+    charged   release, spawn, run_stream, learn
+    released  release, spawn, run_stream, learn, publish
+    ========  ===========================================
+    """
+
+    precedes_charge = True  # whether ``fit`` may still reject what it finds: a pipeline ends it after the charge
+    is_whole = True  # and not a step of a pipeline or a search
+    _read_budget: Callable[[Any], Budget] = staticmethod(read_budget)
+    _publish: Callable[[Any, Any], None] = staticmethod(publish)
+    file: Any = None
+    earlier: Any = None
+
+    def __init__(self, estimator: Any, *place: tuple[str, int], earlier_of: Callable[[Any], Any] | None = None) -> None:
+        self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier_of is not None)
+        # Of the copy, whose parameters the run starts from: another thread may publish a run meanwhile.
+        self.earlier = None if earlier_of is None else earlier_of(self.model)
+        begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
+        begin_notices(self.model)
+        self.budget = self._read_budget(self.model)
+        self.model.adjacency = self.budget.adjacency
+        if self.budget.n_public is not None:
+            self.model._n_public = self.budget.n_public
+        self._stage, self._released = BEGUN, dict[str, float]()
+        root = root_stream(self.model, remedy="random_state=None for a result that you publish")
+        for name, number in place:
+            root = root.spawn(name, number)
+        self._root, self._stream = root, root.spawn("release")
+
+    def _find_payment(self) -> Payment:
+        return payment_of(self.model, self.budget)
+
+    def read_shape(self, X: Any, groups: Any) -> None:
+        """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
+        if not isinstance(X, RowSource | Iterator):
+            refuse_rows_elsewhere(type(self.model).__name__, X)
+        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
+        if self.earlier is not None:
+            self.earlier.check(self.model)
+        self.n_rows, self.n_features = self._public_shape()
+        self._settle(self.n_rows if self.units is None else self.units.n_units)
+
+    def _public_shape(self) -> tuple[int, int | None]:
+        """Return the number of rows and of columns, without reading a cell."""
+        X, model = self.rows, self.model
+        if isinstance(X, Iterator):  # of blocks: nothing is known of them before the charge
+            return 0, None
+        if isinstance(X, RowSource):
+            check_schema(model, X.like(), reset=self.earlier is None)
+            return X.shape
+        model._note_rows(X)
+        with recording_refusals(self._find_payment):
+            shape = shape_of("X", X)
+            check_shape(shape, model)
+        return int(shape[0]), int(shape[1])
+
+    def _settle(self, n: int) -> None:
+        """Settle delta and the payment, given the number of rows or groups."""
+        given, n_public = self.budget.delta, self.budget.n_public
+        self.n_units, self.n = n, n if n_public is None else n_public
+        if given is None and self.earlier is not None:  # a joint price needs one delta
+            given = self.earlier.delta
+        self.model.delta = delta_for(given, self.budget.accountant, self.n)
+        self.budget = self.budget._replace(delta=self.model.delta)
+        self._payment = self._find_payment()  # the accountant keeps this number, and not "auto"
+
+    # --- plan ---
+
+    def resume(self, file: Any, earlier: Any) -> None:
+        """Note the file of the fit, and what was learned before the fit that is interrupted and resumes from it."""
+        self._advance(BEGUN, BEGUN)
+        self.file, self.earlier = file, earlier
+
+    def read_before_plan(self, reader: Callable[..., Any], *given: Any) -> Any:
+        """Return ``reader(*given)``: labels, where the plan depends on what they are. A rejection is recorded.
+
+        In a pipeline, of which the plan does not depend on labels, this returns None as long as there are none.
+        """
+        self._advance(BEGUN, BEGUN)
+        return self.recorded(reader, *given)
+
+    def plan(self, event_at: Callable[[float], DpEvent] = GaussianDpEvent) -> None:
+        """Settle the noise and the privacy cost from public numbers, and ask the accountant. Nothing is charged.
+
+        Parameters
+        ----------
+        event_at : callable
+            The event of the fit at a noise multiplier, everything that it releases included.
+        """
+        event_at = cache(event_at)  # calibration ends with the event of the fit
+        self.noise_multiplier = solve_noise(self.budget, event_at)
+        self.model.noise_multiplier_, event = self.noise_multiplier, event_at(self.noise_multiplier)
+        before = () if self.earlier is None else self.earlier.releases
+        of_all_runs = compose([*(each.event for each in before), event]) if before else event
+        self.plan_at(cost_of(self.budget, of_all_runs), event)
+
+    def plan_at(self, cost: PrivacyCost, event: DpEvent | None = None) -> None:
+        """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
+
+        `event` is that of this fit, where the cost has those of earlier runs too.
+        """
+        self._advance(PLANNED, BEGUN)
+        self.cost, self.event = cost, cost.event if event is None else event
+        self._admit()
+
+    def _admit(self) -> None:
+        """Report leaks, and raise what the charge would raise."""
+        payment, price = self._payment, None
+        self._was_charged = self.file is not None and self._is_charged()
+        if not self._was_charged:
+            price = FitPrice(self.event, self.cost.delta, payment.adjacency, payment.unit)
+        if leaks := report_foreign_fit(self.estimator, price):
+            note_leaks(self.model, *leaks)
+        if not self._was_charged:
+            payment.check(self.event)
+
+    def _is_charged(self) -> bool:
+        """Whether the fit resumes from a file, and its charge is on the record of the accountant."""
+        accountant = self._payment.accountant
+        if accountant is None or not self.file.begun:
+            return False
+        return any(charge.note == self.file.note and charge.event == self.event for charge in accountant.history)
+
+    def warn(self, notice: str) -> None:
+        """Issue a warning of the quality to expect, which follows from public numbers, once; "" is none."""
+        if notice:
+            tell_now(self.model, notice)
+
+    # --- read ---
+
+    def read_rows(self, reader: Callable[..., Any], **how: Any) -> Any:
+        """Return ``reader(model, rows, reset=True, **how)``: the rows, checked. A rejection is recorded.
+
+        A pipeline checks labels of all its steps before there are rows of the later ones. This returns None then: from
+        here to the charge ``fit`` uses `n_rows`, and nothing of the rows.
+        """
+        return self.read(reader, self.model, self.rows, reset=True, **how)
+
+    def read(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Return ``reader(*given, **how)``: labels or weights, checked. A rejection is recorded."""
+        self._advance(READ, PLANNED, READ)
+        return self.recorded(reader, *given, **how)
+
+    def recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
+        """Return ``reader(*given, **how)``, of what was read before. A rejection is recorded."""
+        with recording_refusals(self._find_payment), np.errstate(all="ignore"):
+            return reader(*given, **how)
+
+    # --- charge ---
+
+    def charge(self) -> None:
+        """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it.
+
+        A fit that resumes, and was charged before, is not charged again.
+        """
+        self._advance(ENDED, PLANNED, READ)  # until the charge is made
+        if not isinstance(self.rows, Iterator):
+            warn_of_weak_delta(self.cost.delta, self.n, self.units is not None)
+            self.model._fitted_n_public = self.n
+        if not self._was_charged:
+            try:
+                self._payment.charge(self.event, "" if self.file is None else self.file.note)
+            except BudgetExceededError:  # others charged since the accountant was asked
+                if self.file is not None:
+                    self.file.discard()
+                raise
+        self._advance(CHARGED, ENDED)
+
+    # --- release ---
+
+    def spawn(self, part: str, *numbers: int) -> SecretStream:
+        """Return the stream of a release beside the main one, once; the event of the fit includes it."""
+        self._begin_part(" ".join(map(str, (part, *numbers))))
+        return self._stream.spawn(part, *numbers)
+
+    def _begin_part(self, part: str) -> None:
+        """Note a part, or raise where it was released before: it would have the same noise."""
+        self._advance(RELEASED, CHARGED, RELEASED)
+        if part in self._released:
+            raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
+        self._released[part] = 0.0
+
+    def run_stream(self, first: int) -> SecretStream:
+        """Return the stream of a run of steps, once; its first step has the number `first` among those of all runs."""
+        self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
+        if _STEPS in self._released:
+            raise RuntimeError("run_stream was called before, and two runs of one stream have the same noise.")
+        self._released[_STEPS] = 0.0
+        return self._root.spawn("from step", first)
+
+    def learn(self, function: Callable[..., Any], *given: Any, part: str = "") -> Any:
+        """Return ``function(*given)``, which reads rows after the charge beside `release`.
+
+        With `part`, it makes the releases of that name itself, once, such as those of steps by `run_stream`. It
+        neither warns of a number in a row nor shows the shape of an array for which memory runs out, as NumPy does: it
+        may be that of a lot.
+        """
+        if part:
+            self._begin_part(part)
+        else:
+            self._advance(self._stage, CHARGED, RELEASED)
+        try:
+            with np.errstate(all="ignore"):
+                return function(*given)
+        except MemoryError:
+            pass
+        raise MemoryError(
+            "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+        )
+
+    def release(
+        self,
+        query: Any,
+        rows: Any,
+        *targets: Any,
+        weights: Any = 1.0,
+        noise_multiplier: float | None = None,
+        part: str = "",
+    ) -> NoisySum:
+        """Add up what rows add by `query`, and return the sum with noise. Each part of a fit is released once.
+
+        Parameters
+        ----------
+        query : object as described in `skdp.mechanisms.bounded_sum`
+        rows, *targets : object
+            As the query takes them. Those of a source are read here.
+        weights : ndarray of shape (n_rows,) or 1.0
+            Private numbers in [0, 1].
+        noise_multiplier : float or None
+            Of this release. None is that of the fit.
+        part : str
+            Name of this release, where a fit makes several.
+        """
+        self._begin_part(part)
+        noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
+        mechanism = GaussianMechanism(noise_multiplier, query.sensitivity(self.model.adjacency))
+        self._released[part] = 1.0 / noise_multiplier**2
+        self._check_released()
+        stream = self._stream.spawn(part) if part else self._stream
+        total = self.learn(self._add_up, query, rows, targets, weights)
+        with np.errstate(all="ignore"):
+            noisy = total.read(mechanism.release(total.vector, stream))
+        return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)
+
+    def _check_released(self) -> None:
+        """Raise where Gaussian releases have less noise together than those that the charge is for."""
+        planned = flatten(self.event)
+        gaussian = [n / each.noise_multiplier**2 for each, n in planned.items() if isinstance(each, GaussianDpEvent)]
+        if len(gaussian) == len(planned) and sum(self._released.values()) > sum(gaussian) * (1.0 + 1e-9):
+            raise RuntimeError("release has less noise than the fit was charged for: plan the event of all releases.")
+
+    def _add_up(self, query: Any, rows: Any, targets: tuple[Any, ...], weights: Any) -> Any:
+        new_sum = partial(query.new_sum, self.model.adjacency)
+        if isinstance(rows, RowSource):
+            return rows.add_up(new_sum, *targets)
+        with closing(WorkerPool()) as pool:
+            total = new_sum(pool=pool)
+            if isinstance(rows, Iterator):
+                for block in rows:
+                    total.add(block)
+            elif self.units is None:
+                total.add(rows, *targets, weights)
+            else:
+                total.add(rows, *targets, weights, units=self.units)
+        return total
+
+    # --- publish ---
+
+    def publish(self, *, interrupted: str = "", **learned: Any) -> Any:
+        """Publish what the fit learned and its privacy cost, in one assignment, and return the estimator.
+
+        `interrupted` states where an interrupt cut the fit short, if one did.
+        """
+        self._advance(PUBLISHED, RELEASED)
+        self.model.__dict__.update(learned)
+        self._note_price()
+        with PUBLICATION:
+            self._publish(self.estimator, self.model)
+        self._tell(interrupted)
+        return self.estimator
+
+    def _note_price(self) -> None:
+        model, earlier = self.model, () if self.earlier is None else self.earlier.releases
+        release = new_release(self.event, model.adjacency, model.privacy_unit_)
+        if self.file is not None:  # a fit with a file keeps the id of its release when it resumes
+            release = replace(release, id=self.file.receipt)
+        model.privacy_event_, model.epsilon_, model.delta_ = self.cost
+        model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
+
+    def _tell(self, interrupted: str) -> None:
+        if interrupted:
+            warn_of_interrupt(interrupted)
+        tell_rest(self.estimator)
+
+    # --- the order ---
+
+    def _advance(self, stage: int, *allowed: int) -> None:
+        """Go to a stage, or raise where it cannot follow the present one."""
+        if self._stage not in allowed:
+            raise RuntimeError(
+                f"a fit goes through {', '.join(_STAGES)} in this order: {_STAGES[stage]} cannot follow "
+                f"{_STAGES[self._stage]}."
+            )
+        self._stage = stage
+
+
+def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
+    """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
+
+    Of a `RowSource`, which keeps its units, what is public of them is returned. The privacy unit is noted on `work`, a
+    copy made for the fit. The payment, by default that of `work`, records a rejection of labels.
+    """
+    for name in UNIT_FACTS:
+        work.__dict__.pop(name, None)
+    work.privacy_unit_ = ROW if groups is None else GROUP
+    if groups is None:
+        return X, None
+    with recording_refusals(find_payment or partial(payment_of, work)):
+        if isinstance(X, RowSource):
+            units: Units | CountedUnits = X.find_units()
+        else:
+            X, labels = split_labels(X, groups)
+            units = read_units(labels, int(shape_of("X", X)[0]), groups if isinstance(groups, str) else None)
+    if units.name:
+        work._fitted_group_name = units.name
+    return X, units
+
+
+def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
+    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
+    if delta * n >= 1:
+        what = "groups" if of_groups else "rows"
+        warn(
+            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
+            f"choose a delta well below {1 / n:.1g}."
+        )
+
+
+def warn_of_interrupt(interrupted: str) -> None:
+    """Warn that a model was published by a fit that was interrupted."""
+    warn(
+        f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge.",
+        FitInterruptedWarning,
+    )

@@ -1,0 +1,334 @@
+"""The protocol by which pipelines and searches fit private estimators whose noise they allot themselves.
+
+A private step has a method ``__private_step__`` that returns a `PrivateStep`, or another object with its methods.
+Nothing else tells it from a public step (docs/extending.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from skdp._checks.groups import take_unit
+from skdp._checks.notices import note_notice, tell_now
+from skdp._checks.parameters import adjacency_of, is_private, public_n, settle_adjacency
+from skdp._checks.rows import row_form_of, table_shape
+from skdp.accounting import DpEvent, PrivacyAccountant, resolve_accountant
+from skdp.base.fit import BEGUN, CHARGED, ENDED, PLANNED, READ, Fit, Paused
+
+
+class StepPlan(NamedTuple):
+    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that.
+
+    `row_form` is the public form of the rows that the fit was planned for, None for rows without one.
+    """
+
+    event_at: Callable[[float], DpEvent]
+    parameters: dict[str, Any]
+    row_form: Any = None
+
+
+def refuse_objects(rows: Any, checked: Any) -> None:
+    """Reject simulated rows of objects where numbers are needed: any cell could turn out to be no number."""
+    dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+    holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+    if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+        raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+
+
+class StepFit(Fit):
+    """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
+
+    What one pass has read is kept for the next, so that nothing is read, or warned of, twice.
+
+    Attributes
+    ----------
+    are_raw : bool
+        Whether the rows come from the user, or from public steps; then a notice may be due.
+    interrupted : str
+        Where an interrupt cut the fit short, or "".
+    """
+
+    is_whole = False
+
+    def __init__(self, estimator: Any, number: int, row_form: Any = None, rehearsal: bool = False) -> None:
+        # Steps of one class and one seed have independent noise by their numbers.
+        super().__init__(estimator, ("step of a pipeline", number), *[("rehearsal", 0)] * rehearsal)
+        take_unit(self.model, estimator)
+        self._row_form, self._is_rehearsal, self.n_features = row_form, rehearsal, None
+        if rehearsal:
+            self._stream.track = None  # nothing that is simulated is a release, and an audit counts those of each step
+        self._kept: list[Any] = []
+        self._kept_first: Any = None  # of what is read before the plan
+        self.are_raw, self.interrupted = True, ""
+
+    def run(self, until: str, X: Any, n: int, shape: tuple[int, int | None], y: Any = None, **params: Any) -> Any:
+        """Run ``fit`` of the estimator up to a stage, or to its end; `n` is the number of rows or groups.
+
+        Return the rows as it reads them, and the fitted estimator at the end.
+        """
+        self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
+        self._stage, self._released, self._n_reads = BEGUN, {}, 0
+        self.estimator._allotted_fit = self
+        try:
+            fitted = self.estimator.fit(
+                None, y, **params
+            )  # `read_shape` has the rows: they are in memory, maps included
+        except Paused:
+            return self._kept[0] if self._kept else None
+        finally:
+            self.estimator.__dict__.pop("_allotted_fit", None)
+        if self.precedes_charge:
+            raise RuntimeError(
+                f"fit of {type(fitted).__name__} went on before its charge: let it catch Exception alone."
+            )
+        return fitted
+
+    def read_shape(self, X: Any, groups: Any) -> None:
+        """See `Fit`: rows and groups are those of the pipeline, which has read them."""
+        self.rows, n, (self.n_rows, self.n_features) = self._given
+        self.units = groups
+        if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
+            self.model._note_rows(self.rows, self.are_raw)
+            if self._row_form is not None and row_form_of(self.rows) != self._row_form:
+                raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
+            self.model._note_row_form(self._row_form)  # the planned one, as it may determine the price
+        self._settle(n)
+
+    def read_before_plan(self, reader: Any, *given: Any) -> Any:
+        if self._until in ("charge", "publish") and self._kept_first is None:
+            self._kept_first = reader(*given)
+        return self._kept_first
+
+    def warn(self, notice: str) -> None:
+        """See `Fit`: of a width that is known after the charge alone, a warning waits for the end."""
+        if notice and not self._is_rehearsal:
+            (note_notice if self._until == "publish" else tell_now)(self.model, notice)
+
+    def _admit(self) -> None:
+        """See `Fit`: the whole is admitted."""
+
+    def read(self, reader: Any, *given: Any, **how: Any) -> Any:
+        """See `Fit`. The rows are the first that is read, and are None while there are none."""
+        self._advance(READ, PLANNED, READ)
+        place = self._n_reads
+        self._n_reads += 1
+        if self._until == "read" or (self._until == "targets" and place > 0):
+            self._pause()
+        if place == len(self._kept):
+            self._kept.append(None)
+        elif self._kept[place] is not None:
+            return self._kept[place]
+        if place > 0 or self.rows is not None:
+            self._kept[place] = reader(*given, **how)
+        return self._kept[place]
+
+    def charge(self) -> None:
+        """See `Fit`: the whole is charged before the last pass."""
+        self._advance(CHARGED, PLANNED, READ)
+        if self.precedes_charge:
+            self._pause()
+
+    def _pause(self) -> NoReturn:
+        """End a pass. A ``fit`` that catches even this cannot go on."""
+        self._stage = ENDED
+        raise Paused
+
+    def _tell(self, interrupted: str) -> None:
+        """See `Fit`: the whole does that."""
+        self.interrupted = interrupted
+
+
+class PrivateStep:
+    """A private estimator in the fit of a pipeline or a search: its price, then the stages of its fit, in order.
+
+    Nothing of the estimator is called but ``fit``, `_plan_step` and ``transform``.
+
+    Parameters
+    ----------
+    estimator : PrivateEstimator
+        It is changed by `set_params`, `begin` and what follows.
+    """
+
+    maker: Any = None
+    """The public step that is given the table itself, and gives its rows to this one; None for any other place."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self._row_form: Any = None
+        self._params: dict[str, Any] = {}
+        self._y: Any = None
+
+    # --- what is public of it ---
+
+    @property
+    def adjacency(self) -> str:
+        """What neighbours differ in; all steps of a pipeline have the same."""
+        return adjacency_of(self.estimator)
+
+    @property
+    def accountant(self) -> PrivacyAccountant | None:
+        """The ledger that the estimator was given."""
+        return resolve_accountant(self.estimator.accountant)
+
+    @property
+    def width_is_public(self) -> bool:
+        """Whether the number of columns that it returns is known before the fit."""
+        return traits_of(self.estimator).width_is_public
+
+    def public_n_samples(self, n_samples: int) -> int:
+        """The number of rows, or of units, that rules may use."""
+        return int(public_n(self.estimator, n_samples))
+
+    def note_unit(self, whole: Any) -> None:
+        """Be private for what the whole is that the step is fitted in."""
+        take_unit(self.estimator, whole)
+
+    def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
+        """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
+        planned = copy(self.estimator).set_params(delta=delta)
+        settle_adjacency(planned)
+        planned._noise_is_allotted = True
+        form = traits_of(self.maker).row_form
+        planned._note_row_form(None if form is None else form(n_features))
+        plan: StepPlan = planned._plan_step(n_samples, n_features)
+        return plan
+
+    def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
+        """A step with a copy of the estimator that has this noise and no ledger, so that its fit costs as planned."""
+        noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
+        made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
+        made._row_form = plan.row_form
+        made.estimator._noise_is_allotted = True
+        made.note_unit(self.estimator)
+        return made
+
+    # --- the stages of its fit ---
+
+    def begin(self, number: int) -> None:
+        """Reject what can be rejected without knowing the table; `number` is that among the private steps.
+
+        Steps of one class and one seed have independent noise by their numbers.
+        """
+        self._number, self._fit = number, StepFit(self.estimator, number, self._row_form)
+
+    def check_parameters(self, n_samples: int, n_features: int | None) -> None:
+        """Run ``fit`` up to its first look at rows; a width of None is not known yet."""
+        self._fit.run("read", None, n_samples, (n_samples, n_features))
+
+    def check_rows(self, X: Any, are_raw: bool = True) -> Any:
+        """Run ``fit`` up to its first look at labels, and return the rows as it reads them.
+
+        `are_raw` states that the rows come from the user, or from public steps: then a notice may be due. Those of a
+        private step are read by `learn`.
+        """
+        self._rows, self._fit.are_raw = X, are_raw
+        if not are_raw:
+            return X
+        n, d = table_shape(X)
+        return self._fit.run("targets", X, n, (n, d))
+
+    def check_targets(self, y: Any, n_samples: int, **fit_params: Any) -> None:
+        """Run ``fit`` up to the charge."""
+        self._y, self._params = y, fit_params
+        units = fit_params.get("groups")
+        n, shape = n_samples if units is None else units.n_units, (n_samples, self._fit.n_features)
+        self._fit.run("charge", None, n, shape, y, **fit_params)
+
+    def check_made_up(self, rows: Any) -> tuple[Any, Any]:
+        """Return the fit of a copy, and simulated rows as it reads them; reject objects where numbers are needed."""
+        stand_in = clone(self.estimator)
+        take_unit(stand_in, self.estimator)
+        fit = StepFit(stand_in, self._number, rehearsal=True)
+        fit.are_raw = False
+        checked = fit.run("targets", rows, self.public_n_samples(len(rows)), table_shape(rows))
+        refuse_objects(rows, checked)
+        return fit, checked
+
+    def rehearse(self, rows: Any, n_samples: int) -> Any:
+        """Return simulated rows as a copy transforms them that is fitted to them, with randomness of its own."""
+        fit, _ = self.check_made_up(rows)
+        return fit.run("publish", rows, n_samples, table_shape(rows)).transform(rows)
+
+    def learn(self, rows: Any, n_samples: int) -> str:
+        """Run the whole ``fit``; return where an interrupt cut it short, or ""."""
+        self._fit.run("publish", self._rows, n_samples, table_shape(self._rows), self._y, **self._params)
+        return self._fit.interrupted
+
+    def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
+        """State what the fitted estimator costs within a whole, such as a search."""
+        self.estimator._set_price(price, releases)
+
+
+def step_of(estimator: Any) -> PrivateStep:
+    """The private step that an estimator is."""
+    step: PrivateStep = estimator.__private_step__()
+    return step
+
+
+def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateStep]]:
+    """The private ones among named steps, in order."""
+    named = list(steps)
+    found = [(name, step_of(step)) for name, step in named if is_private(step)]
+    if len(named) > 1 and [is_private(step) for _, step in named[:2]] == [False, True]:
+        found[0][1].maker = named[0][1]
+    return found
+
+
+def _no_fault(before: Any) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class StepTraits:
+    """What constructor parameters alone say of a step, returned by its method ``__step_traits__``.
+
+    Attributes
+    ----------
+    width_is_public : bool, default=True
+        Whether the number of columns of a transformed table is known before the fit.
+    sets_width : bool, default=False
+        Whether that number does not depend on the number of columns of the rows.
+    gives_sparse_rows : bool, default=False
+        Whether a transformed table may be sparse.
+    gives_codes : bool, default=False
+        Whether transformed rows are codes of columns that carry their public schema.
+    gives_norms : bool, default=False
+        Whether transformed rows carry a bound on their norm, as no frame does.
+    takes_codes : bool, default=False
+        Whether rows have to be such codes, with NaN for gaps. NaN and infinity are set to zero for all other steps
+        behind a private one.
+    fault_behind : callable
+        ``fault_behind(before)`` says why rows of the step `before` might be refused, which would be after the charge;
+        "" if they are not. The pipeline is refused by that line.
+    row_form : callable or None, default=None
+        ``row_form(n_features)`` returns the public form of transformed rows of a table of `n_features` columns, or
+        None.
+    note_whole : callable or None, default=None
+        ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the price of the
+        whole pipeline, for a rule in them.
+    fraction : float or None, default=None
+        Part of the budget's mu**2 that a transformer gets if nothing is said, None for that of most of them.
+    """
+
+    width_is_public: bool = True
+    sets_width: bool = False
+    gives_sparse_rows: bool = False
+    gives_codes: bool = False
+    gives_norms: bool = False
+    takes_codes: bool = False
+    fault_behind: Callable[[Any], str] = _no_fault
+    row_form: Callable[[int], Any] | None = None
+    note_whole: Callable[[int, float], None] | None = None
+    fraction: float | None = None
+
+
+def traits_of(step: Any) -> StepTraits:
+    """Return the traits of a step, or the defaults if it does not define any."""
+    tell = getattr(step, "__step_traits__", None)
+    return tell() if callable(tell) else StepTraits()

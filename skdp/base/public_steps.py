@@ -1,0 +1,544 @@
+"""Which steps of a pipeline read nothing of their rows and treat them one by one.
+
+The list is of classes and parameters, by identity: scikit-learn's tag ``requires_fit=False`` says how an estimator may
+be used and not what it keeps (``GaussianProcessRegressor`` has it, and keeps every row). A step that passes
+
+- is fitted with the shape, the names and the types of a table, and with nothing of its rows;
+- gives one row for each, in their order, a function of that row and of its parameters;
+- gives a table whose width, type, sparsity and names, and messages, are no function of the rows.
+
+It may refuse a table because of one row. A refusal goes to the caller, who holds the data.
+Warnings (about the logarithm of a negative number or the mean of an empty row) reveal single rows: run steps `quietly`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import numbers
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+import scipy.special
+from sklearn import get_config
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.utils import get_tags
+
+from skdp._checks.leaks import silence
+from skdp._checks.numbers import shape_of
+from skdp._checks.parameters import is_private
+from skdp.accounting import AddRemove, Risk
+from skdp.base.row_wise import RowWise
+
+_VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (free)"
+_PUBLIC_BOUNDS = f"{_VECTORIZER} or DPStandardScaler (paid)"
+_PUBLIC_EDGES = f"{_VECTORIZER} or DPQuantileBinner (paid)"
+_PUBLIC_CONSTANT = (
+    "SimpleImputer(strategy='constant', fill_value=..., keep_empty_features=True) (free) or "
+    "skdp.preprocessing.DPSimpleImputer (paid)"
+)
+_PROJECTION = "skdp.DPPCA"
+_LINEAR = "skdp.DPLogisticRegression"
+COUNTERPARTS = {
+    **dict.fromkeys(("PCA", "IncrementalPCA", "KernelPCA", "SparsePCA", "FactorAnalysis", "FastICA"), _PROJECTION),
+    "TruncatedSVD": "skdp.DPPCA(center=False)",
+    **dict.fromkeys(
+        ("LogisticRegression", "LogisticRegressionCV", "SGDClassifier", "LinearSVC", "SVC", "RidgeClassifier",
+         "RidgeClassifierCV", "Perceptron", "PassiveAggressiveClassifier", "GaussianNB", "KNeighborsClassifier",
+         "LinearDiscriminantAnalysis"),
+        _LINEAR,
+    ),
+    **dict.fromkeys(
+        ("MLPClassifier", "RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier",
+         "GradientBoostingClassifier", "HistGradientBoostingClassifier", "AdaBoostClassifier"),
+        "skdp.DPMLPClassifier",
+    ),
+    **dict.fromkeys(
+        ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PowerTransformer", "QuantileTransformer"),
+        _PUBLIC_BOUNDS,
+    ),
+    "KBinsDiscretizer": _PUBLIC_EDGES,
+    **dict.fromkeys(("SimpleImputer", "KNNImputer", "IterativeImputer"), _PUBLIC_CONSTANT),
+    "MissingIndicator": "MissingIndicator(features='all')",
+    "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists (free) or "
+    "skdp.preprocessing.DPOneHotEncoder (paid)",
+    "OrdinalEncoder": "OrdinalEncoder(categories=[...]) with public lists",
+    "TargetEncoder": "OneHotEncoder(categories=[...]) with public lists",
+    "LabelEncoder": "classes=[...] of the private classifier",
+    "LabelBinarizer": "classes=[...] of the private classifier",
+    "SplineTransformer": "SplineTransformer(knots=array) with public knots",
+    "Nystroem": "RBFSampler(gamma=number)",
+    "CountVectorizer": "HashingVectorizer",
+    "TfidfVectorizer": "HashingVectorizer",
+    "DictVectorizer": "FeatureHasher",
+    **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "skdp.DPGridSearchCV"),
+    **dict.fromkeys(("RandomizedSearchCV", "HalvingRandomSearchCV"), "skdp.DPRandomizedSearchCV"),
+}  # fmt: skip
+"""Replacement of a step that reads its rows without paying, by the name of its class."""
+
+
+def _nothing(step: Any) -> Iterator[tuple[str, str]]:
+    yield from ()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+_ELEMENTWISE = frozenset(
+    f
+    for module in (np, scipy.special)
+    for f in vars(module).values()
+    if isinstance(f, np.ufunc) and f.nin == f.nout == 1 and f.signature is None
+)
+"""Ufuncs of numpy and scipy.special only: ``np.frompyfunc`` makes a ufunc of any function, which may keep state."""
+
+
+def _in_place(step: Any) -> Iterator[tuple[str, str]]:
+    if step.copy is not True:  # a search would try the next candidate on what this one made
+        yield "works in place on the rows", f"{type(step).__name__}(copy=True)"
+
+
+def _function(step: Any) -> Iterator[tuple[str, str]]:
+    func = step.func
+    if any(func is ufunc for ufunc in _ELEMENTWISE):
+        if step.kw_args:  # `where` and `out` bring values of other rows
+            yield "passes kw_args to a ufunc", "mark a function of your own with skdp.row_wise"
+    elif func is not None and type(func) is not RowWise:
+        yield (
+            "calls a function that may look at more than one row",
+            "an element-wise ufunc of numpy, or skdp.row_wise(f) for a function that treats rows one by one",
+        )
+    if func is not None and step.inverse_func is not None and step.check_inverse is not False:
+        yield "compares some rows with their inverse and warns of it", "FunctionTransformer(check_inverse=False)"
+
+
+def _spline(step: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(step.knots, np.ndarray | list | tuple):
+        yield "places its knots by the rows", COUNTERPARTS["SplineTransformer"]
+    if step.sparse_output is not False:
+        yield "stores zeros of a row or not as other rows demand", "SplineTransformer(sparse_output=False)"
+
+
+def _categories(step: Any) -> Iterator[tuple[str, str]]:
+    given = step.categories
+    if type(given) not in (list, tuple, np.ndarray) or any(type(each) not in _LISTS for each in given):
+        yield "reads its categories from the rows", COUNTERPARTS[type(step).__name__]
+    if step.min_frequency is not None or step.max_categories is not None:
+        yield "counts its categories", f"{type(step).__name__}(min_frequency=None, max_categories=None)"
+
+
+def _one_hot(step: Any) -> Iterator[tuple[str, str]]:
+    yield from _categories(step)
+    if step.handle_unknown not in ("error", "ignore", "infrequent_if_exist"):
+        yield "warns of one row's unknown category", "OneHotEncoder(handle_unknown='ignore')"
+    elif step.drop is not None and step.handle_unknown != "error":
+        yield "warns of one row's unknown category", "OneHotEncoder(drop=None), or handle_unknown='error'"
+
+
+def _ordinal(step: Any) -> Iterator[tuple[str, str]]:
+    yield from _categories(step)
+    if step.handle_unknown not in ("error", "use_encoded_value"):
+        yield "treats unknown categories in a way that is not known", "OrdinalEncoder(handle_unknown='error')"
+
+
+def _imputer(step: Any) -> Iterator[tuple[str, str]]:
+    yield from _in_place(step)
+    if step.strategy != "constant":
+        yield "computes what it fills in from the rows", _PUBLIC_CONSTANT
+    if step.keep_empty_features is not True:
+        yield "drops a column that is empty in all rows", "SimpleImputer(keep_empty_features=True)"
+    if step.add_indicator is not False:
+        yield "adds a column where a row has a gap", "add_indicator=False, and MissingIndicator(features='all')"
+
+
+def _indicator(step: Any) -> Iterator[tuple[str, str]]:
+    if step.features != "all":
+        yield "keeps the columns in which a row has a gap", COUNTERPARTS["MissingIndicator"]
+
+
+def _projection(step: Any) -> Iterator[tuple[str, str]]:
+    if not _is_whole(step.n_components):
+        yield "chooses its width by the number of rows", f"{type(step).__name__}(n_components=number)"
+
+
+def _kernel(step: Any) -> Iterator[tuple[str, str]]:
+    if not _is_number(step.gamma):
+        yield "computes gamma from the rows", f"{type(step).__name__}(gamma=number)"
+
+
+def _text(step: Any) -> Iterator[tuple[str, str]]:
+    named = [
+        name for name in ("preprocessor", "tokenizer", "analyzer", "strip_accents") if callable(getattr(step, name))
+    ]
+    if named:
+        yield (
+            f"calls a function of yours ({', '.join(named)})",
+            "HashingVectorizer(token_pattern=...) without functions",
+        )
+    if step.input != "content":
+        yield "reads files", "HashingVectorizer(input='content')"
+
+
+def _cache(step: Any) -> Iterator[tuple[str, str]]:
+    if step.memory is not None:
+        yield "writes its rows to a cache", "memory=None"
+
+
+def _weights(step: Any) -> Iterator[tuple[str, str]]:
+    weights = {} if step.transformer_weights is None else step.transformer_weights
+    if type(weights) is not dict or any(type(each) not in _NUMBERS for each in weights.values()):
+        yield "multiplies its rows by weights that are not plain numbers", "transformer_weights={'name': 2.0}"
+
+
+def _columns(step: Any) -> Iterator[tuple[str, str]]:
+    if not _is_number(step.sparse_threshold) or step.sparse_threshold != 0:
+        yield "compares the exact share of nonzero entries with a threshold", "ColumnTransformer(sparse_threshold=0)"
+    if any(callable(columns) for _, _, columns in step.transformers):
+        yield "chooses columns by a function of the rows", "the names of the columns"
+    elif any(not is_plain(columns) for _, _, columns in step.transformers):
+        yield "chooses columns by an object that may read the rows", "a list of the names of the columns"
+    yield from _weights(step)
+
+
+# --- parameters that are what they say, and no objects that are handed the rows ---
+
+_WHOLE = (int, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.integer)))
+_NUMBERS = frozenset((float, *_WHOLE, *(kind for kind in np.sctypeDict.values() if issubclass(kind, np.floating))))
+_ATOMS = frozenset(
+    (bool, complex, str, bytes, type(None), datetime.date, datetime.datetime, datetime.timedelta, np.random.RandomState,
+     AddRemove, Risk)
+) | _NUMBERS | frozenset(np.sctypeDict.values())  # fmt: skip
+_TYPES = (bool, int, float, complex, str, object, *np.sctypeDict.values())
+_OF_NAMES = ("feature_names_out", "feature_name_combiner", "verbose_feature_names_out")
+_BY_RULE: dict[type, tuple[str, ...]] = {
+    FunctionTransformer: ("func", "inverse_func"),
+    Pipeline: ("steps",),
+    FeatureUnion: ("transformer_list",),
+    ColumnTransformer: ("transformers", "remainder"),
+}
+
+
+def _of_pandas(name: str) -> Any:
+    return getattr(sys.modules.get("pandas"), name, is_plain)  # what no parameter is
+
+
+_LISTS = (list, tuple, np.ndarray)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a parameter is a number, a string, or a list, mapping or array of these.
+
+    Types are compared exactly: NumPy lets a subclass of float compute with all rows (``__array_ufunc__``), and a custom
+    sequence may compute its items on access.
+    """
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        return all(is_plain(each) for each in value)
+    if kind is dict:
+        return all(is_plain(each) for pair in value.items() for each in pair)
+    if kind is slice:
+        return all(is_plain(each) for each in (value.start, value.stop, value.step))
+    if kind is np.ndarray:
+        return value.dtype.kind in "biufcUSmM" or (value.dtype.kind == "O" and all(map(is_plain, value.flat)))
+    if isinstance(value, type):
+        return any(value is each for each in _TYPES)
+    if kind is _of_pandas("Index"):
+        return is_plain(value.to_numpy())
+    return kind in _ATOMS or kind is range or isinstance(value, np.dtype) or value is _of_pandas("NA")
+
+
+def find_not_plain(step: Any) -> Iterator[tuple[str, str]]:
+    """Find parameters of a listed step that are not plain values, except its parts and those that its rule checks."""
+    known = _BY_RULE.get(type(step), ())
+    for name, value in step.get_params(deep=False).items():
+        if name in known or (name in _OF_NAMES and callable(value)):  # these are given names, never rows
+            continue
+        if name == "kw_args" and type(step.func) is RowWise:  # part of a function that is tested with them
+            continue
+        if not is_plain(value):
+            yield (
+                f"has a parameter {name} of type {type(value).__name__}, which may be handed the rows",
+                f"a plain number, string or list for {name}",
+            )
+
+
+RULES: dict[type, Callable[[Any], Iterator[tuple[str, str]]]] = {
+    FunctionTransformer: _function,
+    Normalizer: _in_place,
+    Binarizer: _in_place,
+    PolynomialFeatures: _nothing,
+    SplineTransformer: _spline,
+    OneHotEncoder: _one_hot,
+    OrdinalEncoder: _ordinal,
+    SimpleImputer: _imputer,
+    MissingIndicator: _indicator,
+    GaussianRandomProjection: _projection,
+    SparseRandomProjection: _projection,
+    RBFSampler: _kernel,
+    PolynomialCountSketch: _kernel,
+    AdditiveChi2Sampler: _nothing,
+    SkewedChi2Sampler: _nothing,
+    FeatureHasher: _nothing,
+    HashingVectorizer: _text,
+    Pipeline: _cache,
+    FeatureUnion: _weights,
+    ColumnTransformer: _columns,
+}
+
+_ANY_TYPES: set[type] = set()
+
+
+def register(cls: type, rule: Callable[[Any], Iterator[tuple[str, str]]], checked: tuple[str, ...] = ()) -> None:
+    """Add a class of this package to the list of public steps.
+
+    It takes columns of any types, each cell for itself, so `check_types` does not look at what it is given; and no
+    message of its refusals shows a cell, so `run_publicly` passes them on.
+
+    Parameters
+    ----------
+    cls : type
+        The class itself; classes that derive from it are not on the list.
+    rule : callable
+        Takes a step, and yields what it reads and what to use instead.
+    checked : tuple of str
+        Parameters that the rule checks, which need not be plain values.
+    """
+    RULES[cls] = rule
+    _BY_RULE[cls] = checked
+    _ANY_TYPES.add(cls)
+
+
+def takes_any_types(step: Any) -> bool:
+    """Whether a public step reads each cell for itself, whatever the types of the columns, and shows none."""
+    return type(step) in _ANY_TYPES
+
+
+class Fault(NamedTuple):
+    """A step that is not allowed in a private pipeline: its path, its class, what it reads, and a remedy."""
+
+    path: str
+    kind: str
+    reads: str
+    remedy: str
+
+
+ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/pitfalls.md)"
+_UNLISTED = "is not on the list of steps that read nothing of their rows"
+_LEARNS = "learns from its rows"
+
+
+def find_faults(step: Any, name: str) -> Iterator[Fault]:
+    """Find the parts of a step that read rows without paying, or may do so.
+
+    Parameters
+    ----------
+    step : object
+        A step of a pipeline that is no private estimator itself.
+    name : str
+        Its name; parts of it are named ``name__part``.
+
+    Yields
+    ------
+    Fault
+        None for a step that reads nothing and treats rows one by one.
+    """
+    for path, part, alone in walk(step, name):
+        if is_ours(part):
+            yield Fault(path, type(part).__name__, "is inside another step", "make it a step of the pipeline itself")
+            continue
+        for reads, remedy in alone:
+            yield Fault(path, type(part).__name__, reads, remedy)
+
+
+def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]]]:
+    """Iterate over a step and all its parts: path, part, and what the part itself reads, with remedies."""
+    if step is None or (type(step) is str and step in ("passthrough", "drop")):
+        return
+    if type(step) not in RULES:
+        yield name, step, find_own_faults(step)
+        return
+    yield name, step, find_own_faults(step)
+    for part_name, part in parts_of(step):
+        yield from walk(part, f"{name}__{part_name}" if name else str(part_name))
+
+
+def find_own_faults(step: Any) -> list[tuple[str, str]]:
+    """Return what a step itself reads, its parts aside, with remedies."""
+    rule = RULES.get(type(step))
+    if rule is None:
+        remedy = COUNTERPARTS.get(type(step).__name__)
+        known = remedy is not None and type(step).__module__.partition(".")[0] == "sklearn"
+        return [(_LEARNS if known else _UNLISTED, remedy or ANYTHING_ELSE)]
+    found = [*_find_changes(step), *rule(step), *_find_joins(step)]
+    return found or list(find_not_plain(step))
+
+
+def is_ours(step: Any) -> bool:
+    """Whether an estimator is private: of this package or derived from one of it, and not set to read nothing."""
+    return not (type(step) in RULES and not is_private(step)) and any(
+        str(cls.__module__).partition(".")[0] == "skdp" for cls in type(step).__mro__
+    )
+
+
+def parts_of(step: Any) -> list[tuple[str, Any]]:
+    """Return the parts of a composition of scikit-learn, and nothing for anything else."""
+    if isinstance(step, Pipeline):
+        return [(name, part) for name, part in step.steps]
+    if isinstance(step, FeatureUnion):
+        return [(name, part) for name, part in step.transformer_list]
+    if isinstance(step, ColumnTransformer):
+        return [*((name, part) for name, part, _ in step.transformers), ("remainder", step.remainder)]
+    return []
+
+
+def _find_changes(step: Any) -> Iterator[tuple[str, str]]:
+    """Find what an object carries in addition to its class and parameters."""
+    if any(callable(getattr(type(step), name, None)) for name in vars(step)):
+        yield "has a method that was replaced on the object", "a new object"
+    if vars(step).get("_skl_callbacks"):  # since scikit-learn 1.9; clones keep them
+        yield "hands its rows to callbacks", "set_callbacks() without any"
+
+
+def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
+    """Find joins of pandas frames by index where a part makes arrays, which lose the index and count from 0."""
+    if isinstance(step, FeatureUnion | ColumnTransformer) and output_of(step) == "pandas":
+        parts = [part for _, part in _leaves(step)]
+        if any(output_of(part) != "pandas" for part in parts):
+            yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
+
+
+def _leaves(step: Any) -> Iterator[tuple[str, Any]]:
+    for name, part in parts_of(step):
+        if parts_of(part):
+            yield from _leaves(part)
+        elif part is not None and not isinstance(part, str):
+            yield name, part
+
+
+def output_of(step: Any) -> Any:
+    """Return what `set_output` chose for a step: "default", "pandas" or "polars"."""
+    chosen = vars(step).get("_sklearn_output_config", {}) if hasattr(step, "__dict__") else {}
+    return chosen.get("transform", get_config()["transform_output"])
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Run public steps without warnings of Python or of NumPy's arithmetic, which reveal single rows.
+
+    NumPy's settings apply to one thread, so ``n_jobs`` is ignored: other threads and processes would warn.
+    """
+    with silence(), np.errstate(all="ignore"), joblib.parallel_config(backend="sequential"):
+        yield
+
+
+_BY_PLACE = (GaussianRandomProjection, SparseRandomProjection, RBFSampler, PolynomialCountSketch, SkewedChi2Sampler)
+
+
+def rounds_by_place(step: Any) -> bool:
+    """Whether the rounding of a row may depend on its place: BLAS treats rows at the end of a block differently.
+
+    Replacing a row in its place changes no other row. Removing a row shifts the others, and the rounding of all of them
+    adds up: 1e-14 of each row in float64, 1e-5 in float32.
+    """
+    parts = [part for _, part, _ in walk(step, "")]
+    return any(type(p) in _BY_PLACE or (type(p) is FunctionTransformer and type(p.func) is RowWise) for p in parts)
+
+
+def check_types(X: Any, *, double: bool = False) -> None:
+    """Refuse a table whose converted type may depend on a single row.
+
+    Only columns and types are read, before public steps run.
+
+    Parameters
+    ----------
+    X : table
+    double : bool, default=False
+        Whether numbers have to be of double precision: under ``add_remove``, if a step `rounds_by_place`.
+
+    Raises
+    ------
+    ValueError
+        X is a list (its type is found by looking at all rows), an array of bytes (as wide as the longest, to which
+        categories are cut), a frame of polars with a column of integers or booleans, or one of pandas with a category
+        of these (one gap makes all floats).
+    """
+    types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
+    kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]
+    if double and any(kind in ("float32", "float16") for kind in kinds):
+        raise ValueError(
+            "X is of single precision, in which a row that leaves changes how others are rounded: give "
+            "X.astype(float), or use adjacency='zero_out'."
+        )
+    if types is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
+        raise ValueError("X is a list of rows, whose type is that of its values: give an array or a frame.")
+    if getattr(getattr(X, "dtype", None), "kind", None) == "S":
+        raise ValueError("X is an array of bytes, as wide as its longest value: give X.astype(object).")
+    for number, kind in enumerate(types if hasattr(types, "__iter__") else [types]):
+        listed = getattr(getattr(kind, "categories", None), "dtype", None)
+        if getattr(listed, "kind", None) in ("i", "u", "b"):
+            name = X.columns[number] if hasattr(X, "columns") else X.name
+            raise ValueError(
+                f"column {name!r} is of pandas' type category of {listed}, which a gap turns into another: cast it to "
+                "float, or its categories to text."
+            )
+    schema = getattr(X, "schema", None) if hasattr(X, "get_columns") else None
+    for name, kind in (schema or {}).items():
+        if str(kind).startswith(("Int", "UInt", "Boolean")):
+            raise ValueError(
+                f"column {name!r} is of polars' type {kind}, which a gap turns into another: cast it to Float64."
+            )
+
+
+def passes_rows(step: Any) -> bool:
+    """Whether a step is None or "passthrough", so that rows pass unchanged."""
+    return step is None or isinstance(step, str)
+
+
+def takes_sparse(step: Any) -> bool:
+    """Whether a step takes sparse rows, by its tags; a function without validation is handed what there is."""
+    without_checks = type(step) is FunctionTransformer and not step.validate
+    return passes_rows(step) or without_checks or bool(get_tags(step).input_tags.sparse)
+
+
+def value_refusals(step: Any, name: str) -> Iterator[Fault]:
+    """Find the parts of a public step that refuse some values, which is not allowed after a private step."""
+    for path, part, _ in walk(step, name):
+        kind = type(part)
+        if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
+            yield Fault(
+                path,
+                kind.__name__,
+                "refuses some values, which behind a private step would cost the whole fit",
+                "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')",
+            )
+
+
+_REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
+_REFUSING_WITH = (
+    (OneHotEncoder, "handle_unknown", "error"),
+    (OrdinalEncoder, "handle_unknown", "error"),
+    (SplineTransformer, "extrapolation", "error"),
+)

@@ -1,0 +1,220 @@
+"""A tape of what a fit draws, for audits: every release and every lot, in their order.
+
+Root streams that are made while a tape runs carry a track of it, and so do the streams that are spawned from them, in
+whatever thread. No other stream has one: a fit that an audit did not start is neither heard nor changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+Numbers = np.ndarray
+
+
+class HeardLot(NamedTuple):
+    """One lot: `rows` of a table of `n_rows`, each drawn at `rate`; of equal rows, how many of the `copies` of each."""
+
+    rate: float
+    n_rows: int
+    rows: Numbers
+    copies: NDArray[np.int64] | None = None
+
+
+class HeardRelease(NamedTuple):
+    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows.
+
+    `is_whole` says that whole numbers were added; `place` has the numbers of seed, track and release. `names` identify
+    the numbers of a release whose length is private, such as one for each distinct string. None if it is public.
+    """
+
+    exact: Numbers
+    noisy: Numbers
+    noise_multiplier: float
+    sensitivity: float
+    lot: HeardLot | None
+    norm_order: int = 2
+    is_whole: bool = False
+    place: tuple[int, ...] = ()
+    names: tuple[Any, ...] | None = None
+
+    def of_names(self, names: tuple[Any, ...] | None, values: Numbers, missing: Numbers | None = None) -> Numbers:
+        """Return some values of this release in the order of names, `missing` or 0 for names that it lacks."""
+        if names is None or self.names is None:
+            return np.ravel(values)
+        known = dict(zip(self.names, values, strict=True))
+        others = np.zeros(len(names)) if missing is None else missing
+        return np.array([known.get(name, other) for name, other in zip(names, others, strict=True)])
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """What was added, in declared standard deviations, of shape (p,).
+
+        Of noise in whole numbers the normal numbers of the same chances, each drawn evenly among those of a whole
+        number: they are independent and normal where the noise has its law. What draws them knows the `place` of the
+        release too, as two releases may be equal.
+        """
+        scale = self.noise_multiplier * self.sensitivity
+        added = np.ravel(self.noisy - self.exact)
+        if self.norm_order == 2 and not self.is_whole:
+            return added / scale
+        sizes, rng = np.abs(added), np.random.default_rng([*self.place, *self.noisy.tobytes()])
+        here, beyond = (_laplace_tails if self.norm_order == 1 else _gaussian_tails)(sizes, scale)
+        tail = beyond + rng.random(sizes.size) * (here - beyond)
+        return np.where(added < 0, ndtri(tail), -ndtri(tail))
+
+
+def _laplace_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Chances of a discrete Laplace number of at least these sizes, and of larger ones."""
+    whole = 1.0 + math.exp(-1.0 / scale)
+    return np.exp(-sizes / scale) / whole, np.exp(-(sizes + 1.0) / scale) / whole
+
+
+def _gaussian_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same of a discrete Gaussian number."""
+    places = sizes.astype(np.int64)
+    masses = np.exp(-0.5 * (np.arange(max(int(places.max(initial=0)), math.ceil(40.0 * scale)) + 2) / scale) ** 2)
+    tails = np.cumsum(masses[::-1])[::-1]
+    whole = 2.0 * tails[0] - masses[0]
+    return tails[places] / whole, tails[places + 1] / whole
+
+
+class DrawnWords:
+    """Which words of secret streams were drawn, by the keys of these, and whether a word was drawn twice."""
+
+    def __init__(self) -> None:
+        self.are_repeated = False
+        self._spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+
+    def add(self, key: bytes, start: int, count: int) -> None:
+        """Hear that words from `start` on were drawn from the stream of a key."""
+        spans, stop = self._spans[key], start + count
+        self.are_repeated |= any(max(first, start) < min(last, stop) for first, last in spans)
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, stop))
+
+
+class Track:
+    """What was drawn from one root stream and its children.
+
+    Parameters
+    ----------
+    forced : Track or None
+        Track of an earlier fit, to a table without the last rows of this one. Its noisy values take the place of those
+        of this fit, and so do its lots, each with the further rows: both fits then see the same releases.
+    """
+
+    def __init__(self, forced: Track | None = None) -> None:
+        self.releases: list[HeardRelease] = []
+        self.lots: list[HeardLot] = []
+        self.place: tuple[int, ...] = ()
+        self.names: tuple[Any, ...] | None = None  # of the numbers of the next release, see `HeardRelease`
+        self.words = DrawnWords()  # of all tracks of a tape
+        self._forced = forced
+        self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
+
+    def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
+        """Hear a release, and return the noisy value of it."""
+        names, self.names = self.names, None
+        if self._forced is not None and len(self.releases) < len(self._forced.releases):
+            earlier = self._forced.releases[len(self.releases)]
+            if names is not None:
+                noisy = earlier.of_names(names, earlier.noisy, noisy)
+            elif earlier.noisy.shape == noisy.shape:
+                noisy = earlier.noisy.copy()
+        declared = mechanism.noise_multiplier, mechanism.sensitivity
+        law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
+        heard = HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place, names)
+        self.releases.append(heard)
+        return noisy
+
+    def rows(self, rate: float, n_rows: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Hear the rows of a lot, and return them."""
+        if (earlier := self._next_lot()) is not None:
+            rows = np.concatenate([earlier.rows, np.arange(earlier.n_rows, n_rows)])
+        self._hear(HeardLot(rate, n_rows, rows))
+        return rows
+
+    def counts(self, rate: float, copies: NDArray[np.int64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Hear how many of the copies of each row are in a lot, and return the numbers. New groups come last."""
+        if (earlier := self._next_lot()) is not None and earlier.copies is not None:
+            counts, added = np.zeros(len(copies)), copies.copy()
+            counts[: len(earlier.rows)] = earlier.rows
+            added[: len(earlier.copies)] -= earlier.copies
+            counts += added
+        self._hear(HeardLot(rate, int(copies.sum()), counts, copies))
+        return counts
+
+    def _next_lot(self) -> HeardLot | None:
+        """The lot of the other fit at this place."""
+        lots = [] if self._forced is None else self._forced.lots
+        return lots[len(self.lots)] if len(self.lots) < len(lots) else None
+
+    def _lot_of_release(self) -> HeardLot | None:
+        """The first lot of which nothing was released; what has no lot of its own is of all rows."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def _hear(self, lot: HeardLot) -> None:
+        self._waiting.append(lot)
+        self.lots.append(lot)
+
+
+class Tape:
+    """The tracks of a fit, one for each root stream, in the order of these.
+
+    Parameters
+    ----------
+    seed : int or None, default=None
+        Root streams without a seed of their own are made of it; None leaves them secret.
+    forced : Tape or None, default=None
+        That of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
+    track_type : type of Track, default=Track
+        What the tracks keep.
+    """
+
+    def __init__(self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track) -> None:
+        self.tracks: list[Track] = []
+        self.words = DrawnWords()
+        self._track_type = track_type
+        self._seed, self._forced = seed, [] if forced is None else forced.tracks
+
+    def root_key(self) -> bytes | None:
+        """The key of the next root stream; None leaves it secret."""
+        if self._seed is None:
+            return None
+        return hashlib.sha256(f"skdp tape 1:{self._seed}:{len(self.tracks)}".encode()).digest()
+
+    def new_track(self) -> Track:
+        """The track of the next root stream."""
+        number = len(self.tracks)
+        self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
+        self.tracks[-1].place, self.tracks[-1].words = (abs(self._seed or 0), number), self.words
+        return self.tracks[-1]
+
+
+_RUNNING: ContextVar[Tape | None] = ContextVar("tape of an audit", default=None)
+
+
+@contextmanager
+def running(tape: Tape) -> Iterator[None]:
+    """Give root streams that this thread makes within the block tracks of a tape."""
+    token = _RUNNING.set(tape)
+    try:
+        yield
+    finally:
+        _RUNNING.reset(token)
+
+
+def running_tape() -> Tape | None:
+    """The tape on which a root stream that is being made is heard; None wherever no audit runs."""
+    return _RUNNING.get()

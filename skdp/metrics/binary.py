@@ -1,0 +1,502 @@
+"""Metrics of two classes, from counts of scores in bins.
+
+A table has the shape (n_tables, 2, n_bins): negatives, then positives, in bins of equal width on the scale of
+`skdp.metrics.scored_rows`. Metrics are sums over finer bins, into which `refined` spreads the counts.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.parameters import check_count, check_real
+from skdp.base.estimates import Estimate, EstimatedCurve
+from skdp.metrics.replicates import Metric, TableFigures, sides
+from skdp.metrics.scored_rows import FARTHEST, logits_at, places_of, scores_at
+
+_FINE = 512
+_POINTS = 16  # of a finer bin, for the mean of a logarithm
+_FEW = 3.0  # rows, which hide how the log-odds of bins differ
+
+
+def refined(tables: np.ndarray, tied_at: float = 0.5, share: np.ndarray | None = None) -> np.ndarray:
+    """Spread counts over finer bins by a linear density within each bin, with the slope of the neighboring counts.
+
+    Without slopes the AUROC is too low by about the square of the width of a bin, whatever n is. Tied scores, as of a
+    tree, are in one finer bin.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, 2, n_bins)
+    tied_at : float
+        Place of tied scores within their bin, from 0 to 1.
+    share : ndarray of shape (n_tables, 1, n_bins) or None
+        Share of each bin that is tied. None is `tied_share`.
+
+    Returns
+    -------
+    ndarray of shape (n_tables, 2, n_bins * k)
+    """
+    n_bins = tables.shape[-1]
+    parts = max(2, _FINE // n_bins)
+    tied = tables * (tied_share(tables) if share is None else share)
+    rest = tables - tied
+    rise = np.gradient(rest, axis=-1) if n_bins > 1 else np.zeros_like(rest)
+    rise = np.clip(rise, -2.0 * rest, 2.0 * rest)  # densities are not negative
+    places = (np.arange(parts) + 0.5) / parts - 0.5
+    fine = np.maximum((rest[..., None] + rise[..., None] * places) / parts, 0.0)  # rounding
+    fine[..., min(int(tied_at * parts), parts - 1)] += tied
+    return fine.reshape(*tables.shape[:-1], n_bins * parts)
+
+
+def tied_share(tables: np.ndarray) -> np.ndarray:
+    """Share of tied scores in each bin, of shape (n_tables, 1, n_bins).
+
+    Scores of a continuous distribution are rarely twice as many in a bin as in either neighbor: the rows beyond twice
+    as many as in the emptier one count as tied.
+    """
+    both = tables.sum(axis=-2, keepdims=True)
+    padded = np.concatenate([both[..., 1:2], both, both[..., -2:-1]], axis=-1)
+    least = np.minimum(padded[..., :-2], padded[..., 2:])
+    return np.maximum(1.0 - 2.0 * least / np.maximum(both, 1e-9), 0.0)
+
+
+def ranges(n_bins: int) -> np.ndarray:
+    """Ranges of the log-odds of the scores of bins."""
+    return np.diff(logits_at(np.arange(n_bins + 1) / n_bins))
+
+
+def centres(n_bins: int) -> np.ndarray:
+    """Scores in the middles of bins."""
+    return scores_at((np.arange(n_bins) + 0.5) / n_bins)
+
+
+def roc_auc(tables: np.ndarray) -> np.ndarray:
+    """Probability that a positive has a higher score than a negative; 1/2 where a class is empty."""
+    fine = refined(tables)
+    negatives, positives = fine[:, 0], fine[:, 1]
+    below = np.cumsum(negatives, axis=-1) - 0.5 * negatives
+    return _ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
+
+
+def auc_within_bins(tables: np.ndarray, side: int) -> np.ndarray:
+    """The least AUROC (side -1), or the largest (1), by the order of rows within bins.
+
+    Scores that count as tied may be spread over their bin, over whose log-odds the AUROC rises by a twelfth of their
+    range; the narrower the bin, the less likely. Where log-odds of the classes change by w from bin to bin, a linear
+    density errs by about w^2 / 48.
+    """
+    negatives, positives = tables[:, 0], tables[:, 1]
+    pairs = negatives.sum(-1) * positives.sum(-1)
+    wide, tied = ranges(tables.shape[-1]), tied_share(tables)[:, 0]
+    wide[0], tied[:, 0] = 4.0, 1.0  # scores below 2^-53 are in the first bin, whatever they are
+    rise = np.minimum(wide, 4.0) * np.minimum(wide, 1.0) / 12.0 * tied if side > 0 else 0.0
+    room = negatives * positives * (rise + _change_of_odds(tables) ** 2 / 48.0)
+    return roc_auc(tables) + side * _ratio(room.sum(-1), pairs, 0.0)
+
+
+def _change_of_odds(tables: np.ndarray) -> np.ndarray:
+    """Change of the log-odds of the classes from bin to bin, of shape (n_tables, n_bins), at most 4."""
+    totals = np.maximum(tables.sum(-1, keepdims=True), 1e-9)
+    few = _FEW * totals / np.minimum(totals[:, :1], totals[:, 1:])
+    odds = np.diff(np.log(tables + few), axis=1)[:, 0]
+    return np.clip(np.gradient(odds, axis=-1), -4.0, 4.0)
+
+
+def brier_score(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
+    """Mean squared distance between score and class."""
+    fine = refined(tables, tied_at)
+    at = centres(fine.shape[-1])
+    return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
+
+
+def log_loss(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
+    """Mean negative logarithm of the probability of what is true."""
+    fine = refined(tables, tied_at)
+    negative, positive = losses(fine.shape[-1])
+    return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
+
+
+def losses(n_bins: int) -> np.ndarray:
+    """Mean negative logarithm, over each bin, of the probability of the first class and of the second."""
+    z = logits_at((np.arange(n_bins * _POINTS) + 0.5) / (n_bins * _POINTS))
+    return np.logaddexp(0.0, np.stack([z, -z])).reshape(2, n_bins, _POINTS).mean(-1)
+
+
+def above(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Counts of each class at or above the places of thresholds, of shape (n_tables, 2, n_thresholds).
+
+    With `loose_at` 0 or 1 they are extremes of what bins do not resolve: there, at an end of the bin, are tied scores
+    or, if more, half of the rows for each unit of log-odds that the bin ranges over.
+    """
+    if loose_at is None:
+        return _above(refined(tables), thresholds)
+    loose = np.minimum(ranges(tables.shape[-1]), 1.0) / 2.0
+    tied = tables * np.maximum(tied_share(tables), loose)
+    spread = refined(tables - tied, share=np.zeros(1))
+    return _above(spread, thresholds) + _above(tied, thresholds, np.floor if loose_at else np.ceil)
+
+
+def _above(counts: np.ndarray, thresholds: np.ndarray, part_of: Any = np.positive) -> np.ndarray:
+    """Counts at or above the places of thresholds: in the bin of each, all but a part."""
+    upward = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)
+    place = np.clip(np.asarray(thresholds, np.float64), 0.0, 1.0) * counts.shape[-1]
+    left = np.minimum(place.astype(np.int64), counts.shape[-1] - 1)
+    return np.asarray(upward[..., -1:] - (upward[..., left] + part_of(place - left) * counts[..., left]))
+
+
+def confusion(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Counts of shape (n_tables, 4, n_thresholds): true negatives, false positives, false negatives, true positives."""
+    predicted, totals = above(tables, thresholds, loose_at), tables.sum(-1)[..., None]
+    return np.stack(
+        [totals[:, 0] - predicted[:, 0], predicted[:, 0], totals[:, 1] - predicted[:, 1], predicted[:, 1]], axis=1
+    )
+
+
+def accuracy(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Share of right predictions."""
+    tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
+    return _ratio(tn + tp, tn + fp + fn + tp, 0.5)
+
+
+def precision(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Share of positives among what is predicted to be one; the share among all where nothing is."""
+    predicted, share = above(tables, thresholds, loose_at), positive_rate(tables)
+    return _ratio(predicted[:, 1], predicted.sum(1), share[:, None])
+
+
+def recall(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Share of positives that are predicted to be one."""
+    return rates(tables, thresholds, loose_at)[:, 1]
+
+
+def f1(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Harmonic mean of precision and recall."""
+    _, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
+    return _ratio(2.0 * tp, 2.0 * tp + fp + fn, 0.0)
+
+
+def positive_rate(tables: np.ndarray) -> np.ndarray:
+    """Share of positives among all."""
+    totals = tables.sum(-1)
+    return _ratio(totals[:, 1], totals.sum(-1), 0.5)
+
+
+def rates(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+    """Shares of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
+    thresholds = np.asarray(thresholds, np.float64)
+    found = _ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
+    return np.minimum(found, 1.0)  # rounding
+
+
+def average_precision(tables: np.ndarray, side: int = 0) -> np.ndarray:
+    """Mean of the precision over the recall, from the highest score down.
+
+    Tied scores are one step of it, as in scikit-learn. With a side of -1 or 1 it is the least, or the largest, by the
+    order of rows within bins, on which it depends most in the first bins: see `auc_within_bins`.
+    """
+    fine = refined(tables)[..., ::-1]
+    held = np.cumsum(fine, axis=-1)
+    # halves: half of the positives of a cell come before the others
+    halves = held - 0.5 * fine
+    at = _ratio(halves[:, 1], halves.sum(1), 0.0)
+    n_bins = tables.shape[-1]
+    cells = slice((fine.shape[-1] // n_bins - 1) // 2, None, fine.shape[-1] // n_bins)  # of tied scores
+    at_ends, at_middles = _ratio(held[:, 1, cells], held[..., cells].sum(1), 0.0), at[:, cells]
+    steps = tied_share(tables)[:, 0, ::-1] * (at_ends - at_middles)
+    if side > 0:
+        steps = steps * (1.0 - np.minimum(ranges(n_bins), 1.0)[::-1])
+    if side:
+        both, change = tables.sum(1)[:, ::-1], np.abs(_change_of_odds(tables)[:, ::-1])
+        change[:, 0] *= 2.0  # the first bin holds all scores beyond, and has a neighbor on one side only
+        part = _ratio(both, np.cumsum(both, axis=-1), 0.0)  # of all rows down to a bin
+        steps = steps + side * at_middles * (1.0 - at_middles) * change * (part / 2.0 + change / 16.0)
+    return _ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)
+
+
+def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
+    """Share of positives, and mean score, in groups of neighboring bins: of shape (n_tables, 2, n_groups)."""
+    fine = refined(tables)
+    n_cells = fine.shape[-1]
+    member = np.arange(n_cells)[:, None] * n_groups // n_cells == np.arange(n_groups)
+    both = fine.sum(1)
+    held, middle = both @ member, centres(n_groups)
+    share = _ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
+    return np.stack([share, _ratio(both @ (member * centres(n_cells)[:, None]), held, middle)], axis=1)
+
+
+def lift(tables: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Share of positives at or above thresholds, divided by the share among all."""
+    return _ratio(precision(tables, thresholds), positive_rate(tables)[:, None], 1.0)
+
+
+def cost(tables: np.ndarray, thresholds: np.ndarray, false_positive: float, false_negative: float) -> np.ndarray:
+    """Mean cost of a row."""
+    _, fp, fn, _ = np.moveaxis(confusion(tables, thresholds), 1, 0)
+    return _ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
+
+
+def conformal_quantile(tables: np.ndarray, alpha: float) -> np.ndarray:
+    """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of what is true, 1 beyond."""
+    fine = refined(tables)
+    edges = scores_at(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
+    farthest = np.concatenate([edges[1:], 1.0 - edges[:-1]])  # of a cell of negatives, or of positives
+    nearest_first = np.argsort(farthest, kind="stable")
+    distances = np.cumsum(fine.reshape(len(fine), -1)[:, nearest_first], axis=-1)
+    n = distances[:, -1]
+    order = np.ceil((n + 1.0) * (1.0 - alpha))
+    reached = distances >= np.minimum(order, n)[:, None]
+    found = farthest[nearest_first][np.argmax(reached, axis=-1)]
+    return np.where((order <= n) & (n > 0), found, 1.0)
+
+
+def _ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
+    below = np.broadcast_to(below, np.shape(above))
+    return np.divide(above, below, out=np.full(below.shape, otherwise, np.float64), where=below > 0)
+
+
+class BinaryFigures(TableFigures):
+    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
+
+    _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
+
+    # --- of all thresholds together ---
+
+    @property
+    def roc_auc(self) -> Estimate:
+        """Area under the ROC curve, with linear densities of scores within bins."""
+        metric, ends = roc_auc, sides(auc_within_bins, side=(-1, 1))
+        return self._hidden_if_few(self._spanning(self._share(metric), metric, ends))
+
+    @property
+    def average_precision(self) -> Estimate:
+        """Mean precision over the recall, where tied scores are one step of the recall, as in scikit-learn."""
+        metric = average_precision
+        found, whole = self._without_tails(metric, 1.0), self._share(metric).value
+        ends = [*sides(metric, side=(-1, 1)), lambda tables: metric(tables) + whole - found.value]  # with all bins
+        return self._hidden_if_few(self._spanning(found, metric, ends))
+
+    @property
+    def brier_score(self) -> Estimate:
+        """Mean squared distance between score and class."""
+        metric = brier_score
+        return self._spanning(self._share(metric), metric, sides(metric, tied_at=(0.0, 1.0)))
+
+    @property
+    def log_loss(self) -> Estimate:
+        """Mean negative logarithm, in nats, of the probability of what is true; scores of a bin are spread over it."""
+        metric = log_loss
+        found, ends = self._without_tails(metric, FARTHEST), sides(metric, tied_at=(0.0, 1.0))
+        return self._hidden_if_few(self._spanning(found, metric, ends, most=FARTHEST), most=FARTHEST)
+
+    @property
+    def positive_rate(self) -> Estimate:
+        """Share of the second class."""
+        return self._share(positive_rate)
+
+    # --- at a threshold ---
+
+    def accuracy(self, threshold: float = 0.5) -> Estimate:
+        """Share of right predictions, the second class being predicted from `threshold` on.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            In [0, 1].
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._at(accuracy, threshold)
+
+    def precision(self, threshold: float = 0.5) -> Estimate:
+        """Share of the second class among what is predicted to be of it. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._hidden_if_few(self._at(precision, threshold))
+
+    def recall(self, threshold: float = 0.5) -> Estimate:
+        """Share of the second class that is predicted to be of it. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._hidden_if_few(self._at(recall, threshold))
+
+    def f1(self, threshold: float = 0.5) -> Estimate:
+        """Harmonic mean of precision and recall. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+        """
+        return self._hidden_if_few(self._at(f1, threshold))
+
+    def confusion_matrix(self, threshold: float = 0.5) -> Estimate:
+        """Counts by class and prediction. See `accuracy`.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+
+        Returns
+        -------
+        Estimate
+            Of arrays of shape (2, 2): rows are classes, columns predictions. Counts are in rows, or units, and parts of
+            them.
+        """
+
+        at = places_of(checked_threshold(threshold))
+
+        def counts(tables: np.ndarray) -> np.ndarray:
+            return confusion(tables, at).reshape(-1, 2, 2)
+
+        return self.estimate(counts, 0.0)
+
+    # --- curves ---
+
+    def roc_curve(self) -> EstimatedCurve:
+        """Share of true positives against that of false ones.
+
+        Returns
+        -------
+        EstimatedCurve
+            From (0, 0) to (1, 1), with a band for the share of true positives where that of false ones is `x`.
+        """
+        at = self._edges()
+        x = rates(self._fitted_tables.released, at)[0, 0]
+        upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
+
+        def at_x(tables: np.ndarray) -> np.ndarray:
+            return np.array([np.interp(x + upward, a + upward, b) for a, b in rates(tables, at)])
+
+        return self._band(x, at, at_x, 1.0)
+
+    def precision_recall_curve(self) -> EstimatedCurve:
+        """Precision against recall.
+
+        Returns
+        -------
+        EstimatedCurve
+            From high thresholds to low ones, with a band for the precision at each threshold.
+        """
+        at = self._edges()
+        x = recall(self._fitted_tables.released, at)[0]
+        return self._band(x, at, partial(precision, thresholds=at), 1.0)
+
+    def calibration_curve(self, n_bins: int = 8) -> EstimatedCurve:
+        """Share of the second class against the mean score, in groups of neighboring bins.
+
+        Parameters
+        ----------
+        n_bins : int, default=8
+            Number of points.
+
+        Returns
+        -------
+        EstimatedCurve
+            With the lower edges of the bins as thresholds.
+        """
+        n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
+        metric = partial(calibration, n_groups=n)
+        x = metric(self._fitted_tables.released)[0, 1]
+        return self._band(x, np.arange(n) / n, lambda tables: metric(tables)[:, 0], 1.0)
+
+    def lift_curve(self) -> EstimatedCurve:
+        """Lift, how much more often the second class is found than by chance, against the share that is predicted.
+
+        Returns
+        -------
+        EstimatedCurve
+        """
+        at = self._edges()
+        released = self._fitted_tables.released
+        x = above(released, at)[0].sum(0) / max(float(released.sum()), 1e-9)
+        return self._band(x, at, partial(lift, thresholds=at), np.inf)
+
+    # --- decisions ---
+
+    def best_threshold(self, false_positive: float = 1.0, false_negative: float = 1.0) -> Estimate:
+        """Threshold of the least mean cost.
+
+        Parameters
+        ----------
+        false_positive, false_negative : float, default=1.0
+            Costs of either mistake, 0 or above.
+
+        Returns
+        -------
+        Estimate
+            Of the threshold, which is the edge of a bin.
+        """
+        remedy = "give a cost of 0 or above"
+        costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
+        at = self._edges()[::-1]
+        scores = scores_at(at)
+        return self._share(lambda tables: scores[np.argmin(cost(tables, at, *costs), axis=-1)])
+
+    def conformal_quantile(self, alpha: float = 0.1) -> Estimate:
+        """Quantile q for prediction sets that hold the true class of 1 - alpha of all rows: those with 1 - p <= q.
+
+        `high` in the place of the value allows for the noise and for the draw of the rows.
+
+        Parameters
+        ----------
+        alpha : float, default=0.1
+            Share of rows whose class may be left out, in (0, 1).
+
+        Returns
+        -------
+        Estimate
+        """
+        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
+        return self._share(partial(conformal_quantile, alpha=share))
+
+    # --- small parts ---
+
+    def _edges(self) -> np.ndarray:
+        """Places of the edges of the bins, falling."""
+        n_bins = self._fitted_tables.released.shape[-1]
+        return np.arange(n_bins, -1, -1) / n_bins
+
+    def _at(self, metric: Any, threshold: float) -> Estimate:
+        at = places_of(checked_threshold(threshold))
+
+        def at_threshold(tables: np.ndarray, loose_at: float | None = None) -> np.ndarray:
+            return np.asarray(metric(tables, at, loose_at)[..., 0])
+
+        return self._spanning(self._share(at_threshold), at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
+
+    def _without_tails(self, metric: Metric, most: float) -> Estimate:
+        """Estimate a figure in which far bins weigh much, without those that hold noise alone."""
+        tables = self._fitted_tables.gathered or self._fitted_tables
+        return tables.estimate(metric, float(self.level), 0.0, most)
+
+    def _band(self, x: np.ndarray, thresholds: np.ndarray, metric: Metric, high: float) -> EstimatedCurve:
+        found: Any = self.estimate(metric, 0.0, high)  # of arrays
+        return EstimatedCurve(x, found.value, found.low, found.high, scores_at(thresholds))
+
+
+def checked_threshold(threshold: float) -> np.ndarray:
+    """A threshold as an array, or a refusal."""
+    remedy = "choose a score from 0 to 1, such as 0.5"
+    return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])

@@ -1,0 +1,264 @@
+"""`compare`: how two models of two classes differ on the same private rows, from one noisy table of pairs of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.numbers import values_of
+from skdp.base.estimates import Estimate
+from skdp.metrics import binary as binary_metrics
+from skdp.metrics.binary import BinaryFigures, checked_threshold
+from skdp.metrics.histogram_evaluation import CountedEvaluation
+from skdp.metrics.replicates import Metric, TableFigures, sides
+from skdp.metrics.scored_rows import FARTHEST, ScoredRows, bins_of, scores_given
+
+_MOST_BINS = 32
+
+
+class ComparisonFigures(TableFigures):
+    """Differences between two models, the first less the second, all from one noisy table: none costs anything."""
+
+    _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss"
+
+    @property
+    def roc_auc(self) -> Estimate:
+        """Difference of the areas under the ROC curves."""
+        return self._resolved(binary_metrics.roc_auc, sides(binary_metrics.auc_within_bins, side=(-1, 1)))
+
+    @property
+    def average_precision(self) -> Estimate:
+        """Difference of the mean precisions over the recall."""
+        metric = binary_metrics.average_precision
+        return self._resolved(metric, sides(metric, side=(-1, 1)))
+
+    @property
+    def brier_score(self) -> Estimate:
+        """Difference of the mean squared distances between score and class."""
+        return self.difference(binary_metrics.brier_score)
+
+    @property
+    def log_loss(self) -> Estimate:
+        """Difference of the log losses, in nats."""
+        metric = binary_metrics.log_loss
+        return self._resolved(metric, sides(metric, tied_at=(0.0, 1.0)), FARTHEST)
+
+    def _resolved(self, metric: Metric, ends: list[Metric], most: float = 1.0) -> Estimate:
+        """A difference with an interval for what bins do not resolve.
+
+        Errors of bins have mostly the same sign for both models, so one is at its extreme where the other is not.
+        """
+
+        def between(first: Metric, second: Metric) -> Metric:
+            return lambda tables: first(_of_model(tables, 0)) - second(_of_model(tables, 1))
+
+        apart = [between(*pair) for end in ends for pair in ((end, metric), (metric, end))]
+        found = self._spanning(self.difference(metric, most), between(metric, metric), apart, -most, most)
+        return self._hidden_if_few(found, -most, most)
+
+    def accuracy(self, threshold: float = 0.5) -> Estimate:
+        """Difference of the shares of right predictions, the second class being predicted from `threshold` on.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            In [0, 1].
+
+        Returns
+        -------
+        Estimate
+        """
+        at = checked_threshold(threshold)
+        return self.difference(lambda tables: binary_metrics.accuracy(tables, at)[..., 0])
+
+    def difference(self, metric: Metric, most: float = 1.0) -> Estimate:
+        """Estimate the difference of any figure of a model.
+
+        Parameters
+        ----------
+        metric : callable
+            Maps tables of shape (n_tables, 2, n_bins), negatives and then positives in bins of the score of one model,
+            to one number a table.
+        most : float, default=1.0
+            Largest size of the difference.
+
+        Returns
+        -------
+        Estimate
+        """
+        return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
+
+    @property
+    def models(self) -> tuple[BinaryFigures, BinaryFigures]:
+        """Figures of either model, from bins that are wider than those of `evaluate`."""
+
+        def of_one(number: int) -> BinaryFigures:
+            return BinaryFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
+
+        return of_one(0), of_one(1)
+
+
+class PrivateComparison(CountedEvaluation, ComparisonFigures):
+    """Differences between two models of two classes on the same private rows. Made by `compare`.
+
+    Attributes
+    ----------
+    epsilon_, delta_ : float
+        Price of all figures together.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+    classes_ : ndarray of shape (2,)
+        Classes, that of the scores last.
+    noisy_counts_ : ndarray of shape (n_subgroups, 2, n_bins)
+        Released counts, in rows or units, as they were drawn: some may be negative.
+    noise_deviation_ : float
+        Standard deviation of the noise of a count, in the same unit.
+    n_bins_ : int
+        Number of pairs of bins, a square.
+
+    See Also
+    --------
+    compare : Make one.
+    """
+
+    _part = ComparisonFigures
+
+    def _models(self) -> tuple[Any, ...]:
+        return () if self.model is None else self.model
+
+    def _check_targets_known(self) -> None:
+        """See `CountedEvaluation`: two classes."""
+        super()._check_targets_known()
+        if len(self.classes_) != 2:
+            raise ValueError(f"classes={self.classes_.tolist()!r} are not two, which compare is for: use evaluate.")
+
+    def _number_of_bins(self, strength: float) -> int:
+        """See `CountedEvaluation`: of pairs of bins."""
+        return super()._number_of_bins(strength) ** 2
+
+    def _default_bins(self, strength: float) -> int:
+        """So many bins that noise and bins add alike.
+
+        A power of two near 0.4 times the cube root of n epsilon of a subgroup, from 4 to 32.
+        """
+        wanted = np.log2(0.4 * (strength / self._n_parts()) ** (1 / 3))
+        return int(2 ** np.clip(np.rint(wanted), 2, math.log2(_MOST_BINS)))
+
+    def _given(self, X: Any) -> np.ndarray:
+        """See `CountedEvaluation`: scores of both models."""
+        scores = values_of("X", X)
+        if scores.ndim != 2 or scores.shape[1] != 2:
+            raise ValueError(f"X has shape {scores.shape} with models None: give two scores a row.")
+        return np.hstack([scores_given(column) for column in scores.T])
+
+    def _read_scores(self, X: Any) -> Any:
+        if self.model is None:
+            scores = self._given(X)
+            return PairedScores(*(ScoredRows(None, scores[:, k : k + 1]) for k in range(2)))
+        return PairedScores(*(self._scored_by(each, X) for each in self.model))
+
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+        """See `CountedEvaluation`: the pair of bins of a pair of scores."""
+        bins = math.isqrt(n_bins)
+        return bins_of(scores[:, 0], bins) * bins + bins_of(scores[:, 1], bins)
+
+    def _public_parameters(self) -> dict[str, Any]:
+        return {**super()._public_parameters(), "model": [type(each).__name__ for each in self._models()]}
+
+
+class PairedScores:
+    """Scores of the same rows by two models."""
+
+    def __init__(self, first: ScoredRows, second: ScoredRows) -> None:
+        self._first, self._second, self.shape = first, second, first.shape
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Generate slices of rows and their scores, of shape (n_rows, 2)."""
+        for (rows, first), (_, second) in zip(self._first.blocks(), self._second.blocks(), strict=True):
+            yield rows, np.column_stack([first, second])
+
+
+def compare(
+    first: Any,
+    second: Any,
+    X: Any,
+    y: Any,
+    *,
+    epsilon: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+    by: Any = None,
+    **options: Any,
+) -> PrivateComparison:
+    """Compare two models of two classes on the same private rows.
+
+    One table is released: how many rows of either class have a score of the first model in each of some bins, and one
+    of the second in each of these, with noise. Differences of AUROC, accuracy, Brier score and log loss follow from it,
+    each with an interval for noise and sampling. That both models score the same rows is part of the table: the
+    interval of a difference is much narrower than those of two evaluations.
+
+    Parameters
+    ----------
+    first, second : estimator or None
+        Fitted models, as for `evaluate`. None, both of them: `X` holds the scores.
+    X : table of shape (n_samples, n_features), or array-like of shape (n_samples, 2) of scores
+        Private rows; or private scores of both models, as for `evaluate`.
+    y : array-like of shape (n_samples,), or str
+        Private labels. Names of columns of `X` may be given for all that belongs to its rows, as for `evaluate`.
+    epsilon : float or Risk, default=None
+        Privacy budget of all figures together, in nats. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
+    groups : array-like of shape (n_samples,), str or None, default=None
+        Private units of the rows, as for `evaluate`.
+    sample_weight : array-like of shape (n_samples,), str or None, default=None
+        Private weights.
+    by : array-like of shape (n_samples,), str or None, default=None
+        Private subgroups, with `categories`.
+    **options : dict
+        Other parameters of `evaluate`, such as `accountant`, `classes`, `level` and `adjacency`. `n_bins` is the number
+        of bins of each score: "auto" takes a power of two from 4 to 32.
+
+    Returns
+    -------
+    PrivateComparison
+        Differences with intervals, the first model less the second.
+
+    Raises
+    ------
+    ValueError
+        A parameter, label or weight is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.metrics import compare
+    >>> rng = np.random.default_rng(0)
+    >>> chance = rng.uniform(size=20_000)
+    >>> labels = rng.uniform(size=20_000) < chance
+    >>> worse = 0.7 * chance + 0.3 * rng.uniform(size=20_000)
+    >>> found = compare(None, None, np.column_stack([chance, worse]), labels, epsilon=1.0)
+    >>> found.roc_auc.low > 0
+    True
+    """
+    if (first is None) != (second is None):
+        raise ValueError("first and second: give two models, or None for both, with two scores a row as X.")
+    if options.pop("y_bounds", None) is not None:
+        raise ValueError("y_bounds with compare, which is for models of two classes: use evaluate for regressors.")
+    models = None if first is None else (first, second)
+    comparison = PrivateComparison(models, epsilon=epsilon, **options)
+    return comparison.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
+
+
+def _of_model(tables: np.ndarray, number: int) -> np.ndarray:
+    """Counts of the scores of one model: sums over the bins of the other."""
+    bins = math.isqrt(tables.shape[-1])
+    return tables.reshape(*tables.shape[:-1], bins, bins).sum(axis=-2 if number else -1)

@@ -1,0 +1,537 @@
+"""Evaluations that are post-processing of one noisy table of counts: its fit, and its price."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.groups import GROUP, ROW, Units, estimand_of, read_units, take_unit
+from skdp._checks.leaks import begin_record, warn
+from skdp._checks.notices import begin_notices, tell_now
+from skdp._checks.numbers import key_of, values_of
+from skdp._checks.parameters import check_choice, check_count, check_real, last_step, show
+from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
+from skdp._checks.sources import source_to_predict
+from skdp._checks.table import Table, as_keys
+from skdp._checks.weights import WeightReader, weight_of_each
+from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
+from skdp.accounting.calibration import calibrate_to
+from skdp.accounting.statements.targets import Risk, RiskTarget
+from skdp.base.budget import Budget, Payment, PrivacyCost, cost_of, read_budget, recording_refusals, solve_noise
+from skdp.base.estimator import PrivateEstimator, epsilon_caption, with_parameters
+from skdp.base.fit import Fit
+from skdp.mechanisms.discrete_noise import DiscreteLaplaceMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+from skdp.mechanisms.streams import SecretStream
+from skdp.metrics.replicates import Mechanism, Replicates, TableFigures
+from skdp.metrics.scored_rows import (
+    RowsElsewhere,
+    ScoredRows,
+    bins_of,
+    check_methods,
+    check_width,
+    refuse_other_scores,
+    score_of_two,
+    scores_given,
+)
+
+_OF_TRAINING_ROWS = (
+    "The fit of the model was charged for these rows too: if they are its training rows, the scores are optimistic. "
+    "Evaluate the model on other rows, such as the test part of skdp.private_train_test_split."
+)
+NOISES = "laplace", "gaussian"
+OTHER = "other"
+"""The subgroup of rows whose category is not listed."""
+
+
+class CountingPlan(NamedTuple):
+    """All that is decided of a release of counts before a row is read.
+
+    Attributes
+    ----------
+    mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+        In units of what a row of weight 1 adds, which is `unit`.
+    unit : int
+    n_bins : int
+    total : float or None
+        Public number of rows, or of units, None where it is not.
+    price : PrivacyCost
+    """
+
+    mechanism: Mechanism
+    unit: int
+    n_bins: int
+    total: float | None
+    price: PrivacyCost
+
+
+class RowsOfCounts(NamedTuple):
+    """What is known of each row beside its score: its class or target, what it adds, and its subgroup."""
+
+    labels: np.ndarray
+    amounts: NDArray[np.int64] | None
+    subgroups: NDArray[np.int64] | None
+
+    def of_block(self, block: slice) -> tuple[np.ndarray, NDArray[np.int64], NDArray[np.int64]]:
+        """The same of a slice of rows: each adds 1, to the first subgroup, where nothing else is known."""
+        labels = self.labels[block]
+        amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
+        groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
+        return labels, amounts, groups
+
+    def take(self, rows: NDArray[np.intp]) -> RowsOfCounts:
+        """Return the same of some rows."""
+        amounts, subgroups = (each if each is None else each[rows] for each in self[1:])
+        return RowsOfCounts(self.labels[rows], amounts, subgroups)
+
+
+_OF_FOLDS = (
+    "Scores of models that were fitted to part of the records with part of the budget. With a small budget they are "
+    "far below the score of a final model that is fitted to all records with the whole budget."
+)
+
+_LEAST_EPSILON = 1e-5
+"""Of a table with Laplace noise: what its mechanism takes."""
+
+
+@with_parameters
+class CountedEvaluation(PrivateEstimator, TableFigures):
+    """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
+
+    Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluate`.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, adds at most one row's worth to all cells together: to those of all bins,
+    classes and subgroups. That is the sensitivity of the release; another row in its place moves two counts, and is
+    priced so. Cells are public: numbers of bins, classes and categories are parameters, or follow from the public
+    number of rows and the noise.
+
+    Proof. A row has one score, one class and one subgroup, so it is in one cell, and adds 1 or, with weights or units,
+    what `amounts_of` bounds for a unit. A null row has a weight of 0, or is not there. Gaussian
+    noise is priced by Euclidean norms: what a row or unit adds has one of at most 1, as its numbers are not negative
+    and have a sum of at most 1, and two such vectors differ by at most sqrt(2) = 2 sqrt(1/2).
+    """
+
+    noise_multiplier = None
+    _part: ClassVar[Any]  # figures of a part of all rows
+    _has_weights = False
+    _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
+    # Methods of a model, to score rows with: the first that it has.
+    _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
+
+    model: Any
+    _: KW_ONLY
+    epsilon: Any = None
+    delta: float | str = 0
+    noise: str = "laplace"
+    classes: Any = None
+    y_bounds: Any = None
+    categories: Any = None
+    n_bins: int | str = "auto"
+    weight_bound: float | None = None
+    level: float = 0.95
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
+
+    @property
+    def subgroups(self) -> dict[str, Any]:
+        """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
+        names = [*self.categories_, OTHER] if self.categories_ else []
+        return dict(zip(names, self._parts(), strict=True)) if names else {}
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        if "_fitted_tables" not in self.__dict__:
+            return super().__repr__(N_CHAR_MAX)
+        return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self.level:.0%} intervals\n{self}"
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        def draw() -> str:
+            if "_fitted_tables" not in self.__dict__:
+                return f"<pre>{html.escape(repr(self))}</pre>"
+            return epsilon_caption(self) + self._figures_as_html()
+
+        return draw
+
+    def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
+        """Count, charge and release. See `skdp.evaluate`.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples,)
+            Private rows, or scores where `model` is None.
+        y : array-like of shape (n_samples,), or str
+            Private labels, or the name of their column, which is no feature.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private units of the rows.
+        sample_weight : array-like of shape (n_samples,), str or None, default=None
+            Private weights, or the name of their column, which is no feature.
+        by : array-like of shape (n_samples,), str or None, default=None
+            Private subgroups, or the name of their column.
+
+        Returns
+        -------
+        self : object
+        """
+        fit = CountingFit(self)
+        model = fit.model
+        X, given = split_given(X, {"y": y, "groups": groups, "sample_weight": sample_weight, "by": by}, model._models())
+        model._note_given(given["y"], sample_weight)
+        for each in model._models():
+            check_methods(each, model._methods)
+        fit.read_shape(X, given["groups"])
+        plan = model._plan(fit.budget, fit.n_units)
+        fit.plan_at(plan.price)
+
+        if isinstance(X, RowsElsewhere):
+            given = fit.read(X.read_columns, given | {"groups": None})
+        scores = fit.read(model._read_scores, fit.rows)
+        counted = fit.read(model._read_counted, fit.n_rows, fit.units, given)
+        fit.charge()
+
+        fit.learn(model._release, plan, scores, counted, fit.spawn("counts"))
+        return fit.publish()
+
+    # --- what is refused ---
+
+    def _check_own_parameters(self) -> None:
+        """Reject parameters, and set what is public of classes and subgroups."""
+        check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        WeightReader.of(self.weight_bound)
+        self._check_targets_known()
+        if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
+            raise ValueError(
+                "groups=None with a model that is private for groups of rows: give the label of each row's unit, for "
+                "scores that are so too, or numbers from 0 where each row is a unit of its own."
+            )
+        if self._are_training_rows():
+            tell_now(self, _OF_TRAINING_ROWS)
+        given = [] if self.categories is None else list(self.categories)
+        self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
+        if len(self.categories_) < len(given):
+            raise ValueError("categories repeat one, or have a gap: name each category once.")
+        if OTHER in self.categories_:
+            raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
+
+    def _are_training_rows(self) -> bool:
+        """Whether the accountant of the model is that of the rows, or of all rows of which they are a part."""
+        accountant = resolve_accountant(self.accountant)
+        if accountant is None or not accountant.history:
+            return False
+        ledger, part = accountant.identity
+        given = [getattr(each, "accountant", None) for model in self._models() for each in (model, last_step(model))]
+        fits = [each.identity if isinstance(each, PrivacyAccountant) else (each, None) for each in given]
+        return (ledger, part) in fits or (ledger, None) in fits
+
+    def _note_given(self, y: Any, sample_weight: Any) -> None:
+        """Note what is public of labels and weights: whether there are weights."""
+        self._has_weights = sample_weight is not None
+
+    def _check_targets_known(self) -> None:
+        """Set what is public of the targets: the classes, of the model where it has some."""
+        if any(isinstance(getattr(each, "classes_", None), list) for each in self._models()):
+            raise ValueError("model predicts several labels a row: give y one column for each.")
+        known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
+        given = self.classes if self.classes is not None else known[0] if known else (0, 1)
+        classes = check_classes("classes", given)
+        if any(each != classes.tolist() for each in known):
+            raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
+        self.classes_ = classes
+
+    def _models(self) -> tuple[Any, ...]:
+        """Models that score the rows."""
+        return () if self.model is None else (self.model,)
+
+    def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
+        """What is known of each row beside its score: the number of its class."""
+        return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
+
+    def _n_parts(self) -> int:
+        """Number of parts of the table: one for each fold, or for each category and all other rows."""
+        return self._n_folds or len(self.categories_) + 1
+
+    def _adds_parts(self) -> bool:
+        """Whether a row may add a part of one to a cell, and not one or nothing."""
+        return self._has_weights or self._unit() == GROUP
+
+    # --- the price ---
+
+    def _plan(self, budget: Budget, n_units: int) -> CountingPlan:
+        """Check the parameters, and plan the release of counts of so many rows or groups."""
+        self._check_own_parameters()
+        unit, n_public = self._unit_of_counts(), n_units if budget.n_public is None else budget.n_public
+        mechanism, price = self._priced_noise(budget, unit)
+        strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
+        if strength < 100:
+            what = self._units_in_words()
+            warn(
+                f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
+                "epsilon."
+            )
+        total = None if self._has_weights or budget.adjacency == "add_remove" else float(n_units)
+        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
+
+    def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
+        """Plan the release as a part of what is charged for a whole, whose privacy unit is that of the counts."""
+        begin_record(self)
+        begin_notices(self)
+        take_unit(self, whole)
+        self._note_given(y, sample_weight)
+        return self._plan(read_counting_budget(self), n_units)
+
+    def _unit_of_counts(self) -> int:
+        """What a row of weight 1 adds to all cells together, in whole numbers."""
+        return self._cells_of_row() * (GRID if self._adds_parts() else 1)
+
+    def _cells_of_row(self) -> int:
+        """The same of a row that adds 1 to a cell: 1 where it is in one cell."""
+        return 1
+
+    def _whole(self, plan: CountingPlan) -> int:
+        """What a row of weight 1 adds to a cell of a single count."""
+        return plan.unit // self._cells_of_row()
+
+    def _norm_of_row(self) -> float:
+        """Euclidean norm of what a row adds, at most, where the sum is 1."""
+        return 1.0
+
+    def _share_of_table(self) -> float:
+        """How much of n epsilon the table of a figure has: all of it where there is one table."""
+        return 1.0
+
+    def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
+        """The mechanism, and what it costs."""
+        replaced = budget.adjacency == "replace_one"
+        if self.noise == "laplace":
+            laplace = self._laplace_for(budget, unit)
+            return laplace, PrivacyCost(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
+        sigma = solve_noise(budget, GaussianDpEvent)
+        norm = unit * self._norm_of_row()
+        gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
+        return gaussian, cost_of(budget, gaussian.event)
+
+    def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
+        """The least noise that is within the budget."""
+        if not isinstance(budget.epsilon, Risk):
+            parts = 2 if budget.adjacency == "replace_one" else 1
+            return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
+
+        def mechanism_at(noise: float) -> DiscreteLaplaceMechanism:
+            return DiscreteLaplaceMechanism.for_epsilon(max(1.0 / noise, _LEAST_EPSILON), unit)
+
+        target = RiskTarget.of(budget.epsilon)
+        noise = calibrate_to(lambda each: mechanism_at(each).event, target, adjacency=budget.adjacency)
+        return mechanism_at(noise)
+
+    def _number_of_bins(self, strength: float) -> int:
+        """Number of bins: that which was set, or one that follows from n epsilon."""
+        if self.n_bins != "auto":
+            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+        return self._default_bins(strength)
+
+    def _default_bins(self, strength: float) -> int:
+        """The power of two nearest to 2.4 times the cube root of n epsilon of a subgroup, from 8 to 256.
+
+        More bins add noise to all sums, fewer hide how scores lie within them (`benchmarks/bench_evaluate.py`).
+        """
+        return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
+
+    # --- rows ---
+
+    def _read_scores(self, X: Any) -> Any:
+        """Return rows and the model that scores them. Cells are for the model to read."""
+        if self.model is None:
+            return ScoredRows(None, self._given(X), width=self._width())
+        return self._scored_by(self.model, X)
+
+    def _scored_by(self, model: Any, X: Any) -> ScoredRows:
+        """The rows with a model that was checked."""
+        X = check_width(model, X)
+        refuse_other_scores(model, X, self._score, self._width())
+        return ScoredRows(model, X, self._score, self._width())
+
+    def _width(self) -> tuple[int, ...]:
+        """Shape of what is counted of a row's scores: one number."""
+        return ()
+
+    def _given(self, X: Any) -> np.ndarray:
+        """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
+        return scores_given(X)
+
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
+        """One number for each row, all that is counted of what the model says."""
+        return score_of_two(model, rows)
+
+    def _read_counted(self, n_rows: int, units: Units | None, given: dict[str, Any]) -> RowsOfCounts:
+        """Return what is known of each row beside its score; `given` has labels, weights and subgroups."""
+        labels = self._read_targets(given["y"], n_rows)
+        weights = WeightReader.of(self.weight_bound).read(given["sample_weight"], n_rows)
+        amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else None
+        return RowsOfCounts(labels, amounts, self._subgroups(given["by"], n_rows))
+
+    def _subgroups(self, by: Any, n_samples: int) -> NDArray[np.int64] | None:
+        """The number of each row's category, that of "other" being the last."""
+        if (by is None) != (self.categories is None):
+            raise ValueError("by and categories belong together: give labels of subgroups, and a public list of them.")
+        if by is None:
+            return None
+        cells = values_of("by", by).reshape(-1, 1)
+        if len(cells) != n_samples:
+            raise ValueError(f"by has {len(cells)} labels where X has {n_samples} rows: give one a row.")
+        codes, keys = as_keys(Table(cells).cells(0))
+        places = {key: place for place, key in enumerate(self.categories_)}
+        return np.array([places.get(key, len(places)) for key in keys] + [len(places)], np.int64)[codes]
+
+    # --- the release ---
+
+    def _release(self, plan: CountingPlan, rows: Any, counted: RowsOfCounts, stream: SecretStream) -> None:
+        """Release the counts, and set what follows from them."""
+        noisy = plan.mechanism.release(self._count(rows, counted, plan.n_bins), stream)
+        self.noisy_counts_ = noisy / self._whole(plan)
+        self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
+        self.n_bins_ = plan.n_bins
+        stated = "\n".join(filter(None, [estimand_of(self._unit()), _OF_FOLDS if self._n_folds else ""]))
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(stated)
+        self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
+
+    def _parts(self) -> list[Any]:
+        """Figures of each subgroup, in order."""
+        tables = self._fitted_replicates
+        parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
+        return [self._part(each, self.level, **self._facts_of_parts()) for each in parts]
+
+    def _facts_of_parts(self) -> dict[str, Any]:
+        """What figures of a subgroup need beside its tables, by the name of the attribute."""
+        return {}
+
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+        """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
+        return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
+
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+        return bins_of(scores, n_bins)
+
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
+        return Replicates.of(self.noisy_counts_, plan.mechanism, plan.unit, plan.total)
+
+    def _public_parameters(self) -> dict[str, Any]:
+        """See `PrivateEstimator`: of the model, its class."""
+        return {**super()._public_parameters(), "model": type(self.model).__name__}
+
+
+def read_counting_budget(model: CountedEvaluation) -> Budget:
+    """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
+    if check_choice("noise", model.noise, NOISES) == "gaussian":
+        if model.delta == 0:
+            raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
+        return read_budget(model)
+    if model.delta != 0:
+        raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
+    return read_budget(model, lambda delta: 0.0)
+
+
+class CountingFit(Fit):
+    """The fit of an evaluation, whose noise may need no delta, and whose rows may be scores."""
+
+    _read_budget = staticmethod(read_counting_budget)
+
+    def _find_payment(self) -> Payment:
+        return super()._find_payment()._replace(label="evaluate")
+
+    def read_shape(self, X: Any, groups: Any) -> None:
+        """See `Fit`. Group identifiers of rows that are not in memory may be a column of them."""
+        if isinstance(X, RowsElsewhere) and isinstance(groups, str):
+            with recording_refusals(self._find_payment):
+                labels = X.read_columns({"groups": groups})["groups"]
+                groups = read_units(labels, len(labels), groups)
+        super().read_shape(X, groups)
+
+    def _public_shape(self) -> tuple[int, int | None]:
+        """See `Fit`: of scores, their number, so that no cell is read before the accountant is asked."""
+        if self.model.model is not None:
+            return super()._public_shape()
+        n_scores = _number_of(self.rows)
+        with recording_refusals(self._find_payment):
+            check_shape((n_scores, 1), self.model)
+        return n_scores, 1
+
+
+def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    """Return the rows, and what is given for each: arrays, or names of columns, which are taken out of the table.
+
+    Columns of rows that are not in memory are read after the accountant was asked.
+    """
+    if models:  # subgroups may be a feature
+        labels = {name: each for name, each in given.items() if isinstance(each, str) and name != "by"}
+        source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), **labels)
+        if source is not None:
+            return RowsElsewhere(source, (source.n_rows if "y" in labels else len(given["y"])) or 0), given
+    rest, by = split_column(X, "by", given["by"])
+    X, y = split_column(X if models else rest, "y", given["y"])
+    X, weights = split_column(X, "sample_weight", given["sample_weight"])
+    return X, {"y": y, "groups": given["groups"], "sample_weight": weights, "by": by}
+
+
+def _number_of(scores: Any) -> int:
+    """Number of scores, which is public, 0 where it does not show."""
+    shape = getattr(scores, "shape", None)
+    return int(shape[0]) if shape else len(scores) if hasattr(scores, "__len__") else 0
+
+
+def count_cells(
+    rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
+    counts = np.zeros(math.prod(shape), np.int64)
+    for block, scores in rows.blocks():
+        cells = targets.labels[block] * shape[2] + columns(scores, shape[2])
+        if targets.subgroups is not None:
+            cells += targets.subgroups[block] * (shape[1] * shape[2])
+        amounts = None if targets.amounts is None else targets.amounts[block]
+        # float64 sums of a block are exact: of fewer than 2**17 numbers below 2**21
+        counts += np.bincount(cells, amounts, minlength=len(counts)).astype(np.int64)
+    return counts.reshape(shape)
+
+
+# --- what a row adds to the count of its cell ---
+
+GRID = 2**20
+"""What a row of weight 1 adds where there are weights or units: parts of it are rounded down to whole numbers."""
+
+
+def amounts_of(weights: Any, units: Units | None, n_rows: int) -> NDArray[np.int64]:
+    """Return what each row adds to the count of its cell, from 0 to `GRID`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,) or 1.0
+        Private: shares of a bound, in [0, 1].
+    units : Units or None
+        Private units of the rows.
+    n_rows : int
+
+    Notes
+    -----
+    **Guarantees.** What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it
+    goes to. It depends on the weight of the row, or on those of its unit's rows, alone.
+
+    Proof. A share in [0, 1] times `GRID`, rounded down, is a whole number from 0 to `GRID`. With K the sum of these
+    over the rows of a unit, a row adds its number times `GRID` / max(K, `GRID`), rounded down: in sum at most min(K,
+    `GRID`). All of it is arithmetic of whole numbers below 2**63 for units of fewer than 2**43 rows. Numbers that are
+    added are not negative, so the sum of sizes is the sum.
+    """
+    shares = np.floor(weight_of_each(weights, n_rows) * GRID).astype(np.int64)
+    if units is None:
+        return shares
+    sums = np.zeros(units.n_units, np.int64)
+    np.add.at(sums, units.codes, shares)
+    return shares * GRID // np.maximum(sums, GRID)[units.codes]

@@ -1,0 +1,518 @@
+"""`MulticlassEvaluation`: how good a model of several classes is on private rows, from one noisy confusion matrix."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.numbers import values_of
+from skdp._checks.rows import check_labels, column_names, encode_labels, is_continuous, number_of_columns
+from skdp.base.estimates import Estimate
+from skdp.metrics import binary as binary_metrics
+from skdp.metrics.binary import BinaryFigures, checked_threshold
+from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
+from skdp.metrics.replicates import N_DRAWS, Metric, Replicates, TableFigures, project, rows_like
+from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of, score_of_each, scores_given
+
+
+class ConfusionFigures(TableFigures):
+    """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
+
+    _summary: tuple[str, ...] = ("accuracy", "balanced_accuracy", "macro_f1")
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Share of right predictions."""
+        return self._of_confusion(lambda tables: _ratio(_right(tables).sum(-1), tables.sum((-2, -1))))
+
+    @property
+    def balanced_accuracy(self) -> Estimate:
+        """Mean recall of the classes."""
+        return self._of_confusion(lambda tables: _recalls(tables).mean(-1))
+
+    @property
+    def macro_f1(self) -> Estimate:
+        """Mean over the classes of the harmonic mean of precision and recall."""
+        return self._of_confusion(lambda tables: _f1(tables).mean(-1))
+
+    @property
+    def recall(self) -> Estimate:
+        """Of each class: share of its rows that are predicted to be of it; arrays of shape (n_classes,)."""
+        return self._of_confusion(_recalls)
+
+    @property
+    def precision(self) -> Estimate:
+        """Of each class: share of its rows among what is predicted to be of it; arrays of shape (n_classes,)."""
+        return self._of_confusion(lambda tables: _recalls(np.swapaxes(tables, 1, 2)))
+
+    @property
+    def class_prevalences(self) -> Estimate:
+        """Shares of the classes, arrays of shape (n_classes,)."""
+        return self._of_confusion(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
+
+    @property
+    def confusion_matrix(self) -> Estimate:
+        """Counts by class and prediction, in rows or units; arrays of shape (n_classes, n_classes)."""
+        return self._of_confusion(lambda tables: tables, np.inf)
+
+    def _of_confusion(self, metric: Metric, high: float = 1.0) -> Estimate:
+        """A figure of the first columns of the table, one for each class that may be predicted."""
+        return self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
+
+
+class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
+    """Figures of a model of several classes on private rows, all from one noisy table.
+
+    `skdp.evaluate` makes one.
+
+    Attributes
+    ----------
+    epsilon_, delta_ : float
+        Price of all figures together.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+    classes_ : ndarray of shape (n_classes,)
+        Classes.
+    noisy_counts_ : ndarray of shape (n_subgroups, n_classes, n_classes)
+        Released counts by class and prediction, as they were drawn: some may be negative.
+    noise_deviation_ : float
+        Standard deviation of the noise of a count.
+    n_bins_ : int
+        Number of classes.
+
+    See Also
+    --------
+    skdp.evaluate : Make one.
+    """
+
+    _methods: ClassVar[tuple[str, ...]] = ("predict",)
+    _part = ConfusionFigures
+
+    def _number_of_bins(self, strength: float) -> int:
+        """See `CountedEvaluation`: a column for each class that may be predicted."""
+        if self.n_bins != "auto":
+            raise ValueError(
+                f"n_bins={self.n_bins!r} with more than two classes, whose predictions have no bins: leave it out, or "
+                "give one_vs_rest=True."
+            )
+        return len(self.classes_)
+
+    def _given(self, X: Any) -> np.ndarray:
+        """See `CountedEvaluation`: predicted classes."""
+        labels = values_of("X", X)
+        if labels.size != len(labels) or is_continuous(labels):
+            raise ValueError(
+                f"X must hold one predicted class per row with model=None and {len(self.classes_)} classes, got scores "
+                f"of shape {labels.shape}. Pass predicted classes, or one_vs_rest=True with one score for each class."
+            )
+        return self._numbers(labels.reshape(-1))[:, None]
+
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
+        """See `CountedEvaluation`: the number of the class that is predicted."""
+        return self._numbers(model.predict(rows))
+
+    def _numbers(self, labels: Any) -> np.ndarray:
+        found = check_labels(labels, len(labels), classes=self.classes_)
+        return encode_labels(found, self.classes_, "X").astype(np.float64)
+
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+        """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""
+        return np.nan_to_num(scores).astype(np.int64)
+
+
+def _right(tables: np.ndarray) -> np.ndarray:
+    return np.diagonal(tables, axis1=-2, axis2=-1)
+
+
+def _recalls(tables: np.ndarray) -> np.ndarray:
+    return _ratio(_right(tables), tables.sum(-1))
+
+
+def _f1(tables: np.ndarray) -> np.ndarray:
+    return _ratio(2.0 * _right(tables), tables.sum(-1) + tables.sum(-2))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Of counts; 0 where there are none."""
+    below = np.broadcast_to(below, np.shape(above))
+    return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
+
+
+_MOST_BINS = 64
+
+
+class FiguresOfEach(TableFigures):
+    """Figures of each class or label, and their means, all from one release: none costs anything."""
+
+    _fitted_names: list[Any]  # public names of the classes or labels
+    _has_confusion: ClassVar[bool] = False  # whether tables begin with a confusion matrix
+
+    @property
+    def each(self) -> dict[Any, BinaryFigures]:
+        """Figures of each class against all others, or of each label, by name: all those of two classes."""
+
+        def of_one(number: int) -> BinaryFigures:
+            return BinaryFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
+
+        return {name: of_one(number) for number, name in enumerate(self._fitted_names)}
+
+    @property
+    def roc_auc(self) -> Estimate:
+        """Mean area under the ROC curves."""
+        return self._mean(binary_metrics.roc_auc)
+
+    @property
+    def average_precision(self) -> Estimate:
+        """Mean over classes, or labels, of the mean precision over the recall."""
+        return self._mean(binary_metrics.average_precision)
+
+    def _mean(self, metric: Metric, high: float = 1.0) -> Estimate:
+        """The mean of a metric of two classes over all tables."""
+
+        def mean(tables: np.ndarray) -> np.ndarray:
+            return np.mean(self._of_each(metric, tables), axis=0)
+
+        sampling = self._deviation_of_mean(metric)
+        return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
+
+    def _of_each(self, metric: Metric, tables: np.ndarray) -> list[np.ndarray]:
+        counts = self._counts(tables)
+        return [metric(counts[:, number]) for number in range(counts.shape[1])]
+
+    def _counts(self, tables: np.ndarray) -> np.ndarray:
+        """Tables of two classes, of shape (n_tables, n_names, 2, n_bins): columns after those of a confusion matrix."""
+        first = tables.shape[-2] if self._has_confusion else 0
+        return tables[..., first:].reshape(*tables.shape[:-1], 2, -1)
+
+    def _deviation_of_mean(self, metric: Metric) -> float:
+        """Bound on the standard deviation of a mean over all tables by the draw of the rows (Minkowski)."""
+        return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
+
+
+class ClassFigures(FiguresOfEach, ConfusionFigures):
+    """Figures of several classes by their scores.
+
+    Notes
+    -----
+    How rows of other classes score for one class and for another was not released, so the deviation of a mean by the
+    draw of the rows is bounded: rows of different classes are drawn apart, and what others score moves all figures
+    together (Minkowski). Intervals of means are rather too wide than too narrow.
+    """
+
+    _has_confusion = True
+    _summary = "accuracy", "balanced_accuracy", "macro_f1", "roc_auc", "average_precision", "brier_score", "log_loss"
+
+    @property
+    def brier_score(self) -> Estimate:
+        """Squared distances between scores and class, summed over the classes: a mean over rows, from 0 to 2."""
+        return self._mean(lambda tables: len(self._fitted_names) * binary_metrics.brier_score(tables), 2.0)
+
+    @property
+    def log_loss(self) -> Estimate:
+        """Mean negative logarithm, in nats, of the score of the class that is true."""
+
+        def metric(tables: np.ndarray) -> np.ndarray:
+            fine = binary_metrics.refined(self._counts(tables))[:, :, 1].sum(1)
+            loss = fine @ binary_metrics.losses(fine.shape[-1])[1]
+            return np.asarray(loss / np.maximum(fine.sum(-1), 1e-9))
+
+        return self.estimate(metric, 0.0)
+
+    def _deviation_of_mean(self, metric: Metric) -> float:
+        tables, n_classes = self._fitted_tables, self._fitted_tables.released.shape[-2]
+        n_bins = (tables.released.shape[-1] - n_classes) // 2
+        own, others = (np.broadcast_to(tables.centre, tables.sampling.shape).copy() for _ in range(2))
+        own[..., -n_bins:] = tables.sampling[..., -n_bins:]
+        others[..., :-n_bins] = tables.sampling[..., :-n_bins]
+        by_own = np.mean(self._of_each(metric, own), axis=0).std()
+        return float(by_own + np.mean([found.std() for found in self._of_each(metric, others)]))
+
+
+class LabelFigures(FiguresOfEach):
+    """Figures of several labels a row.
+
+    Notes
+    -----
+    Which labels go together was not released, so the deviation of a mean by the draw of the rows is bounded by the mean
+    of the deviations (Minkowski), as if all moved together.
+    """
+
+    _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss"
+
+    @property
+    def brier_score(self) -> Estimate:
+        """Mean over labels of the mean squared distance between score and label."""
+        return self._mean(binary_metrics.brier_score)
+
+    @property
+    def log_loss(self) -> Estimate:
+        """Mean over labels of the mean negative logarithm, in nats, of the probability of what is true."""
+        return self._mean(binary_metrics.log_loss, np.inf)
+
+    def accuracy(self, threshold: float = 0.5) -> Estimate:
+        """Share of right labels, 1 less the Hamming loss, each being predicted from `threshold` on.
+
+        Parameters
+        ----------
+        threshold : float, default=0.5
+            In [0, 1].
+
+        Returns
+        -------
+        Estimate
+        """
+        at = places_of(checked_threshold(threshold))
+        return self._mean(lambda tables: binary_metrics.accuracy(tables, at)[:, 0])
+
+
+class OfEach(CountedEvaluation):
+    """What evaluations by many tables share: several scores a row, and fewer bins than a table of two classes."""
+
+    _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
+    _fitted_names: list[Any]
+
+    def _width(self) -> tuple[int, ...]:
+        return (len(self._fitted_names),)
+
+    def _given(self, X: Any) -> np.ndarray:
+        return scores_given(X, self._width()[0])
+
+    def _score(self, model: Any, rows: Any) -> np.ndarray:
+        return score_of_each(model, rows)
+
+    def _default_bins(self, strength: float) -> int:
+        """A power of two near 0.8 times the cube root of n epsilon of a table, from 8 to 64.
+
+        Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
+        """
+        wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
+        return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
+
+    def _facts_of_parts(self) -> dict[str, Any]:
+        return {"_fitted_names": self._fitted_names}
+
+
+class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
+    """Figures of a model of several classes on private rows, by its scores. ``evaluate(..., one_vs_rest=True)``.
+
+    Attributes
+    ----------
+    epsilon_, delta_ : float
+        Price of all figures together.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+    classes_ : ndarray of shape (n_classes,)
+        Classes.
+    noisy_counts_ : ndarray of shape (n_subgroups, n_classes, n_classes + 2 * n_bins)
+        Released counts, in rows or units, as they were drawn: some may be negative. Of each class, how many of its rows
+        are predicted to be of each class; how many rows of others, and how many of its own, have a score for it in each
+        bin.
+    noise_deviation_ : float
+        Standard deviation of the noise of a count, n_classes - 1 times as large for rows of others.
+    n_bins_ : int
+        Number of bins of a score.
+
+    See Also
+    --------
+    skdp.evaluate : Make one.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, adds at most 3 (n_classes - 1) parts to all cells together, a part being 1, or
+    `GRID` with weights or units. That is the sensitivity of the release.
+
+    Proof. A row of amount a (`histogram_evaluation.amounts_of`: 1 without weights and units, else at most `GRID`,
+    and at most that in sum over a unit) is of one class and predicted to be of one. It adds (n_classes - 1) a to a cell
+    of the confusion matrix, as much to the bin of its score for its own class, and a to a bin of each of the other
+    n_classes - 1 classes. Numbers that are added are not negative, so sizes add up to 3 (n_classes - 1) a, and to 3
+    (n_classes - 1) parts over a unit. The Euclidean norm of what a row adds is (n_classes - 1) sqrt(2 + 1/(n_classes -
+    1)) a at most, that of a unit no larger by the triangle inequality, and two such vectors differ by at most sqrt(2)
+    times it, as no number is negative. Gaussian noise is priced by that.
+
+    A third of the budget goes to the confusion matrix, and each score to two thirds. Rows of a class are a K-th of all,
+    and those of others nearly all: so the noise of either is as large, beside their numbers. Ten whole tables of one
+    class against the rest, at a tenth each, would have noise that is five times as large on what is rare.
+    """
+
+    _part = ClassFigures
+
+    def _check_targets_known(self) -> None:
+        super()._check_targets_known()
+        if len(self.classes_) < 3:
+            raise ValueError("one_vs_rest=True with two classes, whose table has all figures: leave it out.")
+        if self.classes is not None and list(self.classes) != self.classes_.tolist():
+            raise ValueError("classes are not in ascending order, which is that of the columns of scores: sort both.")
+        self._fitted_names = self.classes_.tolist()
+
+    def _number_of_bins(self, strength: float) -> int:
+        return CountedEvaluation._number_of_bins(self, strength)
+
+    def _cells_of_row(self) -> int:
+        return 3 * (len(self.classes_) - 1)
+
+    def _norm_of_row(self) -> float:
+        return float(np.nextafter(np.sqrt(2.0 + 1.0 / (len(self.classes_) - 1)) / 3.0, 1.0))
+
+    def _share_of_table(self) -> float:
+        """See `CountedEvaluation`: a third, of a K-th of the rows, where it is half of them for two classes."""
+        return 2.0 / (3.0 * len(self.classes_))
+
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+        """See `CountedEvaluation`: of shape (n_subgroups, n_classes, n_classes + 2 * n_bins)."""
+        n = len(self.classes_)
+        table = np.zeros((self._n_parts(), n, n + 2 * n_bins), np.int64)
+        for block, scores in rows.blocks():
+            y, amounts, group = targets.of_block(block)
+            predicted = np.argmax(np.nan_to_num(scores, nan=-np.inf), axis=1)
+            np.add.at(table, (group, y, predicted), (n - 1) * amounts)
+            bins = bins_of(scores, n_bins)
+            for k in range(n):
+                own = y == k
+                np.add.at(table[:, k], (group, n + n_bins * own + bins[:, k]), np.where(own, n - 1, 1) * amounts)
+        return table
+
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
+        n, n_bins, whole = len(self.classes_), plan.n_bins, self._whole(plan)
+        unit = np.full(noisy.shape[-1], (n - 1.0) * whole)
+        unit[n:-n_bins] = whole  # of rows of other classes
+        self.noisy_counts_ = noisy / unit
+        self.noise_deviation_ = plan.mechanism.standard_deviation / ((n - 1) * whole)
+        projected = partial(_projected_classes, n_bins=n_bins, total=plan.total)
+        drawn = partial(_classes_like, n_bins=n_bins)
+        return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, drawn, (0, n, n + n_bins))
+
+
+class MultilabelEvaluation(OfEach, LabelFigures):
+    """Figures of a model of several labels a row on private rows, all from one noisy release. `evaluate` makes one.
+
+    Attributes
+    ----------
+    epsilon_, delta_ : float
+        Price of all figures together.
+    privacy_event_ : DpEvent
+        What was released.
+    privacy_unit_ : {"row", "group"}
+        What the price is for.
+    labels_ : list of length n_labels
+        Names of the labels.
+    noisy_counts_ : ndarray of shape (n_subgroups, n_labels, 2 * n_bins)
+        Released counts, in rows or units: of each label, how many rows without it, and with it, have a score for it in
+        each bin.
+    noise_deviation_ : float
+        Standard deviation of the noise of a count.
+    n_bins_ : int
+        Number of bins of a score.
+
+    See Also
+    --------
+    skdp.evaluate : Make one.
+
+    Notes
+    -----
+    **Guarantees.** One row, or one unit, adds at most n_labels parts to all cells together, a part being 1, or `GRID`
+    with weights or units. That is the sensitivity of the release.
+
+    Proof. A row of amount a (`histogram_evaluation.amounts_of`) adds it to one cell of each label's table, as it has
+    the label or has not, and one score for it. So sizes add up to n_labels a, and to n_labels parts over a unit. The
+    Euclidean norm of what a row adds is sqrt(n_labels) a, that of a unit no larger, and two such vectors differ by at
+    most sqrt(2) times it, as no number is negative. Gaussian noise is priced by that.
+    """
+
+    _part = LabelFigures
+    labels_: list[Any]
+
+    def _note_given(self, y: Any, sample_weight: Any) -> None:
+        """See `CountedEvaluation`: how many labels a row has is public."""
+        super()._note_given(y, sample_weight)
+        self._n_labels = number_of_columns(y)
+        self._named = column_names(y)
+
+    def _check_targets_known(self) -> None:
+        """See `CountedEvaluation`: names of the labels, and what is public of the model's."""
+        if any(list(each) not in ([0, 1], [False, True]) for model in self._models() for each in _classes_of(model)):
+            raise ValueError("model was fitted to labels other than 0 and 1, or to one of them alone: give 0 and 1.")
+        names = self.classes if self.classes is not None else self._named or range(self._n_labels)
+        self.labels_ = list(names)
+        if len(self.labels_) != self._n_labels:
+            raise ValueError(f"classes name {len(self.labels_)} labels where y has {self._n_labels} columns.")
+        self._fitted_names = self.labels_
+
+    def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
+        """See `CountedEvaluation`: 0 or 1, of shape (n_rows, n_labels)."""
+        labels = check_labels(y, n_samples, columns=True)
+        return np.column_stack([encode_labels(column, np.array([0, 1])) for column in labels.T])
+
+    def _cells_of_row(self) -> int:
+        return len(self.labels_)
+
+    def _norm_of_row(self) -> float:
+        return float(np.nextafter(len(self.labels_) ** -0.5, 1.0))
+
+    def _share_of_table(self) -> float:
+        return 1.0 / len(self.labels_)
+
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+        """See `CountedEvaluation`: of shape (n_subgroups, n_labels, 2 * n_bins)."""
+        table = np.zeros((self._n_parts(), len(self.labels_), 2 * n_bins), np.int64)
+        for block, scores in rows.blocks():
+            y, amounts, group = targets.of_block(block)
+            columns = n_bins * y + bins_of(scores, n_bins)
+            for label in range(len(self.labels_)):
+                np.add.at(table[:, label], (group, columns[:, label]), amounts)
+        return table
+
+    def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
+        unit, starts = self._whole(plan), (0, plan.n_bins)
+        projected = partial(_each_projected, total=plan.total)
+        return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
+
+
+def _classes_of(model: Any) -> list[Any]:
+    """Classes of each label, where a model has a list of them."""
+    found = getattr(model, "classes_", None)
+    return found if isinstance(found, list) else []
+
+
+def _each_projected(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
+    """Project the tables of all labels, of shape (n_tables, n_subgroups, n_labels, n_cells), each to the total."""
+    return np.stack([project(tables[:, :, k], total) for k in range(tables.shape[2])], axis=2)
+
+
+def _each_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw rows of each label's table apart."""
+    return np.stack([rows_like(released[:, :, k], rng) for k in range(released.shape[2])], axis=2)
+
+
+def _projected_classes(tables: np.ndarray, n_bins: int, total: float | None) -> np.ndarray:
+    """Project tables of shape (n_tables, n_subgroups, n_classes, n_classes + 2 * n_bins).
+
+    Each row is once in the confusion matrix and once among the scores for its own class; rows of others are the rest.
+    """
+    if total is None:
+        return project(tables, None)
+    n = tables.shape[2]
+    confusion, others, own = np.split(tables, [n, n + n_bins], axis=-1)
+    own = project(own, total)
+    rest = np.maximum(total - own.sum((1, 3)), 1e-6)
+    others = np.stack([project(others[:, :, k], rest[:, k, None]) for k in range(n)], axis=2)
+    return np.concatenate([project(confusion, total), others, own], axis=-1)
+
+
+def _classes_like(released: np.ndarray, rng: np.random.Generator, n_bins: int) -> np.ndarray:
+    """Draw rows: by class and score for it first, then what those of other classes score, for each class apart."""
+    n = released.shape[2]
+    confusion, others, own = np.split(released, [n, n + n_bins], axis=-1)
+    drawn = rows_like(own, rng)
+    counts = drawn.sum(-1)  # of each subgroup and class
+    rest = np.rint(counts.sum(2, keepdims=True) - counts).astype(np.int64)
+    held = others.sum(-1, keepdims=True)
+    shares = np.divide(others, held, out=np.full(others.shape, 1.0 / n_bins), where=held > 0)[0]
+    scored = rng.multinomial(rest, np.broadcast_to(shares, (N_DRAWS, *shares.shape))).astype(np.float64)
+    return np.concatenate([rows_like(confusion, rng), scored, drawn], axis=-1)

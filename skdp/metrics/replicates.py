@@ -1,0 +1,329 @@
+"""Noisy tables of counts, what they are projected to, and intervals by a parametric bootstrap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import NormalDist
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from skdp.accounting.ledger.report import html_table
+from skdp.base.estimates import Estimate
+from skdp.mechanisms.discrete_noise import DiscreteLaplaceMechanism
+from skdp.mechanisms.gaussian import GaussianMechanism
+
+Mechanism = DiscreteLaplaceMechanism | GaussianMechanism
+Metric = Callable[[np.ndarray], np.ndarray]
+"""From tables of shape (n_tables, ...) to numbers of shape (n_tables,) or (n_tables, n_points)."""
+
+N_DRAWS = 400
+
+
+class Replicates(NamedTuple):
+    """A projected noisy table, and tables that might have been released in its place.
+
+    Attributes
+    ----------
+    released : ndarray of shape (1, n_subgroups, n_classes, n_bins)
+        The noisy table, projected.
+    centre : ndarray of shape (1, n_subgroups, n_classes, n_bins)
+        What draws are made from: the same, less what noise in empty cells adds to a class.
+    both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
+        Tables drawn from it: rows and noise, noise alone, rows alone.
+    estimand : str
+        Of all estimates, see `skdp._checks.groups.estimand_of`.
+
+    Notes
+    -----
+    All of it is post-processing of one noisy table. Tables of rows are multinomial, with as many rows as the table has
+    weight. A row of weight w < 1, or a unit whose rows share a weight of 1, spreads less: what it adds to a linear
+    figure has a second moment of at most that of one row in one cell (Jensen), so intervals are no narrower than they
+    should be.
+    """
+
+    released: np.ndarray
+    centre: np.ndarray
+    both: np.ndarray
+    noise: np.ndarray
+    sampling: np.ndarray
+    variance: np.ndarray
+    gathered: Any = None
+    estimand: str = ""
+
+    @classmethod
+    def of(cls, noisy: np.ndarray, mechanism: Mechanism, unit: int, total: float | None) -> Self:
+        """Project a noisy table, and draw others.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_subgroups, n_classes, n_bins)
+            Released counts, in rows.
+        mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+            That made the noise.
+        unit : int
+            What a row of weight 1 adds.
+        total : float or None
+            Public total of the table in rows, None where there is none.
+        """
+        least = LEAST_TAIL * mechanism.standard_deviation / unit
+
+        def projected(tables: np.ndarray) -> np.ndarray:
+            return project(tails_gathered(tables, least), total)
+
+        gathered = cls.made(noisy, mechanism, unit, projected, rows_like)
+        plain = cls.made(noisy, mechanism, unit, lambda tables: project(tables, total), rows_like)
+        return plain._replace(gathered=gathered)
+
+    @classmethod
+    def made(
+        cls,
+        noisy: np.ndarray,
+        mechanism: Mechanism,
+        unit: Any,
+        projected: Callable[[np.ndarray], np.ndarray],
+        drawn: Callable[[np.ndarray, np.random.Generator], np.ndarray],
+        starts: Sequence[int] = (0,),
+    ) -> Self:
+        """Do the same for any number of tables.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_subgroups, ...)
+            Released counts, in rows.
+        mechanism : DiscreteLaplaceMechanism or GaussianMechanism
+            That made the noise.
+        unit : int, or ndarray that broadcasts to `noisy`
+            What a row of weight 1 adds to a cell.
+        projected : callable
+            Maps tables of shape (n_tables, n_subgroups, ...) to the nearest that can be.
+        drawn : callable
+            Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` tables of as many rows.
+        starts : sequence of int
+            Where, among the last cells, the counts of a class begin: of one only, by default.
+        """
+        rng = np.random.default_rng(0)  # public: it reads nothing but the noisy table
+        released = projected(noisy[None])
+        noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
+        centre = centred(released, lambda table: projected(table + noise[1]), starts)
+        rows = drawn(centre, rng)
+        variance = np.broadcast_to((mechanism.standard_deviation / np.asarray(unit)) ** 2, released.shape)
+        return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows, variance)
+
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Self:
+        """Return the same with a function of all tables, such as a choice of subgroups."""
+        tables: dict[str, Any] = {name: function(getattr(self, name)) for name in self._fields[:-2]}
+        return self._replace(**tables, gathered=self.gathered and self.gathered.map(function))
+
+    def stated(self, estimand: str) -> Self:
+        """Return the same with the estimand of its estimates."""
+        return self._replace(gathered=self.gathered and self.gathered.stated(estimand), estimand=estimand)
+
+    def estimate(
+        self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
+    ) -> Estimate:
+        """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
+
+        `sampling` is the standard deviation by the draw of the rows, or a bound on it, where draws of `both` do not
+        tell.
+
+        Noise in tables that cannot be negative is biased where they are empty, by about as much in the draws beside
+        their centre as in what was released. The interval holds two normal ones: around the value, by the root of the
+        variance of the draws and of their squared bias, and around the value less that bias, by their variance. Either
+        alone misses more often than it says where noise is large (`benchmarks/bench_evaluate.py`).
+        """
+        value, drawn, noisy = metric(self.released)[0], metric(self.both), metric(self.noise)
+        middle = metric(self.centre)[0]
+        bias, deviation = drawn.mean(axis=0) - middle, drawn.std(axis=0)
+        if sampling is not None:
+            deviation = np.hypot(noisy.std(axis=0), sampling)
+        spread, z = np.hypot(bias, deviation), NormalDist().inv_cdf(0.5 + level / 2)
+        low_end = np.minimum(value - z * spread, value - bias - z * deviation)
+        high_end = np.maximum(value + z * spread, value - bias + z * deviation)
+        by_rows = np.sqrt(np.mean((metric(self.sampling) - middle) ** 2, axis=0)) if sampling is None else sampling
+        errors = np.sqrt(np.mean((noisy - middle) ** 2, axis=0)), by_rows
+        figures = (np.clip(each, low, high) for each in (value, low_end, high_end))
+        numbers = (float(each) if np.ndim(each) == 0 else each for each in (*figures, spread, *errors))
+        return Estimate(*numbers).with_notes(estimand=self.estimand)
+
+
+def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray], starts: Sequence[int]) -> np.ndarray:
+    """Return a table of which projected noise makes classes about as large as they were released.
+
+    Noise that is cut at 0 adds to a class, most to a rare one: draws from the released table itself would have more
+    rows of it than there are, and intervals too narrow (`benchmarks/bench_evaluate.py`). So each class of each subgroup
+    is divided by how much larger it is in the draws, and once more.
+
+    Parameters
+    ----------
+    released : ndarray of shape (1, ..., n_cells)
+    with_noise : callable
+        Maps a table to draws of it with noise, projected, of shape (n_draws, ..., n_cells).
+    starts : sequence of int
+        Where the counts of a class begin among the cells.
+    """
+    widths, centre = np.diff([*starts, released.shape[-1]]), released
+    held = np.add.reduceat(released, starts, axis=-1)
+    for _ in range(2):
+        drawn = np.add.reduceat(with_noise(centre), starts, axis=-1).mean(axis=0, keepdims=True)
+        factors = np.divide(held, drawn, out=np.ones(held.shape), where=drawn > 0)
+        centre = centre * np.repeat(factors, widths, axis=-1)
+    return centre
+
+
+def rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw tables of as many rows as one has, which goes to its cells with the shares that they have.
+
+    Parameters
+    ----------
+    released : ndarray of shape (1, ...)
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of shape (N_DRAWS, ...)
+    """
+    n = int(np.rint(released.sum()))
+    shares = released.ravel() / released.sum() if n else np.full(released.size, 1.0 / released.size)
+    return rng.multinomial(n, shares, N_DRAWS).reshape(N_DRAWS, *released.shape[1:]).astype(np.float64)
+
+
+def project(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
+    """Return the nearest tables without negative counts, each with the public total if there is one.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, ...)
+    total : float, ndarray of shape (n_tables, 1) or None
+        Above 0.
+    """
+    if total is None:
+        return np.maximum(tables, 0.0)
+    flat = tables.reshape(len(tables), -1)
+    falling = -np.sort(-flat, axis=1)
+    shift = (np.cumsum(falling, axis=1) - total) / np.arange(1, flat.shape[1] + 1)
+    n_above = (falling > shift).sum(axis=1)
+    return np.maximum(flat - shift[np.arange(len(flat)), n_above - 1][:, None], 0.0).reshape(tables.shape)
+
+
+LEAST_TAIL = 4.0
+"""Standard deviations of the noise of a run of end bins that its sum exceeds, if the run is not noise alone."""
+
+
+def tails_gathered(tables: np.ndarray, least: float) -> np.ndarray:
+    """Gather end bins that hold noise alone, of all classes, in the first bin up to which they hold more.
+
+    Where there is no such bin, all stay as they are.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (..., n_classes, n_bins)
+    least : float
+        `LEAST_TAIL` standard deviations of the noise of one cell.
+    """
+    at = np.arange(tables.shape[-1])
+    for _ in range(2):
+        sums = np.cumsum(tables, axis=-1)
+        stands = sums.sum(axis=-2) > least * np.sqrt(tables.shape[-2] * (at + 1.0))
+        first = np.argmax(stands, axis=-1)[..., None, None]  # 0 where there is none
+        tables = np.where(at < first, 0.0, np.where(at == first, sums, tables))[..., ::-1]
+    return tables
+
+
+def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Noise of the law of a mechanism, in its units, from a public generator."""
+    if isinstance(mechanism, GaussianMechanism):
+        return mechanism.standard_deviation * rng.standard_normal(shape)
+    p = -math.expm1(-1.0 / float(mechanism.scale))
+    return (rng.geometric(p, shape) - rng.geometric(p, shape)).astype(np.float64)
+
+
+ENOUGH_CASES = 7.0
+"""Standard deviations of the noise of a class's number of rows, below which intervals are the whole range."""
+
+
+class TableFigures:
+    """Figures that all follow from one noisy table: none costs anything, however many are asked for."""
+
+    _summary: tuple[str, ...] = ()
+    level: float  # of the intervals
+    _fitted_tables: Replicates
+
+    def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
+        """Figures of a part of all rows, such as a subgroup; `facts` are what they need beside its tables."""
+        self._fitted_tables, self.level = tables, level
+        vars(self).update(facts)
+
+    def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Estimate:
+        """Estimate any figure of a table.
+
+        Parameters
+        ----------
+        metric : callable
+            Maps tables of shape (n_tables, ...) to one number a table, or to one array a table. Of two classes they
+            have the shape (n_tables, 2, n_bins): negatives and then positives, in bins of the score.
+        low, high : float
+            Bounds of the figure.
+
+        Returns
+        -------
+        Estimate
+            Of numbers, or of arrays.
+        """
+        return self._fitted_tables.estimate(metric, float(self.level), low, high)
+
+    def _share(self, metric: Metric) -> Estimate:
+        return self.estimate(metric, 0.0, 1.0)
+
+    def _spanning(
+        self, found: Estimate, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0
+    ) -> Estimate:
+        """Widen an interval by what the places of rows within bins may change, which the table does not tell.
+
+        With d the difference that `ends` make, an end is z sqrt(s^2 + d^2) away where it was z s, or z s + d where that
+        is less: an error of at most d, beside a normal one, is covered as often as stated.
+        """
+        z, released = NormalDist().inv_cdf(0.5 + float(self.level) / 2), self._fitted_tables.released
+        moved = [float(each(released)[0] - metric(released)[0]) for each in ends]
+
+        def away(distance: float, d: float) -> float:
+            return min(math.hypot(distance, z * d), distance + d)
+
+        low = found.value - away(found.value - found.low, -min(0.0, *moved))
+        high = found.value + away(found.high - found.value, max(0.0, *moved))
+        return found._replace(low=max(low, least), high=min(high, most))
+
+    def _hidden_if_few(self, found: Estimate, least: float = 0.0, most: float = 1.0) -> Estimate:
+        """Replace the interval by the whole range where the rarer class is hardly more than the noise."""
+        tables = self._fitted_tables
+        few = tables.released.sum(-1) < ENOUGH_CASES * np.sqrt(tables.variance.sum(-1))
+        return found._replace(low=least, high=most) if few.any() else found
+
+    # --- forms ---
+
+    def summary(self) -> dict[str, Estimate]:
+        """Return the usual figures by name.
+
+        Returns
+        -------
+        dict of str to Estimate
+        """
+        found = {name: getattr(self, name) for name in self._summary}
+        return {name: each() if callable(each) else each for name, each in found.items()}
+
+    def __str__(self) -> str:
+        lines = [f"{name.replace('_', ' '):18} {each.with_notes(estimand='')}" for name, each in self.summary().items()]
+        return "\n".join([*lines, *filter(None, [self._fitted_tables.estimand])])
+
+    def _figures_as_html(self) -> str:
+        found, estimand = self.summary().items(), self._fitted_tables.estimand
+        rows = [(name.replace("_", " "), f"{x.value:.4g}", f"{x.low:.4g} to {x.high:.4g}") for name, x in found]
+        table = html_table(("", "value", f"{self.level:.0%} interval"), rows)
+        return table + (estimand and f"<p>{estimand}</p>")
+
+
+def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:
+    """The metric at either of two values of a parameter, extremes of what bins do not resolve."""
+    return [partial(metric, **{name: side}) for name, pair in sides.items() for side in pair]

@@ -1,0 +1,218 @@
+"""Scores of private rows by a fitted model, block by block, and the counts that they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+
+from skdp._checks.leaks import silence
+from skdp._checks.numbers import NUMBER, numbers_of, refuse, shape_of, values_of
+from skdp._checks.parameters import WrongTypeError
+from skdp._checks.rows import column_names
+from skdp._checks.sources import RowSource
+
+FARTHEST = 36.7  # log-odds of 1 - 2**-53, where scikit-learn clips probabilities too
+_LOGITS = np.sinh(np.linspace(-1.0, 1.0, 8001) * np.arcsinh(FARTHEST))
+_MIXED = sum(w / (1.0 + np.exp(-a * _LOGITS)) for w, a in ((0.6, 1.0), (0.25, 1 / 4), (0.15, 1 / 12)))
+_PLACES = 0.5 + (_MIXED - 0.5) / (_MIXED[-1] - _MIXED[0])  # exactly 1/2 at a score of 1/2
+_PLACES[[0, -1]] = 0.0, 1.0
+
+
+def places_of(scores: Any) -> np.ndarray:
+    """Places of scores, from 0 to 1. Scores are clipped to [0, 1]; NaN is at 0.
+
+    With log-odds z, the place is 0.6 sigmoid(z) + 0.25 sigmoid(z / 4) + 0.15 sigmoid(z / 12), stretched so that the
+    scores 2**-53 and 1 - 2**-53 are at the ends.
+    """
+    p = np.clip(np.nan_to_num(np.asarray(scores, np.float64)), 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return np.interp(np.log(p) - np.log1p(-p), _LOGITS, _PLACES)
+
+
+def logits_at(places: Any) -> np.ndarray:
+    """Log-odds of the scores at places."""
+    return np.interp(np.asarray(places, np.float64), _PLACES, _LOGITS)
+
+
+def scores_at(places: Any) -> np.ndarray:
+    """Scores at places; 0 and 1 at the ends."""
+    t = np.asarray(places, np.float64)
+    inner = 1.0 / (1.0 + np.exp(-logits_at(t)))
+    return np.where(t <= 0.0, 0.0, np.where(t >= 1.0, 1.0, inner))
+
+
+_ROWS = 1 << 16
+"""Rows that are scored at once."""
+
+
+class RowsElsewhere:
+    """Rows that are not in memory: a model's scores of them are.
+
+    Parameters
+    ----------
+    source : RowSource
+    n_rows : int
+        How many rows there are, if the source does not know.
+    """
+
+    def __init__(self, source: RowSource, n_rows: int) -> None:
+        self._source, self._features = source, source.of_features()
+        self.dtype, self.shape = self._features.dtype, (self._features.n_rows or n_rows, self._features.n_features)
+
+    def read_columns(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Return what is given for each row, with the columns that are named read."""
+        named = {name: each for name, each in given.items() if isinstance(each, str)}
+        if named:
+            self._source.check_targets()
+        return {**given, **{name: self._source.read_column(name, column) for name, column in named.items()}}
+
+    def scores(self, model: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()) -> np.ndarray:
+        """Read all rows, block by block, and return their scores."""
+
+        def of_block(rows: Any) -> np.ndarray:
+            return np.concatenate([found for _, found in ScoredRows(model, rows, score, width).blocks()])
+
+        found: np.ndarray = self._features.map_blocks(of_block)
+        if len(found) != self.shape[0]:
+            raise ValueError(
+                "X has another number of rows than y, after the charge, which stands: give one label a row."
+            )
+        return found
+
+
+class ScoredRows:
+    """Rows that a model gives scores to, or scores of a model that is elsewhere.
+
+    Parameters
+    ----------
+    model : estimator or None
+        Fitted model. If None, `X` holds the scores.
+    X : table or ndarray of shape (n_rows, n_scores)
+        Private.
+    score : callable, optional
+        Maps the model and rows to one number a row, or to one row of numbers.
+    width : tuple of int, default=()
+        Shape of what `score` says of a row: () for one number, (n_scores,) for several.
+
+    Notes
+    -----
+    **Guarantees.** Nothing that the model says of a row gets out but its score: no warning, and no error. A row that
+    the model refuses, or gives another number of scores than it should, has the score NaN, whatever the rows beside it
+    are.
+
+    Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
+    if and only if it is refused alone, given that the model treats rows one by one. Where it multiplies matrices, the
+    last bit of a score follows from the place of its row, which neighbours keep but under ``add_remove``.
+    """
+
+    def __init__(
+        self, model: Any, X: Any, score: Callable[[Any, Any], np.ndarray] | None = None, width: tuple[int, ...] = ()
+    ) -> None:
+        self._model, self._X, self._score, self._width = model, X, score or score_of_two, width
+        self.shape = (int(shape_of("X", X)[0]),)
+
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Generate slices of rows and their scores."""
+        if isinstance(self._X, RowsElsewhere):
+            yield slice(0, self.shape[0]), self._X.scores(self._model, self._score, self._width)
+            return
+        for start in range(0, self.shape[0], _ROWS):
+            rows = slice(start, min(start + _ROWS, self.shape[0]))
+            yield rows, self._X[rows].reshape(-1, *self._width) if self._model is None else self._scores(rows)
+
+    def _scores(self, rows: slice) -> np.ndarray:
+        n = rows.stop - rows.start
+        try:
+            with silence():
+                found = self._score(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
+        except Exception:  # its message may quote a cell
+            found = None
+        if found is not None and found.shape == (n, *self._width):
+            return found
+        if n == 1:
+            return np.full((1, *self._width), np.nan)
+        half = rows.start + n // 2
+        return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
+
+
+def refuse_other_scores(
+    model: Any, X: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()
+) -> None:
+    """Refuse a model that is not fitted, or gives another number of scores, by a row of zeros, which is public."""
+    shape, is_fitted = None, True
+    try:
+        with silence():
+            zeros = X.iloc[:0].reindex([0], fill_value=0) if hasattr(X, "iloc") else np.zeros((1, X.shape[1]), X.dtype)
+            shape = score(model, zeros).shape
+    except NotFittedError:
+        is_fitted = False
+    except Exception:  # not every model takes zeros
+        pass
+    if not is_fitted:  # every row would be refused, and paid for
+        raise ValueError(f"model={type(model).__name__} is not fitted: fit it, to other rows than these.")
+    if shape not in (None, (1, *width)):
+        wanted = f"{width[0]} scores" if width else "one score of two classes, or one target,"
+        raise WrongTypeError(f"model={type(model).__name__} does not give {wanted} a row: see evaluate.")
+
+
+def score_of_two(model: Any, rows: Any) -> np.ndarray:
+    """Probability of the second class; of a model without one, the logistic function of its decision."""
+    if hasattr(model, "predict_proba"):
+        chances = np.asarray(model.predict_proba(rows), np.float64)
+        return chances[:, 1] if chances.shape[1:] == (2,) else np.empty((0, 0))
+    return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
+
+
+def score_of_each(model: Any, rows: Any) -> np.ndarray:
+    """Probabilities of all classes, or of all labels; without these, logistic functions of the decisions."""
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
+    chances = model.predict_proba(rows)
+    if isinstance(chances, list):  # one array of two columns for each label
+        return np.column_stack([np.asarray(each, np.float64)[:, 1] for each in chances])
+    return np.asarray(chances, np.float64)
+
+
+def check_methods(model: Any, methods: tuple[str, ...]) -> None:
+    """Refuse a model that gives no scores."""
+    if not any(hasattr(model, each) for each in methods):
+        raise WrongTypeError(
+            f"model={type(model).__name__} has no {' or '.join(methods)}: give a fitted model, or None with its scores "
+            "as X."
+        )
+
+
+def check_width(model: Any, X: Any) -> Any:
+    """Return the rows as the model takes them, or refuse those of another width, which is public."""
+    names, known = column_names(X), getattr(model, "feature_names_in_", None)
+    if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
+        X = X[list(known)]  # columns of groups or subgroups need not be features
+    width, found = getattr(model, "n_features_in_", None), shape_of("X", X)
+    if len(found) != 2 or (width is not None and found[1] != width):
+        raise ValueError(f"X has shape {found} where the model was fitted to {width} columns: give it the same ones.")
+    return X
+
+
+def scores_given(y_score: Any, width: int = 1) -> np.ndarray:
+    """Return scores of a model that is elsewhere, of shape (n_rows, width). They may hold NaN."""
+    scores = values_of("X", y_score)
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    if scores.ndim != 2 or scores.shape[1] != width:
+        one = "one score a row, that of the second class, or one_vs_rest=True and `classes` for scores of more classes"
+        wanted = f"{width} scores a row" if width > 1 else one
+        raise ValueError(f"X has shape {scores.shape} with model=None: give {wanted}.")
+    fault, numbers = numbers_of(scores)
+    if fault != NUMBER:
+        refuse(fault, "X")
+    with np.errstate(all="ignore"):
+        return numbers.astype(np.float64)
+
+
+def bins_of(scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+    """Return the bin of each score, of equal width on the scale of places; scores are clipped, NaN is in the first."""
+    return np.minimum((places_of(scores) * n_bins).astype(np.int64), n_bins - 1)

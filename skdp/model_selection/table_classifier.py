@@ -1,0 +1,336 @@
+"""What classifiers share that follow from a noisy table of scores: one plan for a fit and for the table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skdp._checks.leaks import note_leaks, report_classes_read, silence
+from skdp._checks.parameters import (
+    WrongTypeError,
+    absolute_path,
+    check_real,
+    is_private,
+    silent_arithmetic,
+    stated_adjacency,
+    with_n_public,
+)
+from skdp._checks.rows import check_labels, classes_of, column_names, take_rows, without_labels
+from skdp._checks.weights import WeightReader
+from skdp.accounting import DpEvent, WorstOfDpEvent, resolve_accountant
+from skdp.accounting.calibration import calibrate_to
+from skdp.accounting.statements.targets import target_of
+from skdp.base.budget import PrivacyCost, ids_of
+from skdp.base.private_step import private_steps
+from skdp.metrics.histogram_evaluation import CountingPlan, RowsOfCounts
+from skdp.metrics.private_evaluation import PrivateEvaluation
+from skdp.metrics.scored_rows import score_of_two
+from skdp.model_selection.candidates import (
+    FitPlan,
+    fit_plans,
+    make_candidate,
+    private_template,
+    seen_by_the_user,
+    with_public_rows,
+)
+from skdp.model_selection.parts import n_tested
+from skdp.model_selection.whole_fit import (
+    PartRows,
+    PartWeights,
+    WholeEstimator,
+    WholeFit,
+    inner_of,
+    last_of,
+    share_of_budget,
+)
+from skdp.pipeline.private_pipeline import PrivatePipeline, weighted_steps
+
+_ROOM = 0.99
+"""Part of epsilon, or of mu, that a table beside a fit costs: the worst of two may be priced a little above either."""
+
+
+class TablePlan(NamedTuple):
+    """What is decided of a fit and a table before a row is read: the noise of the fit, which is times `scale`.
+
+    `fitting` is None where the estimator is fitted.
+    """
+
+    table: PrivateEvaluation
+    counting: CountingPlan
+    price: PrivacyCost
+    fitting: FitPlan | None = None
+    scale: float = 1.0
+
+
+class TableClassifier(ClassifierMixin, WholeEstimator):
+    """Base of classifiers of two classes that follow from another one, and from one noisy table of its scores.
+
+    Constructor parameters are public, arguments of `fit` are private. A subclass has the parameters ``estimator,
+    epsilon, delta, test_size, classes, weight_bound, adjacency, accountant,
+    random_state``, and says by `_check_purpose` and `_follow` what follows from the table.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - With a fitted `estimator` the table alone is released, of all rows, and the price is that of the table.
+    - With an unfitted one each row, or unit, is in the part that the estimator is fitted to or in the part whose scores
+      are counted, and no record has a say in where any is.
+    - `privacy_event_` is the worst of the fit and the table, charged once, before either reads a row.
+    - What follows is a function of what was released and of public parameters.
+
+    Proof of the price. Given the split, a record is in one part. In the part that is fitted to it enters through the
+    fit alone, as the table is computed from what the fit released and from other rows; in the other part, through the
+    table alone. So both together cost no more than the larger of the two for each split (`WorstOfDpEvent`), and a
+    mixture over splits no more (joint convexity). The split is drawn by number, and a record that becomes null keeps
+    its number. A unit that replaces another one need not: it can have another label, and more or fewer rows. But all
+    splits are equally likely, so those of both tables can be matched: it takes the part of the unit that it replaces,
+    and all others keep theirs (`skdp.model_selection.parts.draw_folds`). Under ``add_remove`` each unit has a coin of
+    its own, and one that leaves moves none.
+    """
+
+    epsilon: float | None
+    delta: Any
+    _fitted_epsilon: float
+
+    _part_name = "estimator_"
+    accountant: Any
+    categories: Any = None  # public subgroups that the table has apart
+    by: str | None = None  # column of their labels
+
+    def __post_init__(self) -> None:
+        self.accountant = absolute_path(self.accountant)
+
+    # --- what a subclass says ---
+
+    def _check_purpose(self) -> None:
+        """Refuse parameters of its own."""
+        raise NotImplementedError(f"{type(self).__name__} does not check its parameters: write _check_purpose.")
+
+    def _follow(self, evaluation: PrivateEvaluation) -> None:
+        """Set what follows from a noisy table."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what follows: write _follow.")
+
+    # --- the fit ---
+
+    @silent_arithmetic
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit the estimator if it is not fitted, release the table, and take from it what follows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows; other ones than those that a fitted estimator was fitted to.
+        y : array-like of shape (n_samples,)
+            Private labels.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Private weights, for fit and table alike.
+        groups : array-like of shape (n_samples,), str or None, default=None
+            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
+            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+
+        Returns
+        -------
+        self : object
+            Fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the rows or the labels are invalid. Nothing was charged.
+        BudgetExceededError
+            The budget of the accountant does not admit the whole. Nothing was charged, and no row was read.
+        """
+        fit = WholeFit(self, "split and noise")
+        fit.check(y)
+        model = fit.model
+        model._check_own_parameters()
+        fit.read_shape(X, groups)
+        plan = model._plan(fit, y, sample_weight)
+        fit.keep(**model._public_parameters())
+        fit.plan_at(plan.price)
+
+        rows = fit.read(model._read_parts, fit, plan, y, sample_weight)
+        counted = fit.read(model._read_counted, plan, rows)
+        fit.charge()
+
+        fit.learn(model._learn, fit, plan, rows, counted)
+        return fit.publish()
+
+    # --- before a row is read ---
+
+    def _check_own_parameters(self) -> None:
+        """Reject parameters."""
+        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
+        WeightReader.of(self.weight_bound)
+        self._check_purpose()
+        resolve_accountant(self.accountant)
+        inner = inner_of(self.estimator)
+        if not hasattr(inner, "predict_proba") and not hasattr(inner, "decision_function"):
+            raise WrongTypeError(
+                f"estimator is a {type(inner).__name__} without predict_proba and decision_function: give a "
+                "classifier, or a fitted one as sklearn.frozen.FrozenEstimator(model)."
+            )
+        if self._is_frozen() and hasattr(inner, "fit"):
+            check_is_fitted(inner)
+
+    def _is_frozen(self) -> bool:
+        return isinstance(self.estimator, FrozenEstimator)
+
+    def _public_parameters(self) -> dict[str, Any]:
+        """What the accountant keeps with the charge."""
+        names = ("epsilon", "delta", "test_size", "weight_bound")
+        return {name: getattr(self, name) for name in names} | {"estimator": type(inner_of(self.estimator)).__name__}
+
+    def _plan(self, fit: WholeFit, y: Any, sample_weight: Any) -> TablePlan:
+        """Plan the table, and the fit to the other rows if the estimator is not fitted."""
+        if self._is_frozen():
+            table = self._new_table(self.classes, fit.n, 1.0)
+            counting = table._plan_inside(self, y, sample_weight, fit.n_units)
+            return TablePlan(table, counting, counting.price)
+        self.delta = fit.delta
+        made = self._candidate(fit, y)
+        tested = n_tested(self.test_size, fit.n, self.privacy_unit_)
+        budget = target_of(self.epsilon, fit.delta)
+        (fitting,) = fit_plans([{}], [made], fit.n - tested, fit.n_features, budget, fit.delta)
+        table = self._new_table(last_of(made).classes, tested, _ROOM)
+        held = tested if self.adjacency == "add_remove" else n_tested(self.test_size, fit.n_units, self.privacy_unit_)
+        counting = table._plan_inside(self, y, sample_weight, held)
+
+        def event_at(scale: float) -> DpEvent:
+            return WorstOfDpEvent((fitting.event(scale), counting.price.event))
+
+        scale = calibrate_to(event_at, budget, adjacency=self.adjacency)
+        return TablePlan(table, counting, fit.priced(event_at(scale)), fitting, scale)
+
+    def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
+        """Return the estimator as a pipeline of private steps, with the terms of the whole."""
+        template = private_template(self.estimator, self.epsilon, fit.delta, stated_adjacency(self))
+        for _, step in private_steps(template.steps):
+            if step.adjacency != self.adjacency:
+                raise ValueError(
+                    f"adjacency={step.adjacency!r} of the estimator is not {self.adjacency!r}, that of the whole: give "
+                    "both the same."
+                )
+            if step.accountant is not None:
+                raise ValueError(
+                    f"accountant of the estimator is not charged here: give it to {type(self).__name__}, and none to "
+                    "the estimator."
+                )
+        fit.adopt(template, fit.rows)
+        made = make_candidate(with_public_rows(template, fit.n), {}, fit.rows, fit.n_units)
+        last = last_of(made)
+        if "classes" not in last.get_params(deep=False):
+            raise WrongTypeError(
+                f"estimator ends in a {type(last).__name__}, which is no classifier: put one behind it."
+            )
+        classes = last.classes if self.classes is None else self.classes
+        if classes is None:
+            report_classes_read(self)
+            classes = fit.read_before_plan(_read_two_classes, y, fit.n_rows)
+        last.set_params(classes=classes)
+        for name in weighted_steps(made):
+            dict(made.steps)[name].set_params(weight_bound=self.weight_bound)
+        return made
+
+    def _new_table(self, classes: Any, n_public: int, share: float) -> PrivateEvaluation:
+        """Return the evaluation whose table is released at a share of the budget; its model may not be fitted yet."""
+        model = inner_of(self.estimator) if self._is_frozen() else None
+        known = classes if classes is not None else getattr(model, "classes_", (0, 1))
+        _check_two(known)
+        return PrivateEvaluation(
+            model,
+            epsilon=share_of_budget(self.epsilon, share),
+            classes=classes,
+            categories=self.categories,
+            weight_bound=self.weight_bound,
+            adjacency=with_n_public(self.adjacency, n_public),
+        )
+
+    # --- before the charge ---
+
+    def _read_parts(self, fit: WholeFit, plan: TablePlan, y: Any, sample_weight: Any) -> PartRows:
+        reader = WeightReader.of(self.weight_bound)
+        weights = None if sample_weight is None else PartWeights.of(reader, sample_weight, fit.n_rows)
+        rows = PartRows(fit.rows, check_labels(y, fit.n_rows, classes=plan.table.classes_), weights, fit.units)
+        if plan.fitting is None:
+            plan.table._read_scores(rows.X)
+        else:
+            plan.fitting.check_rows(rows.X, rows.y, rows.units, rows.given_weights)
+        return rows
+
+    def _read_counted(self, plan: TablePlan, rows: PartRows) -> RowsOfCounts:
+        given = {"y": rows.y, "sample_weight": rows.given_weights, "by": self._labels_of_subgroups(rows.X)}
+        return plan.table._read_counted(len(rows.y), rows.units, given)
+
+    # --- after it ---
+
+    def _learn(self, fit: WholeFit, plan: TablePlan, rows: PartRows, counted: RowsOfCounts) -> None:
+        """Fit the estimator if it is not fitted, release the table of the other rows, and set what follows from it."""
+        table, X, fitted = plan.table, rows.X, inner_of(self.estimator)
+        if plan.fitting is not None:
+            held = fit.split(self.test_size)
+            with silence():
+                fitted = seen_by_the_user(plan.fitting.run(plan.scale, fit.seed(), rows.of_units(~held)))
+            places, table.model = rows.places(held), fitted
+            X, counted = take_rows(X, places), counted.take(places)
+        table._release(plan.counting, table._read_scores(X), counted, fit.spawn("table"))
+        table._set_price(plan.counting.price)
+        self.estimator_, self.evaluation_, self._fitted_epsilon = fitted, table, table.epsilon_
+        self._follow(table)
+        for part in (table, *self._private_parts()):
+            note_leaks(part, *self._fitted_leaks)
+        self._fitted_inside = ids_of(self._private_parts())
+
+    def _private_parts(self) -> list[Any]:
+        inner = self.__dict__.get("estimator_")
+        return [inner] if is_private(inner) or isinstance(inner, PrivatePipeline) else []
+
+    @property
+    def epsilon_(self) -> float:
+        """Price of `privacy_event_` at `delta_`, in nats."""
+        return self._fitted_epsilon if self.__dict__.get("delta_") == 0.0 else super().epsilon_
+
+    # --- the fitted classifier ---
+
+    def _labels_of_subgroups(self, X: Any) -> Any:
+        """Private labels of the subgroups of rows, None without any."""
+        if self.by is None:
+            return None
+        if self.by not in (column_names(X) or ()):
+            raise ValueError(f"by={self.by!r} is no column of X: name one of a frame.")
+        return X[self.by]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "estimator_" in self.__dict__
+
+    @silent_arithmetic
+    def _scores(self, X: Any) -> np.ndarray:
+        """Scores of the estimator, as they were counted."""
+        check_is_fitted(self)
+        return score_of_two(self.estimator_, without_labels(self, X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = inner_of(self.estimator)
+        tags.input_tags.sparse = hasattr(inner, "__sklearn_tags__") and get_tags(inner).input_tags.sparse
+        tags.classifier_tags.multi_class = False
+        tags.target_tags.required = True
+        return tags
+
+
+def _check_two(classes: Any) -> None:
+    if len(classes) != 2:
+        raise ValueError(f"Only binary classification is supported. classes has {len(classes)}: give a model of two.")
+
+
+def _read_two_classes(y: Any, n_rows: int) -> list[Any]:
+    """Return the classes that labels have, or reject these."""
+    classes: list[Any] = classes_of(check_labels(y, n_rows)).tolist()
+    _check_two(classes)
+    return classes

@@ -1,0 +1,19 @@
+"""Pipelines under one budget, and the check of a pipeline that scikit-learn runs.
+
+- `private_pipeline`: `PrivatePipeline`, `allocate_budget`, `check_pipeline`
+- `joint_fit`: several private steps that are charged at once
+"""
+
+from __future__ import annotations
+
+from skdp import lazy_face
+
+__getattr__, __dir__, __all__ = lazy_face(
+    __name__,
+    {
+        "PipelineIssue": "skdp.base.findings",
+        "PrivatePipeline": "skdp.pipeline.private_pipeline",
+        "allocate_budget": "skdp.pipeline.private_pipeline",
+        "check_pipeline": "skdp.pipeline.private_pipeline",
+    },
+)

@@ -1,0 +1,389 @@
+"""One fit of several steps at the noise that was allotted to the private ones, on copies of them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+
+from skdp._checks.groups import Units
+from skdp._checks.notices import repeat_notices
+from skdp._checks.parameters import is_private
+from skdp._checks.rows import column_names, row_indicators_of, row_norm_of, table_shape, take_rows, with_row_norm
+from skdp.accounting import DpEvent, compose, get_epsilon
+from skdp.base.private_step import PrivateStep, StepPlan, step_of, traits_of
+from skdp.base.public_steps import (
+    check_types,
+    output_of,
+    passes_rows,
+    quietly,
+    rounds_by_place,
+    takes_any_types,
+    takes_sparse,
+)
+from skdp.base.row_wise import RowWiseError
+
+_MADE_UP = 12  # rows of a rehearsal
+
+
+class Allocation(NamedTuple):
+    """Plans of the private steps, in order, and the noise multiplier of each."""
+
+    plans: list[StepPlan]
+    noises: tuple[float, ...]
+
+    @property
+    def event(self) -> DpEvent:
+        """What all of them cost together."""
+        return compose(plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True))
+
+    def scaled(self, scale: float) -> Allocation:
+        """The same with all noise times `scale`."""
+        return Allocation(self.plans, tuple(scale * sigma for sigma in self.noises))
+
+
+class JointFit:
+    """A fit through all its phases, each method one of them, to be called in this order.
+
+    Parameters
+    ----------
+    steps : iterable of (str, estimator)
+        Copied. Private steps and public ones.
+    allocation : Allocation
+    delta : float
+    fit_params : dict of str to dict or None
+        Parameters of ``fit`` by name of the step.
+    seed : int or None
+        Seed of all private steps; None leaves their own.
+    units : Units or None
+        Of the rows; all private steps are given them.
+
+    Attributes
+    ----------
+    steps : list of (str, estimator)
+        The copies, fitted by `learn`.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[tuple[str, Any]],
+        allocation: Allocation,
+        delta: float,
+        fit_params: dict[str, dict[str, Any]] | None = None,
+        seed: int | None = None,
+        units: Units | None = None,
+    ) -> None:
+        self._units = units
+        self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
+        self._private: dict[str, PrivateStep] = {}
+        self.steps: list[tuple[str, Any]] = []
+        allotted = zip(allocation.plans, allocation.noises, strict=True)
+        for name, step in steps:
+            if is_private(step):
+                self._private[name] = step_of(step).allot(*next(allotted), delta)
+                copied = self._private[name].estimator
+                if seed is not None:
+                    copied.set_params(random_state=seed)
+            else:
+                copied = clone(step, safe=False)
+            self.steps.append((name, copied))
+        for number, private in enumerate(self._private.values()):
+            private.begin(number)
+        self._first = next(i for i, (name, _) in enumerate(self.steps) if name in self._private)
+
+    @property
+    def event(self) -> DpEvent:
+        """What the fitted steps say that they cost together."""
+        return compose(private.estimator.privacy_event_ for private in self._private.values())
+
+    def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
+        """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
+        self._check_sparse()
+        self._check_places()
+        for number, (name, _) in enumerate(self.steps):
+            if name in self._private:
+                self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
+
+    def _check_sparse(self) -> None:
+        """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
+        giving = remedy = ""
+        for number, (name, step) in enumerate(self.steps):
+            if giving and not takes_sparse(step):
+                raise ValueError(
+                    f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
+                    f"{giving}__{remedy}."
+                )
+            if name in self._private:
+                estimator = self._private[name].estimator
+                giving = name if traits_of(estimator).gives_sparse_rows else ""
+                remedy = "sparse_output=False" if hasattr(estimator, "sparse_output") else "encode='ordinal'"
+                if giving and output_of(estimator) != "default" and step is not self.steps[-1][1]:
+                    raise ValueError(
+                        f"step {name!r} gives sparse rows, and its output is a frame, which is never sparse: set "
+                        f"{name}__{remedy}, or set_output(transform='default')."
+                    )
+            elif number > self._first and getattr(step, "sparse_output", False):
+                giving, remedy = name, "sparse_output=False"
+
+    def _check_places(self) -> None:
+        """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
+        chooser = None  # the last private step that chose the width by what it released
+        for (before_name, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
+            private = self._private.get(before_name)
+            if private is not None and not private.width_is_public:
+                chooser = before
+            elif private is not None and traits_of(before).sets_width:
+                chooser = None
+            for giver in (before, chooser):
+                fault = "" if giver is None else traits_of(step).fault_behind(giver)
+                if fault:
+                    raise ValueError(f"step {name!r}: {fault}")
+
+    def prepare(self, X: Any, y: Any, like: Any = None) -> None:
+        """Run the leading public steps, and check all that can be checked of rows and labels.
+
+        scikit-learn's steps refuse a table without rows, such as a part that coins left empty. They are given `like`
+        then, a row that they have taken before the charge, and what they make of it goes again.
+        """
+        self._n_rows, self._y = table_shape(X)[0], y
+        no_rows = np.empty(0, np.intp)
+        if self._n_rows == 0 and like is not None:
+            X = like
+        self._n = self._n_rows if self._units is None else self._units.n_units
+        self._tell_of_the_whole()
+        name = self.steps[self._first][0]
+        first = self._private[name]
+        public, are_checked = self.steps[: self._first], False
+        for leading, step in public:
+            if not are_checked and not takes_any_types(step):
+                shifts = first.adjacency == "add_remove" or self._units is not None
+                check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
+                are_checked = True
+            X = run_publicly(leading, step, X, y, self._params_of(leading))
+        self._rows = X if self._n_rows else take_rows(X, no_rows)
+        self._checked = first.check_rows(self._rows)
+        if self._checked.shape[0] != self._n_rows:
+            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
+        first.check_parameters(self._n, self._checked.shape[1])
+        self._rehearse(self._checked.shape[1])
+        for name, private in self._private.items():
+            units = {} if self._units is None else {"groups": self._units}
+            private.check_targets(y, self._n_rows, **self._params_of(name), **units)
+
+    def _tell_of_the_whole(self) -> None:
+        """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
+        following = [note for _, step in self.steps if (note := traits_of(step).note_whole) is not None]
+        if not following:
+            return
+        first = next(iter(self._private.values()))
+        epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=first.adjacency)
+        for note in following:
+            note(first.public_n_samples(self._n), epsilon)
+
+    def _params_of(self, name: str) -> dict[str, Any]:
+        return self._fit_params.get(name, {})
+
+    def _rehearse(self, width: int) -> None:
+        """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
+
+        Not behind a step that chooses its width by what it releases; a last step that is private takes any width, but
+        for parameters that list columns.
+        """
+        behind = self.steps[self._first :]
+        last = behind[-1][1]
+        any_width = is_private(last) and not hasattr(last, "transform") and not hasattr(last, "bounds")
+        if len(behind) == 1 or (len(behind) == 2 and any_width):
+            return
+        rows: Any = np.random.default_rng(0).uniform(-1.0, 1.0, (_MADE_UP, width))
+        for number, (name, step) in enumerate(behind):
+            private = self._private.get(name)
+            if private is None:
+                rows = rehearse(name, step, rows, None, {})
+                continue
+            private.check_parameters(self._n, table_shape(rows)[1])
+            if number == len(behind) - 1 or not private.width_is_public:
+                if number:
+                    private.check_made_up(rows)
+                return
+            rows = zero_wild_rows(self._handed_on(name, private.rehearse(rows, self._n), _MADE_UP))
+
+    def _handed_on(self, name: str, rows: Any, n: int) -> Any:
+        """What a private step gives to the next one: a row for each row."""
+        if table_shape(rows)[0] != n:
+            raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
+        return rows
+
+    def _fit_for(self, number: int, rows: Any) -> Any:
+        """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
+        private = self._private.get(self.steps[number][0])
+        return rows if private is not None and traits_of(private.estimator).takes_codes else zero_wild_rows(rows)
+
+    def learn(
+        self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
+    ) -> tuple[Any, str]:
+        """Fit the first private step and all after it; the last one's rows, and where an interrupt cut a step short."""
+        rows, last, interrupted = self._rows, len(self.steps) - 1, ""
+        for number, (name, step) in enumerate(self.steps):
+            if number < self._first:
+                continue
+            with contextlib.nullcontext() if timed is None else timed(number, name):
+                private = self._private.get(name)
+                if private is not None:
+                    checked = self._checked if number == self._first else private.check_rows(rows, are_raw=False)
+                    interrupted = private.learn(checked, self._n) or interrupted
+                    if number < last:
+                        rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n_rows))
+                else:
+                    made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
+                    rows = made if number < last else rows
+        return rows, interrupted
+
+
+def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform rows by a public step, without showing the message of a refusal."""
+    if passes_rows(step):
+        return X
+    refused, made = "", None
+    try:
+        with quietly():
+            made = step.fit_transform(X, y, **params)
+    except RowWiseError as error:
+        refused = str(error)
+    except Exception as error:  # its message, and its context, may show a cell
+        refused = (
+            f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
+            "and let it take every value (unknown categories, gaps)."
+        )
+        if takes_any_types(step) and isinstance(error, TypeError | ValueError):
+            refused = str(error)
+    if refused:
+        raise ValueError(f"step {name!r}: {refused}")
+    repeat_notices(step)
+    if table_shape(made)[0] != table_shape(X)[0]:
+        raise ValueError(f"step {name!r}: {type(step).__name__} changes the number of rows: keep them one for one.")
+    return made
+
+
+def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
+
+    scikit-learn's own check for NaN is skipped. A row that comes out with NaN, infinity or what is no number becomes a
+    row of zeros, which is a function of that row only. A table without rows, which scikit-learn refuses, is given a row
+    of zeros for the step, and loses it again.
+    """
+    is_empty = table_shape(X)[0] == 0
+    with config_context(assume_finite=True):
+        made = zero_wild_rows(run_publicly(name, step, _zero_row_like(X) if is_empty else X, y, params))
+    return take_rows(made, np.empty(0, np.intp)) if is_empty else made
+
+
+def _zero_row_like(X: Any) -> Any:
+    """A row of zeros with the columns and the types of a table of numbers."""
+    if hasattr(X, "iloc"):
+        return _taken_or_zero(X, np.array([-1]))
+    if column_names(X) is not None:
+        return type(X)({name: np.zeros(1) for name in X.columns}).cast(X.schema)
+    made = type(X)((1, X.shape[1]), dtype=X.dtype) if sp.issparse(X) else np.zeros((1, *X.shape[1:]), X.dtype)
+    return with_row_norm(made, row_norm_of(X))
+
+
+def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+    """Transform made-up rows by a public step before the charge. The message of a refusal may be shown."""
+    if passes_rows(step):
+        return X
+    try:
+        with quietly(), config_context(assume_finite=True):
+            made = step.fit_transform(X, y, **params)
+            _refuse_objects(made)
+            return zero_wild_rows(made)
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
+            f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
+        ) from None
+
+
+def _refuse_objects(made: Any) -> None:
+    """Refuse cells without a type of their own: whether the next step can read them would depend on the rows."""
+    if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
+        raise TypeError("it returns objects where the next step needs numbers or a type of text")
+
+
+def zero_wild_rows(made: Any) -> Any:
+    """Replace rows that hold NaN, infinity or what is no number by rows of zeros."""
+    traits = row_norm_of(made), row_indicators_of(made)  # hold for what is zeroed too
+    return with_row_norm(_zero_wild(made), *traits)
+
+
+def _zero_wild(made: Any) -> Any:
+    if sp.issparse(made):
+        made = made.tocsr(copy=True)
+        wild = ~np.isfinite(made.data)
+        if wild.any():
+            rows = np.repeat(np.arange(made.shape[0]), np.diff(made.indptr))
+            made.data[np.isin(rows, rows[wild])] = 0.0
+        return made
+    made = _without_objects(made)
+    rows = _find_wild_rows(made)  # decided row by row, so no row depends on another
+    if not rows.any():
+        return made
+    if isinstance(made, np.ndarray):
+        return np.where(rows.reshape(-1, *[1] * (made.ndim - 1)), made.dtype.type(0), made)
+    places = np.arange(len(rows))
+    if hasattr(made, "iloc"):
+        return _taken_or_zero(made, np.where(rows, -1, places)).set_axis(made.index)
+    return made.vstack(_zero_row_like(made))[np.where(rows, len(rows), places)]
+
+
+def _taken_or_zero(frame: Any, places: NDArray[np.intp]) -> Any:
+    """Rows of a frame of pandas at these places, rows of zeros for -1; as objects, for which pandas has no warning."""
+    return frame.astype(object).reset_index(drop=True).reindex(places, fill_value=0).astype(frame.dtypes)
+
+
+def _without_objects(made: Any) -> Any:
+    """Cells that are objects as doubles, each by itself; NaN where it is no number."""
+    if isinstance(made, np.ndarray) and made.dtype == object:
+        return np.frompyfunc(_number_of, 1, 1)(made).astype(np.float64)
+    if hasattr(made, "iloc") and np.dtype(object) in list(made.dtypes):
+        places = [place for place, dtype in enumerate(made.dtypes) if dtype == np.dtype(object)]
+        made = made.copy(deep=False)
+        for place in places:
+            made.isetitem(place, _without_objects(made.iloc[:, place].to_numpy()))
+    return made
+
+
+def _number_of(cell: Any) -> float:
+    try:
+        return float(cell)
+    except Exception:  # of whatever kind, its message may show the cell
+        return np.nan
+
+
+def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
+    """Rows of an array or a frame of numbers that hold NaN, infinity or a gap."""
+    values = np.asarray(made)
+    if values.dtype.kind == "f":
+        return ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
+    wild = np.zeros(len(values), bool)
+    if values.dtype.kind == "O" and column_names(made) is not None:  # columns have types of their own
+        for column in made.columns:
+            wild |= _find_wild_cells(made[column])
+    return wild
+
+
+def _find_wild_cells(column: Any) -> NDArray[np.bool_]:
+    gaps = np.array(column.isna() if hasattr(column, "isna") else column.is_null(), bool)
+    cells = np.array(column, object)
+    cells[gaps] = 0
+    try:
+        return gaps | ~np.isfinite(cells.astype(np.float64))
+    except (TypeError, ValueError):  # texts
+        return gaps

@@ -1,0 +1,721 @@
+"""One budget over a pipeline of private steps."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import math
+import time
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import Any, Self
+
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from skdp._checks.groups import ROW, take_unit
+from skdp._checks.leaks import note_leaks, report_leak
+from skdp._checks.parameters import (
+    check_delta,
+    check_real,
+    delta_for,
+    is_private,
+    refuse_removed,
+    silent_arithmetic,
+    stated_adjacency,
+    without_removed,
+)
+from skdp._checks.rows import table_shape, without_labels
+from skdp._checks.sources import refuse_rows_elsewhere
+from skdp.accounting import DpEvent
+from skdp.accounting.calibration import calibrate_jointly_to
+from skdp.accounting.statements.targets import BudgetTarget, target_of
+from skdp.base.budget import PUBLICATION, Payment, PrivacyCost, ids_of, new_release, publish, read_epsilon
+from skdp.base.estimator import JointPrivacyCost, PrivateEstimator
+from skdp.base.findings import PipelineIssue as PipelineIssue
+from skdp.base.findings import check_structure, find
+from skdp.base.fit import BEGUN, Fit, units_of
+from skdp.base.private_step import PrivateStep, StepPlan, private_steps, traits_of
+from skdp.base.public_steps import find_faults, passes_rows, value_refusals
+from skdp.pipeline.joint_fit import Allocation, JointFit
+
+TRANSFORMER_SHARE = 0.15
+"""Part of the budget's mu**2 that a transformer gets if nothing is said."""
+
+
+def check_pipeline(composition: Any) -> list[PipelineIssue]:
+    """Find what a composition of estimators reads of its rows without paying for it.
+
+    The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
+    steps that learn nothing from their rows and transform them one by one. The latter are listed by class and
+    parameters (`skdp.base.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
+    ``FunctionTransformer`` of an element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such
+    steps. `allocate_budget` refuses a pipeline with any other step.
+
+    Parameters
+    ----------
+    composition : estimator
+        A private estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion``, or any meta-estimator around a
+        private one, such as ``CalibratedClassifierCV``, ``RFE``, ``VotingClassifier``, ``BaggingClassifier`` or
+        ``GridSearchCV``. It is not changed.
+
+    Returns
+    -------
+    list of PipelineIssue
+        Empty for a safe composition. Each finding names the step, what it reads, what to use instead and, where they
+        are known without the data, the number of fits and their joint price. Each is printed as one line.
+
+    Raises
+    ------
+    TypeError
+        `composition`, or a step of it, is no estimator.
+    ValueError
+        Names of steps are not unique, or a step before the last one has no ``transform``.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        There are findings; the message holds all of them. Under ``config_context(on_leak="raise")`` it is raised.
+
+    See Also
+    --------
+    allocate_budget : Give the private steps of a pipeline one budget.
+    row_wise : Mark a function that transforms rows one by one.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> from skdp import DPLogisticRegression, check_pipeline
+    >>> model = DPLogisticRegression(classes=[0, 1])
+    >>> check_pipeline(make_pipeline(Normalizer(), model))
+    []
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
+    >>> [(finding.step, finding.counterpart) for finding in findings]
+    [('standardscaler', 'skdp.preprocessing.DPTableVectorizer with public bounds (free) or DPStandardScaler (paid)')]
+    """
+    findings = find(composition)
+    if findings:
+        report_leak(f"{type(composition).__name__} is not private as a whole: {' '.join(map(str, findings))}")
+    return findings
+
+
+def _keep_row_traits(steps: list[tuple[str, Any]]) -> None:
+    """Let steps right before a private one give arrays, which carry their norm as no frame does.
+
+    That is for ``sklearn.set_config(transform_output=...)``; the output that a step itself was given stays.
+    """
+    for (_, before), (_, step) in itertools.pairwise(steps):
+        asked = "transform" in getattr(before, "_sklearn_output_config", {})
+        if is_private(step) and traits_of(before).gives_norms and not asked:
+            before.set_output(transform="default")
+
+
+def _refuse_findings(pipeline: Any) -> None:
+    """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(
+            f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
+        )
+    check_structure(pipeline)
+    charged, faults = False, []
+    for name, step in pipeline.steps:
+        if is_private(step):
+            _refuse_strangers(name, step)
+            _refuse_overrides(name, step)
+            charged = True
+            continue
+        of_step = [
+            f"step {path!r}: {kind} {reads}; use {remedy} instead."
+            for path, kind, reads, remedy in find_faults(step, name)
+        ]
+        if not of_step and charged:
+            of_step = [f"step {path!r}: {kind} {reads}; use {remedy}." for path, kind, reads, remedy in
+                       value_refusals(step, name)]  # fmt: skip
+        faults += of_step
+    if faults:
+        raise ValueError(" ".join(faults))
+
+
+def _refuse_strangers(name: str, step: Any) -> None:
+    """The price of a step after another fit is read from what `PrivateEstimator` keeps, so a step has to be one."""
+    if not isinstance(step, PrivateEstimator):
+        raise ValueError(
+            f"step {name!r}: {type(step).__name__} has __private_step__ and is no skdp.base.PrivateEstimator: derive "
+            "it from that (docs/extending.md)."
+        )
+
+
+def _refuse_overrides(name: str, step: Any) -> None:
+    """A pipeline runs ``fit`` in several passes: what an override adds to one of ours would run in each of them."""
+    for method in ("fit", "transform", "fit_transform", "partial_fit"):
+        owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
+        ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
+        if any(ours) and not ours[0]:
+            raise ValueError(
+                f"step {name!r}: {type(step).__name__} overrides {method} of a class of skdp, which a budgeted "
+                "pipeline runs in several passes: use the class that it derives from."
+            )
+
+
+@without_removed
+def allocate_budget(
+    pipeline: Pipeline,
+    epsilon: Any = None,
+    delta: float | str = "auto",
+    fractions: Mapping[str, float] | None = None,
+) -> PrivatePipeline:
+    """Return a copy of a pipeline whose private steps share one privacy budget.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
+        `delta` and `noise_multiplier` of its steps are not used.
+    epsilon : float or Risk, default=None
+        Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/risk.md``).
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
+        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
+        power of ten, for more, n being the public number of rows.
+    fractions : mapping of str to float or None, default=None
+        Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
+        If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
+        the contribution of a step to the total.
+
+    Returns
+    -------
+    PrivatePipeline
+        Pipeline that is not fitted.
+
+    Raises
+    ------
+    TypeError
+        `pipeline` is not a ``sklearn.pipeline.Pipeline``.
+    ValueError
+        A step reads its rows without paying, or a parameter is invalid. The message names what to use instead.
+
+    See Also
+    --------
+    check_pipeline : List what the steps read, of any composition.
+    DPGridSearchCV : Search over the parameters of a pipeline under one budget.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdp import DPPCA, DPLogisticRegression, allocate_budget
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(5000, 20))
+    >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    >>> pipe = make_pipeline(DPPCA(5, center=False), DPLogisticRegression(classes=[0, 1]))
+    >>> pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-6, fractions={"dppca": 0.2}).fit(X, y)
+    >>> bool(1.99 < pipe.epsilon_ <= 2.0)
+    True
+    """
+    _refuse_findings(pipeline)
+    own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions}
+    budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
+    _keep_row_traits(budgeted.steps)
+    check_budget(budgeted)
+    return budgeted
+
+
+def _on_features(name: str) -> Any:
+    """A method of scikit-learn's pipelines, on the same conditions, for rows that may have labels of units still.
+
+    Its steps run under silent arithmetic.
+    """
+    method = vars(Pipeline)[name]
+
+    @functools.wraps(method.fn)
+    def run(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        return method.fn(self, without_labels(self, X), *args, **kwargs)
+
+    return available_if(method.check)(silent_arithmetic(run))
+
+
+class _FittedSteps(Pipeline):
+    """Methods for rows to predict: of public steps too, which know neither labels nor `silent_arithmetic`."""
+
+    predict = _on_features("predict")
+    predict_proba = _on_features("predict_proba")
+    predict_log_proba = _on_features("predict_log_proba")
+    decision_function = _on_features("decision_function")
+    score_samples = _on_features("score_samples")
+    score = _on_features("score")
+    transform = _on_features("transform")
+    inverse_transform = _on_features("inverse_transform")
+
+
+def _ends_in_a_transformer(pipeline: Any) -> bool:
+    last = pipeline.steps[-1][1]
+    return last is None or isinstance(last, str) or hasattr(last, "transform")
+
+
+@without_removed
+class PrivatePipeline(JointPrivacyCost, _FittedSteps):
+    """Pipeline whose private steps share one privacy budget.
+
+    Use `allocate_budget` to make one.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        Names and steps, as for ``sklearn.pipeline.Pipeline``.
+    epsilon : float or Risk, default=1.0
+        Privacy budget of one ``fit``. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    fractions : mapping of str to float or None, default=None
+        Shares of the budget by name of a step, as for `allocate_budget`.
+    transform_input : None
+        Not supported: no step takes a second table.
+    memory : None
+        Not supported: a cache would store private rows on disk.
+    verbose : bool, default=False
+        Whether to print the time that each step takes.
+
+    Attributes
+    ----------
+    epsilon_ : float
+        Joint price at `delta_`, by PLD, of every event on which the current state of any step depends. After ``fit`` it
+        is at most `epsilon` and at most 0.1 % below it. It is not the sum of the ``epsilon_`` of the steps. Fitting a
+        step on its own later, for example by ``pipe[-1].partial_fit``, adds the events of that step.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    step_epsilons_ : dict of str to float
+        Price of each private step alone.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels known to the last step. Defined only if it is a classifier.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+
+    See Also
+    --------
+    check_pipeline : List what the steps read, of any composition.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which may
+      depend on what the ones before it released (adaptive composition).
+    - With `groups` all of this holds for all rows of one label together: every private step is given the labels, or the
+      fit is refused.
+    - Parameters of all steps are checked and the accountant is asked before a row is read. The leading public steps
+      run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
+    - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
+      sees the rows that came in, one for one.
+    - ``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted. After an
+      error, an interrupt or in another thread the pipeline is as it was, with the price that it had.
+
+    The noise is calibrated in ``fit``, when the number of rows is known. The parameters `epsilon`, `delta` and
+    `noise_multiplier` of the steps are not used. A slice such as ``pipe[:-1]`` can transform but cannot be fitted.
+    """
+
+    steps: Any
+    delta: Any  # a number or "auto"; in the copy that a fit works on, a number
+
+    def __init__(
+        self,
+        steps: Any,
+        *,
+        epsilon: Any = 1.0,
+        delta: float | str = "auto",
+        fractions: Mapping[str, float] | None = None,
+        transform_input: Any = None,
+        memory: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+        self.epsilon = epsilon
+        self.delta = delta
+        self.fractions = fractions
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Fit the steps one after the other, under one budget.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels.
+        **params : dict of str to object
+            Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight` without
+            the name of a step is for all private steps that take it, transformers too; set `weight_bound` of each.
+            `groups`, the labels of units or the name of a column, are for the whole.
+
+        Returns
+        -------
+        self : PrivatePipeline
+            Fitted pipeline.
+
+        Raises
+        ------
+        ValueError
+            A parameter, the rows or the labels are invalid. Nothing was charged, unless the message says so.
+        BudgetExceededError
+            The budget of the accountant does not admit the fit. Nothing was charged, and no row was read.
+        """
+        self._fit_under_one_budget(X, y, params)
+        return self
+
+    @available_if(_ends_in_a_transformer)  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit the steps under one budget, and transform the rows with the last step.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Private labels.
+        **params : dict of str to object
+            Parameters of the ``fit`` of the steps.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_features_out)
+            Transformed rows. Unlike the fitted attributes, they are not private.
+        """
+        rows = self._fit_under_one_budget(X, y, params)
+        last = self.steps[-1][1]
+        return rows if passes_rows(last) else last.transform(rows)
+
+    @available_if(lambda self: False)  # type: ignore[untyped-decorator]
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Raise AttributeError, as this method is not supported: call ``fit``, then ``predict``.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : object
+            Ignored.
+        **params : dict of str to object
+            Ignored.
+        """
+
+    def __getitem__(self, ind: Any) -> Any:
+        if isinstance(ind, slice):
+            taken = PipelineSlice(Pipeline(self.steps)[ind].steps)
+            take_unit(taken, self)
+            return taken
+        return super().__getitem__(ind)
+
+    # --- the budget ---
+
+    def _private_parts(self) -> list[Any]:
+        return [step.estimator for _, step in private_steps(self.steps)]
+
+    def _state_adjacency(self) -> None:
+        """State the neighboring relation of all steps of a copy made for a fit, whose steps charge nothing."""
+        steps = private_steps(self.steps)
+        ledger = next((step.accountant for _, step in steps if step.accountant is not None), None)
+        for _, step in steps:
+            step.estimator.adjacency = stated_adjacency(step.estimator, ledger)
+
+    def _check_fractions(self, names: list[str]) -> dict[str, float]:
+        """Part of mu**2 of each private step, summing to one."""
+        given = dict(self.fractions or {})
+        unknown = set(given) - set(names)
+        if unknown:
+            raise ValueError(f"fractions={given!r} names {sorted(unknown)[0]!r}; the private steps are {names}.")
+        found = {
+            name: check_real(f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)")
+            for name, part in given.items()
+        }
+        if self.fractions is None and len(names) > 1:
+            parts = [(name, step.estimator) for name, step in private_steps(self.steps)]
+            transformers = [(name, traits_of(part).fraction) for name, part in parts if hasattr(part, "transform")]
+            most = 0.5 / len(names)
+            found = {name: min(share or TRANSFORMER_SHARE, most) for name, share in transformers[: len(names) - 1]}
+        left = [name for name in names if name not in found]
+        rest = 1.0 - sum(found.values())
+        if left and rest <= 0:
+            raise ValueError(f"fractions={given!r} leaves nothing for {left}: let the named parts sum to less than 1.")
+        found.update(dict.fromkeys(left, rest / max(1, len(left))))
+        return {name: found[name] / sum(found.values()) for name in names}
+
+    def _note_unit(self) -> None:
+        """Say to the private steps of a copy made for a fit what that is private for."""
+        for _, step in private_steps(self.steps):
+            step.note_unit(self)
+
+    def _take_unit(self, other: Any) -> Self:
+        """Be private for what `other` is, of which the fit that this copy is made for is a part."""
+        take_unit(self, other)
+        self._note_unit()
+        return self
+
+    def _copied(self) -> Self:
+        """A clone that is private for what this one is."""
+        copied: Self = clone(self)
+        return copied._take_unit(self)
+
+    def _settle_steps(self, X: Any, n_samples: int) -> None:
+        """Settle what follows from names and types of the columns, on a copy made for a fit to this table.
+
+        `n_samples` is the number of rows, or of units.
+        """
+
+    # --- the fit ---
+
+    def _fit_under_one_budget(self, X: Any, y: Any, params: dict[str, Any]) -> Any:
+        """Fit, and return the rows that the last step was fitted to."""
+        fit, given = PipelineFit(self), dict(params)
+        whole, groups = fit.model, given.pop("groups", None)
+        check_budget(whole)
+        of_steps = whole._params_of_steps(given)
+        fit.read_shape(X, groups)
+        plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
+        allocation = Allocation(plans, noises_of(whole, plans, target_of(whole.epsilon, whole.delta)))
+        steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
+        steps.check_parameters(fit.n_units)
+        fit.plan_at(PrivacyCost(allocation.event, math.nan, whole.delta))
+
+        fit.read(steps.prepare, fit.rows, y)
+        fit.charge()
+
+        rows, interrupted = fit.learn(steps.learn, whole._timed, part="steps")
+        take_fit(whole, steps, allocation.event)
+        fit.publish(interrupted=interrupted)
+        return rows
+
+    def _payment(self) -> Payment:
+        """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
+        steps = private_steps(self.steps)
+        accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
+        kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "fractions": self.fractions}
+        kept["steps"] = {name: type(step).__name__ for name, step in self.steps}
+        kept["seeded"] = any(getattr(step.estimator, "random_state", None) is not None for _, step in steps)
+        if name := self.__dict__.get("_fitted_group_name"):
+            kept["groups"] = name
+        unit = self.__dict__.get("privacy_unit_", ROW)
+        return Payment(accountant, type(self).__name__, steps[0][1].adjacency, kept, unit)
+
+    def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
+        if [(name, type(step)) for name, step in self.steps] != [(name, type(step)) for name, step in fitted]:
+            raise RuntimeError("the steps were exchanged while they were fitted: the charge stands; fit them again.")
+        return _merge(self.steps, fitted, copied=True)
+
+    def set_params(self, **kwargs: Any) -> Self:
+        """Set parameters of the pipeline and of its steps.
+
+        Parameters
+        ----------
+        **kwargs : dict of str to object
+            Parameters of the pipeline, or of a step as ``step__parameter``.
+
+        Returns
+        -------
+        self : PrivatePipeline
+            The pipeline itself.
+        """
+        refuse_removed(type(self), kwargs)
+        with PUBLICATION:
+            return super().set_params(**kwargs)
+
+    def _params_of_steps(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Parameters of ``fit`` by the step that they are for; labels of units are for the whole."""
+        given = self._split_params(params)
+        if named := [name for name, each in given.items() if "groups" in each]:
+            raise ValueError(f"fit got groups for step {named[0]!r} alone: give them as groups, for all steps.")
+        return given
+
+    def _split_params(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        given: dict[str, dict[str, Any]] = {name: {} for name, _ in self.steps}
+        if params and get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **params)
+            for name in given:
+                given[name] = {**routed[name].get("fit", {}), **routed[name].get("fit_transform", {})}
+            return given
+        for key, value in params.items():
+            weighted = weighted_steps(self) if key == "sample_weight" else []
+            for name in weighted:
+                given[name][key] = value
+            if weighted:
+                continue
+            name, _, parameter = key.partition("__")
+            if name not in given or not parameter:
+                raise ValueError(f"fit got the parameter {key!r}: name it by its step, {_such_as(self.steps, key)}.")
+            if parameter == "sample_weight" and name not in (takers := weighted_steps(self)):
+                remedy = f"give it as {takers[-1]}__{parameter}" if takers else "leave it out"
+                raise TypeError(f"fit got {key!r}, and step {name!r} counts all rows alike: {remedy}.")
+            given[name][parameter] = value
+        return given
+
+    @contextlib.contextmanager
+    def _timed(self, number: int, name: str) -> Iterator[None]:
+        """Say how long a step took, if that is wanted."""
+        start = time.perf_counter()
+        yield
+        if self.verbose:
+            seconds = time.perf_counter() - start
+            print(f"[{type(self).__name__}] (step {number + 1} of {len(self.steps)}) {name}, {seconds:.1f} s")
+
+    @property
+    def step_epsilons_(self) -> dict[str, float]:
+        """Price of each private step alone, at its own delta; the total is less than their sum."""
+        check_is_fitted(self)
+        return {name: step.estimator.epsilon_ for name, step in private_steps(self.steps)}
+
+
+class PipelineFit(Fit):
+    """The fit of a pipeline: one charge for all steps, which are fitted as copies and replaced together."""
+
+    n_features: int
+
+    def __init__(self, pipeline: PrivatePipeline) -> None:
+        self.estimator, self.model = pipeline, clone(pipeline)
+        self._stage, self._released = BEGUN, {}
+
+    def _find_payment(self) -> Payment:
+        return self.model._payment()
+
+    def read_shape(self, X: Any, groups: Any) -> None:
+        """See `Fit`: the shape of the rows is that of what the first step takes."""
+        refuse_rows_elsewhere("a pipeline", X)
+        self.model._state_adjacency()
+        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
+        self.model._note_unit()
+        self.n_rows, self.n_features = table_shape(self.rows)
+        self.n_units = self.n_rows if self.units is None else self.units.n_units
+        n, accountant = public_rows_of(self.model, self.n_units), self._find_payment().accountant
+        self.model.delta = delta_for(check_delta(self.model.delta), accountant, n)
+        self.model._settle_steps(self.rows, self.n_units)
+        self.model._note_unit()  # to a model that was chosen
+        self.n = public_rows_of(self.model, self.n_units)
+        self._payment = self._find_payment()
+
+    def _note_price(self) -> None:
+        """See `Fit`: epsilon and event follow from the releases, which `take_fit` set."""
+
+    def _publish(self, target: Any, fitted: Any) -> None:
+        """See `Fit`: the steps as they are now, with what the fitted ones learned."""
+        publish(target, fitted, steps=target._with_learned(fitted.steps))
+
+
+def _such_as(steps: list[tuple[str, Any]], key: str) -> str:
+    """How a parameter is named by its step, by an example of this pipeline."""
+    names = [name for name, step in steps if has_fit_parameter(step, key)]
+    if key == "sample_weight" and not names:
+        return "but all private steps count all rows alike: leave it out"
+    return f"such as {(names or [steps[-1][0]])[-1]}__{key}"
+
+
+def _check_shared(steps: list[tuple[str, PrivateStep]]) -> None:
+    """Refuse steps with several accountants or neighboring relations."""
+    ledgers = [step.accountant for _, step in steps if step.accountant is not None]
+    ledger = next(iter(ledgers), None)
+    for parameter, values in (
+        ("accountant", {ledger.identity for ledger in ledgers}),
+        ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
+    ):
+        if len(values) > 1:
+            raise ValueError(
+                f"{parameter} differs between the steps {[n for n, _ in steps]}: set the same value for all of them."
+            )
+
+
+def check_budget(pipeline: PrivatePipeline) -> None:
+    """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
+    _refuse_findings(pipeline)
+    read_epsilon(pipeline.epsilon)
+    check_delta(pipeline.delta)
+    for parameter in ("memory", "transform_input"):
+        if getattr(pipeline, parameter) is not None:
+            raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
+    for part in (pipeline, *pipeline.get_params().values()):
+        if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
+            raise ValueError(
+                f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
+                "them away with set_callbacks()."
+            )
+    steps = private_steps(pipeline.steps)
+    if not steps:
+        raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
+    pipeline._check_fractions([name for name, _ in steps])
+    for name, step in steps:
+        if getattr(step.estimator, "warm_start", False):
+            raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
+        if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
+            raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
+    _check_shared(steps)
+
+
+def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
+    """Names of the private steps whose ``fit`` takes weights of rows."""
+    return [name for name, step in private_steps(pipeline.steps) if has_fit_parameter(step.estimator, "sample_weight")]
+
+
+def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
+    """The number of rows that rules may use, which is that of all steps."""
+    return private_steps(pipeline.steps)[0][1].public_n_samples(n_samples)
+
+
+def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
+    """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
+    steps = private_steps(pipeline.steps)
+    fractions = pipeline._check_fractions([name for name, _ in steps])
+    events = [plan.event_at for plan in plans]
+    return calibrate_jointly_to(events, target, list(fractions.values()), adjacency=steps[0][1].adjacency)
+
+
+def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
+    """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
+    if fit.event != event:
+        raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
+    adjacency = private_steps(pipeline.steps)[0][1].adjacency
+    pipeline.steps = _merge(pipeline.steps, fit.steps)
+    pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
+    pipeline._fitted_inside = ids_of(pipeline._private_parts())
+    note_leaks(pipeline)
+    pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
+
+
+def _merge(
+    steps: list[tuple[str, Any]], fitted: list[tuple[str, Any]], *, copied: bool = False
+) -> list[tuple[str, Any]]:
+    """The fitted steps, the private ones with the parameters of `steps` or of copies of them."""
+    merged = []
+    for (name, own), (_, learned) in zip(steps, fitted, strict=True):
+        if is_private(own):
+            own = copy(own) if copied else own
+            publish(own, learned)
+        merged.append((name, own if is_private(own) else learned))
+    return merged
+
+
+class PipelineSlice(_FittedSteps):
+    """Some neighbouring steps of a budgeted pipeline, which transform and predict; the budget stays with the whole."""
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Refuse: the budget of the whole cannot be spent by a part of it."""
+        raise TypeError(
+            "a slice of a budgeted pipeline has no budget to be fitted with: give its steps one by "
+            "skdp.allocate_budget(Pipeline(pipe.steps[:-1]), epsilon, delta)."
+        )
+
+    fit_transform = fit_predict = fit

@@ -1,0 +1,326 @@
+"""What reads a table by a public schema, and buys what the schema leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdp._checks.groups import ROW, Units
+from skdp._checks.notices import narrow_bounds_notice, note_notice, tell_now
+from skdp._checks.numbers import day_text, days_of, format_names
+from skdp._checks.parameters import check_count
+from skdp._checks.rows import check_schema
+from skdp._checks.table import Table, as_keys
+from skdp.base.estimator import PrivateEstimator
+from skdp.mechanisms.streams import SecretStream
+from skdp.preprocessing.cell_tree import all_edges, bins_are_crowded, lie_at_a_bound
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, Purchase
+from skdp.preprocessing.raw_columns import ReadsRawColumns
+from skdp.preprocessing.schema.blocks import read_line
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.preprocessing.schema.table_schema import TableSchema
+
+_OF_OBJECTS = (
+    "X is an array of objects, which has one type for all columns: those that the schema does not name are categories, "
+    "numbers too; give the frame itself, or the kinds of its columns in a schema."
+)
+
+
+class SchemaRows(NamedTuple):
+    """A table whose columns are known to be readable: those to be bought are kept.
+
+    `fits_bins` says whether numbers within public bounds are kept, too.
+    """
+
+    table: Table
+    columns: list[tuple[str, int, Column]]
+    numbers: list[NDArray[np.float64]]
+    words: list[tuple[NDArray[np.int64], list[str]]]
+    fits_bins: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.table.shape
+
+
+class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
+    """Base of those that have the parameters ``schema, n_bins, max_categories``."""
+
+    schema: Any
+    n_bins: int
+    max_categories: int
+    fit_bins: bool = False
+
+    def _given_schema(self) -> TableSchema:
+        if self.schema is None:
+            return TableSchema({}, others="estimate")
+        return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
+
+    def _check_own_parameters(self) -> None:
+        """Reject parameters that are unusable for any table."""
+        self._given_schema()
+        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+
+    def _purchase(self) -> Purchase:
+        """What the fit may buy, as far as that is known from parameters."""
+        share = THRESHOLD_SHARE * float(self.delta)
+        given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
+        return planned_purchase(self._given_schema(), *given)
+
+
+def read_by_schema(model: SchemaBuyer, X: Any, *, reset: bool) -> SchemaRows:
+    """Return a table whose cells were read: all of them, since a rejection after the charge would be charged."""
+    table, schema = Table(X, model), model._given_schema()
+    warn_of_objects(model, schema, table)
+    rows = rows_to_buy(table, match_columns(schema, table), bool(model.fit_bins))
+    check_schema(model, table.source, reset=reset)
+    return rows
+
+
+def planned_purchase(
+    schema: TableSchema,
+    n_bins: int,
+    max_categories: int,
+    adjacency: str,
+    threshold_delta: float,
+    fits_bins: bool = False,
+) -> Purchase:
+    """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
+    bought = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
+    unknown = schema.others == "estimate"  # kinds follow from types, which are known at the fit
+    words = unknown or "category" in bought
+    numbers = unknown or any(kind != "category" for kind in bought)
+    return Purchase(int(numbers), int(words), n_bins, max_categories, adjacency, threshold_delta if words else 0.0)
+
+
+def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
+    """Tell before the charge, by public types alone, of columns whose cells may be missing once they are read.
+
+    That is so for an array of objects if the schema leaves column types to it, and for text with bounds of numbers.
+    """
+    if schema.others == "estimate" and table.holds_objects:
+        tell_now(estimator, _OF_OBJECTS)
+    known = dict(schema.items())
+    bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]
+    if names := [name for j, name in bounded if known[name].kind == "number" and table.is_text(j)]:
+        tell_now(
+            estimator,
+            f"Column {format_names(names)} is text with bounds of numbers in `schema`: text that is not a number, such "
+            "as '12,5' with a decimal comma, counts as missing. Convert it before the fit, for example "
+            f"X[{names[0]!r}].str.replace(',', '.').astype(float).",
+        )
+
+
+def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
+    """Read all columns but dropped ones, or refuse them, and keep those that are bought."""
+    rows = SchemaRows(table, columns, [], [], fits_bins=fits_bins)
+    for _, j, column in columns:
+        if column.kind == "drop":
+            continue
+        cells = table.cells(j)
+        if column.is_bought and column.kind == "category":
+            rows.words.append(as_keys(cells, column.gaps))
+        elif column.is_wanted(fits_bins):
+            rows.numbers.append(read_line(cells, column))
+    return rows
+
+
+def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
+    """Keep what is left of the columns that were bought, and the notices of few rows and of columns that are lost.
+
+    By releases and by public numbers alone.
+    """
+    estimator._fitted_remains = bought.remains
+    if n_public < bought.least_rows:
+        what = "rows" if estimator._unit() == ROW else "groups"
+        lines = [name for name, each in bought.remains.items() if each.kind != "category"]
+        first = f"Set bounds of {listed(lines)} in `schema`, which helps most: " if lines else ""
+        note_notice(
+            estimator,
+            f"{first}{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: "
+            f"below {bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
+            "larger epsilon.",
+        )
+    for text in (*notices_of_remains(bought.remains), bought.of_bounds):
+        note_notice(estimator, text)
+
+
+class BoughtColumns(NamedTuple):
+    """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
+
+    With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
+    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide. Between `spans`
+    lies nearly all of each column whose bins within public bounds are estimated.
+    """
+
+    columns: dict[str, Column]
+    remains: dict[str, Remains]
+    least_rows: float = 0.0
+    beyond: Mapping[str, float] = {}
+    of_bounds: str = ""
+    spans: Mapping[str, tuple[float, float]] = {}
+
+
+def bought_columns(
+    planned: Purchase,
+    rows: SchemaRows,
+    noise_multiplier: float,
+    n_public: int,
+    stream: SecretStream,
+    units: Units | None = None,
+    drops_words: bool = False,
+) -> BoughtColumns:
+    """Buy what is missing of the columns, at the price of the planned purchase.
+
+    What is estimated has a place for missing values and for other categories: nobody has said that there are none. Bins
+    of a number within public bounds are estimated for `fits_bins`, and kept where equal widths would not tell its
+    values apart. What is estimated follows from public numbers; fewer columns have less noise at the same cost. Where
+    rows are few, bins within public bounds are not estimated, and for `drops_words` categories beside numbers are not
+    if only one that most of the rows have could be named: such columns are dropped.
+    """
+    kinds = {name: each for name, _, each in rows.columns if each.is_wanted(rows.fits_bins)}
+    numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
+    words = dict(zip([name for name, each in kinds.items() if each.kind == "category"], rows.words, strict=True))
+    opened = [name for name, each in kinds.items() if each.is_bought]
+    if not kinds:
+        return BoughtColumns({}, {})
+    purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+    if opened and n_public < purchase.least_rows_at(noise_multiplier):
+        numbers = {name: values for name, values in numbers.items() if name in opened}
+        purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+    least_rows, dropped = purchase.least_rows_at(noise_multiplier), []
+    if drops_words and numbers and words and n_public < _FEW_FOR_WORDS * purchase.threshold_at(noise_multiplier):
+        dropped, words = list(words), {}
+        purchase = _purchase_of(planned, [kinds[name] for name in numbers], 0)
+    given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
+    bought = purchase.release(*given, units=units)
+    held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
+    made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
+    for name, categories in zip(words, bought.categories, strict=True):
+        made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
+    for name, inner, bounds, span in zip(numbers, bought.edges, bought.bounds, bought.spans, strict=True):
+        column, edges = kinds[name], all_edges(inner, bounds)
+        if column.is_bought:
+            edges = _on_calendar(edges) if column.kind == "date" else edges
+            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
+        elif bins_are_crowded(inner, bounds, planned.n_bins):
+            made[name], spans[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges), span
+        if not column.is_bought and lie_at_a_bound(inner, bounds):
+            narrow.append(name)
+    remains = {name: remains_of(kinds[name].kind, held[name], n_public) for name in opened}
+    beyond = {name: held[name].beyond for name in numbers if name in opened}
+    return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow), spans)
+
+
+_FEW_FOR_WORDS = 2.0
+"""Thresholds of a category that are more than all rows: then only one that most of the rows have could be named."""
+
+
+def _purchase_of(planned: Purchase, numbers: list[Column], n_words: int) -> Purchase:
+    """Return the purchase for these columns, at the price of the planned one or less."""
+    return Purchase(
+        len(numbers), n_words, planned.n_bins, planned.max_categories, planned.adjacency,
+        planned.threshold_delta if n_words else 0.0, tuple(each.bounds for each in numbers),
+    )  # fmt: skip
+
+
+OTHER_CELL = "other"
+"""The cell that represents the categories of a bought column that are not named."""
+
+
+def _with_gaps(column: Column) -> tuple[str, ...]:
+    return tuple(sorted({"", *column.gaps}))
+
+
+_CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
+
+
+def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
+    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
+    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
+
+
+# --- what is left of the columns that were bought ---
+
+_NOTHING, _HALF = 0.05, 0.5
+"""A column is lost that holds less than the first share of its cells; less than the second is told of categories."""
+
+
+class Remains(NamedTuple):
+    """What is left of a column.
+
+    Attributes
+    ----------
+    kind : {"number", "date", "category"}
+    share : float
+        Of the cells: those that are read as numbers or dates, or whose category is named. Noisy, from 0 to 1.
+    deviation : float
+        Standard deviation of its noise.
+    """
+
+    kind: str
+    share: float
+    deviation: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether next to nothing is left."""
+        return self.share == 0.0 or self.share + 2.0 * self.deviation < _NOTHING
+
+    @property
+    def is_mostly_other(self) -> bool:
+        """Whether most cells of a column of categories, but not all, are of none that is named."""
+        return self.kind == "category" and not self.is_lost and self.share + 2.0 * self.deviation < _HALF
+
+    def describe(self) -> str:
+        """What is left, in a few words."""
+        rest = "other or gaps" if self.kind == "category" else "gaps or unreadable"
+        return f"{1.0 - self.share:.1%} {rest} (noise {self.deviation:.1%})"
+
+
+def remains_of(kind: str, held: Held, n_public: int) -> Remains:
+    """Return what is left of a column of a public number of cells."""
+    return Remains(kind, min(max(held.cells / n_public, 0.0), 1.0), held.deviation / n_public)
+
+
+def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
+    """Yield the notices of columns that are lost, or nearly so, each with all of them and a remedy."""
+    words = [name for name, each in remains.items() if each.is_lost and each.kind == "category"]
+    lines = [name for name, each in remains.items() if each.is_lost and each.kind != "category"]
+    mostly = [name for name, each in remains.items() if each.is_mostly_other]
+    if words:
+        yield (
+            f"No information in {listed(words)}: every category is too rare to be released privately. Declare types "
+            "or categories in `schema` ('number' or 'date' for numbers or dates that are text), or drop identifiers, "
+            f"for example {_dropped(words[0])}."
+        )
+    if lines:
+        yield (
+            f"No information in {listed(lines)}: no number or date could be estimated privately, and unreadable cells "
+            "are missing. Declare bounds, types or date formats in `schema` ('category' for strings), or drop "
+            f"identifiers, for example {_dropped(lines[0])}. More rows or a larger epsilon can help as well."
+        )
+    if mostly:
+        yield (
+            f"More than half of {listed(mostly)} is 'other' or missing: the other categories are too rare to be "
+            "released privately. Declare types or categories in `schema` ('number' or 'date' for numbers or dates that "
+            "are text), or merge rare categories, for example postcodes by their first digits."
+        )
+
+
+def listed(names: list[str]) -> str:
+    """Name all columns in one line."""
+    shown = ", ".join(" ".join(repr(name).split()) for name in names)
+    return f"column {shown}" if len(names) == 1 else f"columns {shown}"
+
+
+def _dropped(name: str) -> str:
+    return f"TableSchema({{{' '.join(repr(name).split())}: 'drop'}}, others='estimate')"

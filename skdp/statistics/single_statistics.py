@@ -1,0 +1,334 @@
+"""Single figures: a description of one column, or of two, with the whole budget for what is asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.numbers import values_of
+from skdp._checks.parameters import read_real, show
+from skdp.base.estimates import Estimate
+from skdp.statistics.column_estimates import Intervals
+from skdp.statistics.describer import MOST_BINS, TableDescriber
+from skdp.statistics.description import PrivateDescription
+from skdp.statistics.table_release import Shares
+
+_X, _Y = "x", "y"
+
+_OF_CELLS = Shares.of(1.0, 0.0, 0.0)
+OF_MOMENTS = Shares.of(0.1, 0.9, 0.0)
+OF_TABLE = Shares.of(0.1, 0.0, 0.9)
+
+_INTERVALS = Intervals.of(0.95, False)
+
+
+def private_count(x: Any, **settings: Any) -> Estimate:
+    """Release how many rows are true.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private truth values. Gaps, and what is no truth value, are not counted.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group counts as the share of its rows that are true.
+
+    Returns
+    -------
+    figure : Estimate
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
+    return found._stated(found._of(_X).counts_of_cells(_INTERVALS)[1])
+
+
+def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
+    """Release the mean of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    figure : Estimate
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.statistics import private_mean
+    >>> ages = np.random.default_rng(0).integers(18, 90, 10_000)
+    >>> found = private_mean(ages, bounds=(18, 90), epsilon=1.0)
+    >>> bool(abs(found.value - ages.mean()) < 1.0)
+    True
+    """
+    return _of_moments("private_mean", [x], [bounds], settings).estimates(_X)["mean"]
+
+
+def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
+    """Release the sum of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
+        adds the mean of its rows.
+
+    Returns
+    -------
+    figure : Estimate
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    found = _of_moments("private_sum", [x], [bounds], settings).estimates(_X)
+    mean, count = found["mean"], found["count"]
+    error = math.hypot(count.value * mean.standard_error, mean.value * count.standard_error)
+    return _INTERVALS.around(count.value * mean.value, error).with_notes(**vars(mean))
+
+
+def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: Any) -> Any:
+    """Release quantiles of numbers.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers. NaN and other gaps are left out.
+    q : float or list of float, default=0.5
+        Shares of the numbers that lie below, between 0 and 1. Several cost no more than one.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are privately
+        estimated, and the estimate is of values clipped to them.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    figures : Estimate or list of Estimate
+        One for each of `q`, which ascend as these do.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    several = isinstance(q, list | tuple | np.ndarray)
+    asked = list(q) if several else [q]
+    kinds = [kind_of_number(bounds)]
+    found = described("private_quantile", [x], kinds, settings, shares=_OF_CELLS, quantiles=asked)
+    figures = [found._stated(found._of(_X).quantile(float(each), _INTERVALS)) for each in asked]
+    return figures if several else figures[0]
+
+
+def private_histogram(
+    x: Any, *, bounds: Any = None, categories: Any = None, n_bins: int = MOST_BINS, **settings: Any
+) -> Any:
+    """Release a histogram of numbers, or the counts of categories.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private numbers or categories.
+    bounds : (float, float) or None, default=None
+        Public bounds, to which numbers beyond are moved. If None, they are privately estimated.
+    categories : list or None, default=None
+        Public categories; all others are "(other)". Where neither these nor `bounds` are given, the type of `x` says
+        which of them is privately estimated.
+    n_bins : int, default=64
+        Bins of numbers, at most; whole numbers have one each if they are not twice as many.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Bins or levels, that of gaps last, with ``count``, ``low`` and ``high``. The counts add up to the number of
+        rows.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    if bounds is not None and categories is not None:
+        raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
+    given = kind_of_words(categories) if categories is not None else None if bounds is None else kind_of_number(bounds)
+    return described("private_histogram", [x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
+
+
+def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
+    """Release the k most frequent categories, and how many rows have them.
+
+    Parameters
+    ----------
+    x : array-like of shape (n_samples,)
+        Private categories.
+    k : int, default=5
+        Number of categories.
+    categories : list or None, default=None
+        Public categories; all others are "(other)". If None, they are privately estimated.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        In descending order of ``count``, with ``low`` and ``high``, which hold for all categories at once.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
+
+
+def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
+    """Release the correlation of two columns of numbers, where a gap counts as the mean.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_samples,)
+        Private numbers.
+    bounds : list of two (float, float) or None, default=None
+        Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are privately estimated.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
+        the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    figure : Estimate
+        Value, both ends of its 95 % interval for the noise, and standard error.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    pairs = [None, None] if bounds is None else bounds
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
+        raise ValueError(f"bounds={show(bounds)}: give two pairs of numbers, those of x and those of y, or None.")
+    found = _of_moments("private_correlation", [x, y], list(pairs), settings, correlation=True)
+    return found._stated(found._pair(_X, _Y, _INTERVALS))
+
+
+def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> Any:
+    """Release how many rows have each pair of categories.
+
+    Parameters
+    ----------
+    x, y : array-like of shape (n_samples,)
+        Private categories.
+    categories : list of two lists or None, default=None
+        Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
+    **settings : dict of str to object
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
+        group has the weight of one row, or of `rows_per_group` rows.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Counts, which add up to the number of rows. The last row and column are gaps. The noise of a cell before the
+        counts were made nonnegative has the standard deviation ``frame.attrs["noise"]``.
+
+    Raises
+    ------
+    ValueError
+        A parameter or the input is invalid. Nothing was charged.
+    BudgetExceededError
+        The budget of the accountant does not admit the release. Nothing was charged.
+    """
+    pairs = [None, None] if categories is None else categories
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
+        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
+    kinds = [kind_of_words(each) for each in pairs]
+    found = described("private_crosstab", [x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
+    return found.crosstab(_X, _Y)
+
+
+def kind_of_number(bounds: Any) -> Any:
+    """What a schema says of a number."""
+    return "number" if bounds is None else {"kind": "number", "bounds": bounds}
+
+
+def kind_of_words(categories: Any) -> Any:
+    """What a schema says of categories."""
+    return "category" if categories is None else {"kind": "category", "categories": categories}
+
+
+def _of_moments(
+    function: str, columns: list[Any], bounds: list[Any], settings: dict[str, Any], correlation: bool = False
+) -> PrivateDescription:
+    kinds = [kind_of_number(each) for each in bounds]
+    return described(function, columns, kinds, settings, shares=OF_MOMENTS, n_bins=1, correlation=correlation)
+
+
+def described(
+    function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any
+) -> PrivateDescription:
+    """Describe one or two columns for the public `function`; a kind of None leaves it to the type."""
+    import pandas as pd
+
+    given = [_column(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
+    if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
+        shapes = " and ".join(str(each.shape) for each in given)
+        raise ValueError(f"the input has shape {shapes}: give columns of one dimension and of one length.")
+    others = dict(settings)
+    groups = others.pop("groups", None)
+    frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
+    schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
+    describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
+    describer._public_name = function
+    return PrivateDescription.of(describer.fit(frame, groups=groups))
+
+
+def _column(name: str, given: Any) -> np.ndarray:
+    """Return a column as an array; of a list as objects, since its type would follow from its cells."""
+    values = values_of(name, given)
+    return values if hasattr(given, "dtype") else values.astype(object)

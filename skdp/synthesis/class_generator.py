@@ -1,0 +1,259 @@
+"""Private synthetic rows of numbers with labels, such as images."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, field
+from typing import Any
+
+import numpy as np
+
+from skdp._checks.bounds import public_bounds
+from skdp._checks.parameters import check_count
+from skdp._checks.rows import check_table
+from skdp._checks.weights import WeightReader, weight_of_each
+from skdp.accounting import GaussianDpEvent
+from skdp.base.estimator import with_parameters
+from skdp.base.fit import Fit
+from skdp.base.private_step import StepPlan
+from skdp.mechanisms.bounded_sum import clip_groups
+from skdp.synthesis.class_mixture import Box, ClassMixture, ClassRows
+from skdp.synthesis.class_moments import ClassMeasurement
+from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
+
+MOST_COMPONENTS = 10
+ROWS_OF_A_COMPONENT = 1500.0
+"""A class has one component per this many rows, divided by the noise multiplier (benchmarks/README.md)."""
+
+N_DIRECTIONS = 100
+"""Directions that are kept if there are as many columns."""
+
+
+@with_parameters
+class DPClassMixtureGenerator(PrivateGenerator):
+    """Synthetic rows of numbers with differential privacy for each row, such as images of several classes.
+
+    Each class is a mixture of clipped normal rows. What is released with Gaussian noise is the mean of all rows, the
+    means of the classes, the directions in which rows differ from these, and counts, means and covariances of the
+    components along these directions. Rows are drawn from that, as many as wanted.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the number of
+        classes and by 1,500, rounded, from 1 to 10.
+    bounds : (float, float), list of (float, float) or None, default=None
+        Public bounds of all columns, or of each: (0, 1) for images of that range. Values beyond them are moved to them,
+        and so are those of samples. They have to be given.
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        `PrivacyLeakWarning` is issued. Not looked at without labels.
+    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
+        How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
+        each class in ascending order.
+    weight_bound : float or None, default=None
+        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
+        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
+        fit with weights then warns that larger weights are clipped to it.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
+    delta : float or "auto", default="auto"
+        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
+        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
+        the public number of rows.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
+        `epsilon`. The releases share it: the sum of their squared inverses is that of this one.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
+        - "replace_one": it is replaced by another one. The number is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
+          `n_public`, a public number near it.
+
+        None is the relation of `accountant`, else "zero_out".
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
+        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+        The `random_state` of ``sample`` is another one, and harmless.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels. Defined only if the generator was fitted with labels.
+    class_prevalences_ : ndarray of shape (n_classes,)
+        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+    class_count_ : ndarray of shape (n_classes,)
+        Noisy numbers of rows of each class, or sums of their weights, 0 or more; of all rows where there are no labels.
+        With `groups` each of these counts for 1 at most, before it is multiplied by the bound on weights.
+    mixture_ : ClassMixture
+        Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
+        to [-1/2, 1/2].
+    bounds_ : ndarray of shape (n_features, 2)
+        Public bounds of the columns.
+    n_components_ : int
+        Components of each class.
+    n_directions_ : int
+        Number of directions in which rows of a component differ from its mean: 100, or n_features if that is less.
+    noise_multiplier_ : float
+        Noise multiplier of the whole.
+    n_samples_ : int
+        Public number n of rows, or of groups.
+    weight_bound_ : float
+        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+    n_features_in_ : int
+        Number of columns seen during ``fit``.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+    epsilon_ : float
+        Price of the fit at `delta_`, at most `epsilon`.
+    delta_ : float
+        Delta at which `epsilon_` is computed.
+    adjacency_ : str
+        Neighbouring relation for which `epsilon_` holds.
+    privacy_unit_ : {"row", "group"}
+        What the guarantee is for: one row, or all rows with one label of `groups`.
+    privacy_event_ : DpEvent
+        Event that `epsilon_` is the price of.
+
+    See Also
+    --------
+    DPMarginalSynthesizer : Synthetic tables with columns of any type.
+
+    Notes
+    -----
+    **Guarantees.**
+
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
+      `random_state` is None, and `classes` is given or there are no labels.
+    - All that is fitted is a function of noisy releases and of public quantities.
+    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
+    - With `groups` all of this holds for all rows of one label together: what they add up to is an average of what one
+      row may add.
+    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
+    - ``sample`` costs nothing, and a saved generator holds no row and no exact sum.
+    - Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.
+    - The numbers of components and of directions are decided by public numbers.
+
+    The proof of each sensitivity is in `skdp.synthesis.class_moments`, that of the joint price in the notes of
+    `skdp.synthesis.class_moments.ClassMeasurement`. Sums over rows are float64, whose rounding is not in
+    the price (``docs/pitfalls.md``), but for the Gram matrix of the directions
+    (`skdp.mechanisms.second_moments.MomentSum`).
+
+    **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
+    sum is private, and is released with that of the rows, for a tenth of its share. Weights of the rows of a group are
+    cut to a sum of 1 by one factor, so that groups are drawn alike, whatever their numbers of rows.
+
+    **Post-processing.** Means are shrunk by the size of their noise. Eigenvalues of a covariance below the edge of the
+    noise are replaced by their mean. Normal rows are clipped to the bounds, which changes their means and variances:
+    before the clip they are such that means and variances of the columns are right after it.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), "Gaussian differential privacy", for the price of releases that depend on earlier ones.
+
+    Su, Cao, Li, Bertino & Jin (2016), "Differentially private k-means clustering".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.synthesis import DPClassMixtureGenerator
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 5000)
+    >>> X = np.clip(rng.normal(0.3 + 0.4 * y[:, None], 0.1, size=(5000, 16)), 0, 1)
+    >>> model = DPClassMixtureGenerator(bounds=(0, 1), classes=[0, 1], epsilon=1.0).fit(X, y)
+    >>> made, labels = model.sample(1000, random_state=0)
+    >>> made.shape, bool(made[labels == 1].mean() > made[labels == 0].mean() + 0.3)
+    ((1000, 16), True)
+    """
+
+    mixture_: ClassMixture = field(init=False)
+    class_count_: np.ndarray = field(init=False)
+    bounds_: np.ndarray = field(init=False)
+    _fitted_dtype: str = field(init=False)
+
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    bounds: Any = None
+    classes: Any = None
+    class_prevalences: Any = "estimate"
+    weight_bound: Any = None
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
+
+    # --- the fit ---
+
+    def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
+        """See `PrivateEstimator`: as much as one Gaussian release."""
+        return StepPlan(GaussianDpEvent, {})
+
+    def _read_parameters(self, n_features: int | None) -> None:
+        public_bounds(self.bounds, n_features)
+        if not _is_auto(self.n_components):
+            check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
+
+    def _read_rows(self, X: Any, *, reset: bool) -> np.ndarray:
+        return check_table(self, X, reset=reset, by_blocks=True)
+
+    def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
+        found = super()._read_labels(y, n_samples, n_public)
+        n_classes = 0 if found is None else len(found[0])
+        if n_public < n_classes:
+            what = self._units_in_words()
+            raise ValueError(
+                f"n={n_public} {what} are too few for {n_classes} classes: give more, or name fewer classes."
+            )
+        return found
+
+    def _learn(self, fit: Fit, rows: np.ndarray, labels: ClassesAndCodes | None, weights: Any) -> None:
+        n, d = rows.shape
+        n_classes, codes = 1, np.zeros(n, np.int64)
+        if labels is not None:
+            self.classes_, codes = labels
+            n_classes = len(self.classes_)
+        self.bounds_ = public_bounds(self.bounds, d)
+        self.n_components_ = self._count_components(fit, n_classes)
+        self.n_directions_ = min(d, N_DIRECTIONS)
+        measurement = ClassMeasurement(
+            fit.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, fit.n
+        )
+        each = None if weights is None else clip_groups(fit.units, weight_of_each(weights, n), 1.0)
+        blocks = ClassRows(rows, codes, Box.of(self.bounds_), each)
+        self.mixture_, counts = measurement.measure(blocks, n_classes, fit.spawn("class mixture"))
+        self.class_count_ = WeightReader.of(self.weight_bound).bound * counts.of_classes
+        self._fitted_dtype = np.dtype(blocks.dtype).name
+        if labels is not None:
+            self.class_prevalences_ = self._chosen_shares()
+
+    # --- rules in public quantities ---
+
+    def _count_components(self, fit: Fit, n_classes: int) -> int:
+        if not _is_auto(self.n_components):
+            return int(self.n_components)
+        found = fit.n / (fit.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
+        return max(1, round(min(found, MOST_COMPONENTS)))
+
+    # --- samples ---
+
+    def _bought_shares(self) -> np.ndarray:
+        total, n_classes = self.class_count_.sum(), len(self.class_count_)
+        return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
+
+    def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
+        with np.errstate(under="ignore"):
+            made = self.mixture_.draw(np.zeros(n, np.int64) if labels is None else labels, rng)
+            made = made.astype(self._fitted_dtype, copy=False)
+            Box.of(self.bounds_).restore(made)
+        return made, labels
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

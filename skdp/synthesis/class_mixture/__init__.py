@@ -1,1 +1,0 @@
-"""A mixture of normal rows for each class, from noisy moments."""

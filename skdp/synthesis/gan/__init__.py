@@ -1,1 +1,0 @@
-"""A generative adversarial network: critic, generator, and their run."""
