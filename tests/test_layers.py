@@ -19,10 +19,10 @@ FLOORS = {
         ("_kernels", "exceptions", "testing", "warm_up"),
         ("accounting",),
         ("_checks",),
-        ("export", "mechanisms", "report"),
+        ("mechanisms", "report"),
         ("base",),
         ("_dpsgd", "decomposition", "image", "metrics", "naive_bayes", "pipeline", "preprocessing"),
-        ("cluster", "datasets", "inspection", "model_selection", "neural_network", "statistics", "synthesis"),
+        ("cluster", "datasets", "export", "inspection", "model_selection", "neural_network", "statistics", "synthesis"),
         ("ensemble", "linear_model", "plotting"),
         ("audit", "tabular"),
     ),
@@ -126,7 +126,7 @@ def test_there_is_no_circle():
 def test_the_house_stays_small():
     """Rooms, depth and arrows are written down: what adds to them changes this line, and is seen in a review."""
     found = {package: (len(rooms(package)), depth(package), len(edges(package))) for package in ("", "accounting")}
-    assert found == {"": (36, 11, 194), "accounting": (13, 11, 46)}
+    assert found == {"": (29, 9, 112), "accounting": (11, 9, 37)}
 
 
 def test_heavy_imports_stay_where_they_belong():

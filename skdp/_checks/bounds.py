@@ -10,7 +10,7 @@ import numpy as np
 from skdp._checks.parameters import read_real, show
 
 Bounds = tuple[float, float] | None
-"""Of a column of numbers; None where they are bought."""
+"""Of a column of numbers; None where they are estimated."""
 
 
 _LARGEST = 1e150
@@ -18,7 +18,7 @@ _LARGEST = 1e150
 
 
 def check_bounds(bounds: Any) -> Bounds | list[Bounds]:
-    """One pair for all columns, a list with a pair or None for each, or None if bounds are bought."""
+    """One pair for all columns, a list with a pair or None for each, or None if bounds are estimated."""
     if bounds is None:
         return None
     given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
@@ -41,7 +41,7 @@ def _pair(value: Any) -> tuple[float, float]:
         ):
             return low, high
     shown = " ".join(repr(value).split()) if isinstance(value, list | tuple) and len(value) <= 4 else show(value)
-    raise ValueError(f"bounds={shown} is no range: give two public numbers up to 1e150, low below high.")
+    raise ValueError(f"bounds={shown} is not a range: give two public numbers up to 1e150, low below high.")
 
 
 def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]:

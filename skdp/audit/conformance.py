@@ -402,7 +402,7 @@ def private_checks(X: Any = None, y: Any = None) -> Iterator[PrivateCheck]:
     --------
     >>> from skdp.testing import private_checks
     >>> next(private_checks()).__name__
-    'check_ceiling_is_asked_before_rows_are_read'
+    'check_a_refusal_leaves_the_estimator_whole'
     """
     for function in _ALL:
         yield PrivateCheck(function, X, y)

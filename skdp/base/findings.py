@@ -471,7 +471,7 @@ def find(composition: Any) -> list[PipelineIssue]:
     Raises
     ------
     TypeError
-        The composition, or a step of it, is no estimator.
+        The composition, or a step of it, is not an estimator.
     ValueError
         Names of steps are not unique, or a step before the last one has no ``transform``.
     """

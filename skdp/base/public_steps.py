@@ -5,7 +5,7 @@ be used and not what it keeps (``GaussianProcessRegressor`` has it, and keeps ev
 
 - is fitted with the shape, the names and the types of a table, and with nothing of its rows;
 - gives one row for each, in their order, a function of that row and of its parameters;
-- gives a table whose width, type, sparsity and names, and messages, are no function of the rows.
+- gives a table whose width, type, sparsity and names, and messages, do not depend on the rows.
 
 It may refuse a table because of one row. A refusal goes to the caller, who holds the data.
 Warnings (about the logarithm of a negative number or the mean of an empty row) reveal single rows: run steps `quietly`.
@@ -356,7 +356,7 @@ def find_faults(step: Any, name: str) -> Iterator[Fault]:
     Parameters
     ----------
     step : object
-        A step of a pipeline that is no private estimator itself.
+        A step of a pipeline that is not itself a private estimator.
     name : str
         Its name; parts of it are named ``name__part``.
 

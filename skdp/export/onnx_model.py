@@ -149,8 +149,8 @@ LEAST_SCORE = 1e-12
 _PIPELINE_KINDS = frozenset(
     {
         "sklearn.pipeline.Pipeline",
-        "skdp.pipeline.PrivatePipeline",
-        "skdp.pipeline.PipelineSlice",
+        "skdp.pipeline.private_pipeline.PrivatePipeline",
+        "skdp.pipeline.private_pipeline.PipelineSlice",
         "skdp.tabular.TabularPipeline",
     }
 )

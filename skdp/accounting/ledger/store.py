@@ -7,7 +7,7 @@ and read nothing of the data.
 
 The file is created complete under another name and linked to its own, so there is no moment at which it is half made,
 and an empty file is never mistaken for a new one. Where the file system has no hard links, its own name is claimed by
-an exclusive creation and the content written there, the first bytes last: until then it is no file of SQLite, and
+an exclusive creation and the content written there, the first bytes last: until then it is not a file of SQLite, and
 nobody charges it.
 
 The tables of a ledger's file, and whether a file has them whole.
@@ -166,7 +166,7 @@ class Store:
         ----------
         path : str or path-like
         wanted : Terms, optional
-            Where there is no file, one of these terms is created. None: there has to be one, and it is only read.
+            Where the file does not exist, one of these terms is created. None: there has to be one, and it is only read.
         asked : dict, optional
             Terms that the file has to have, by the names of `Terms.to_dict`.
 
