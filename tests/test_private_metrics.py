@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdp import PrivacyAccountant, PrivacyLeakWarning, evaluate
-from skdp.metrics import functions as metrics
+from skdp import PrivacyAccountant, PrivacyLeakWarning, evaluate, metrics
 
 FIGURES = {
     "private_roc_auc_score": lambda found: found.roc_auc,
@@ -65,7 +64,7 @@ def test_a_metric_of_classes_or_numbers_is_a_figure_of_an_evaluation(name):
 
 
 def test_every_metric_is_compared():
-    assert {*FIGURES, *OF_CLASSES, *OF_NUMBERS} == set(metrics.__all__)
+    assert {*FIGURES, *OF_CLASSES, *OF_NUMBERS} == {name for name in metrics.__all__ if name.startswith("private_")}
 
 
 SCORES = np.random.default_rng(0).dirichlet([1, 1, 1], 300)

@@ -166,7 +166,7 @@ class Store:
         ----------
         path : str or path-like
         wanted : Terms, optional
-            Where the file does not exist, one of these terms is created. None: there has to be one, and it is only read.
+            A file that does not exist is created with these terms. None: there has to be one, and it is only read.
         asked : dict, optional
             Terms that the file has to have, by the names of `Terms.to_dict`.
 
