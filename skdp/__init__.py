@@ -88,6 +88,7 @@ _MODULES = (
     "synthesis",
     "testing",
 )
+_MOVED = {"calibration": "model_selection", "effects": "inspection", "evaluation": "metrics"}
 
 __all__ = ["__version__", *_PUBLIC]
 
@@ -132,6 +133,8 @@ def _suggest(name: str) -> str:
     """The public name that was meant, as scikit-learn's names have no "DP" before them, or nothing."""
     from difflib import get_close_matches
 
+    if moved := _MOVED.get(name):
+        return f". It is part of skdp.{moved} now"
     known = {public.lower().removeprefix("dp"): public for public in (*_PUBLIC, *_MODULES)}
     near = get_close_matches(name.lower().removeprefix("dp"), known, n=1, cutoff=0.6)
     return f". Did you mean {known[near[0]]!r}?" if near else ""
