@@ -161,6 +161,16 @@ def test_a_forbidden_step_that_is_set_later_is_refused_at_fit():
         budgeted.fit(X, Y)
 
 
+def test_a_step_may_have_the_name_of_a_removed_parameter():
+    budgeted = allocate_budget(
+        Pipeline([("units", skdp.DPStandardScaler((0, 1))), ("model", DPGaussianNB(bounds=(0, 1), classes=[0, 1]))]),
+        1.0,
+        1e-6,
+    )
+    budgeted.set_params(units="passthrough")
+    assert budgeted.steps[0] == ("units", "passthrough")
+
+
 class Patches(FunctionTransformer):
     """A subclass of a listed class is not on the list."""
 

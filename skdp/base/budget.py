@@ -140,10 +140,7 @@ def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_de
     if (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
-    accountant = resolve_accountant(model.accountant)
-    relation, n_public = stated_adjacency(model, accountant), vars(model).get("_n_public")
-    if isinstance(relation, AddRemove):
-        n_public, relation = relation.n_public, "add_remove"
+    accountant, relation, n_public = _charged_by(model)
     delta = read_delta(model.delta)
     if epsilon is not None:
         epsilon = read_epsilon(epsilon)
@@ -152,6 +149,15 @@ def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_de
         noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
     method = "pld" if accountant is None else accountant.method
     return Budget(epsilon, noise, delta, accountant, relation, n_public, method)
+
+
+def _charged_by(model: Any) -> tuple[PrivacyAccountant | None, str, int | None]:
+    """Return the accountant of an estimator, its neighboring relation, and the public number of records, if stated."""
+    accountant = resolve_accountant(model.accountant)
+    relation, n_public = stated_adjacency(model, accountant), vars(model).get("_n_public")
+    if isinstance(relation, AddRemove):
+        return accountant, "add_remove", relation.n_public
+    return accountant, relation, n_public
 
 
 def read_epsilon(epsilon: Any) -> float | Risk:
@@ -191,14 +197,19 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
 
 
 def payment_of(model: Any, budget: Budget | None = None) -> Payment:
-    """Return where a fit of an estimator is charged; `budget` is that of the fit, by default the estimator's."""
-    budget, parameters = budget or read_budget(model), dict[str, Any]()
-    if budget.accountant is not None:
+    """Return where a fit of an estimator is charged; without its `budget`, of an estimator whose budget may be invalid.
+
+    A rejection of rows is recorded whatever the budget, so that it cannot be repeated unseen.
+    """
+    parameters = dict[str, Any]()
+    stated = _charged_by(model) if budget is None else (budget.accountant, budget.adjacency, budget.n_public)
+    accountant, adjacency, n_public = stated
+    if accountant is not None:
         parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
-        parameters["adjacency"] = with_n_public(budget.adjacency, budget.n_public)
+        parameters["adjacency"] = with_n_public(adjacency, n_public)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(budget.accountant, type(model).__name__, budget.adjacency, parameters, unit_of(model))
+    return Payment(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:

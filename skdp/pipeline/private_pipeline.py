@@ -533,7 +533,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self : PrivatePipeline
             The pipeline itself.
         """
-        refuse_removed(type(self), kwargs)
+        refuse_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
         with PUBLICATION:
             return super().set_params(**kwargs)
 

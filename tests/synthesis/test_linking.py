@@ -168,6 +168,7 @@ REFUSED = [
     ({"households": pd.concat([HOMES, HOMES])}, ValueError, "a key twice"),
     ({"persons": PERSONS.assign(home="h-1")}, ValueError, "gaps or no household's"),
     ({"persons": PERSONS.iloc[:0]}, ValueError, "no rows"),
+    ({"persons": PERSONS.iloc[:0], "epsilon": -1.0}, ValueError, "no rows"),
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
     ({"max_persons": 0}, ValueError, "max_persons=0"),
     ({"adjacency": "add_remove"}, ValueError, "AddRemove"),
