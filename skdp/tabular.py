@@ -20,7 +20,7 @@ from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
 from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget, public_rows_of
 from skdp.preprocessing import DPTableVectorizer, formula_rows
-from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.preprocessing.raw_columns import match_columns, read_schema
 
 _OF_THE_MODEL = ("adjacency", "random_state")
 """Parameters that the vectorizer shares with the model."""

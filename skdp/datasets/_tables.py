@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.table import import_extra
 
@@ -131,7 +130,7 @@ def choose_columns(there: Sequence[str], target: str, features: Sequence[str] | 
     return asked
 
 
-def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None = None) -> NDArray[np.float64]:
+def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None = None) -> np.ndarray:
     """Convert a column to integer codes of the code book; `blank` is the code of an empty field."""
     pandas = import_extra("pandas")
     low, high = book
@@ -162,10 +161,10 @@ def derive(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def draw_people(n: int, rng: np.random.RandomState) -> dict[str, np.ndarray]:
     """Draw `n` people, each column given those before it; every column is int16 of shape (n,)."""
 
-    def draw_flags(probability: Any) -> NDArray[np.int16]:
+    def draw_flags(probability: Any) -> np.ndarray:
         return np.asarray(rng.random_sample(n) < probability, dtype=np.int16)
 
-    def draw_indices(probabilities: Sequence[float] | np.ndarray, size: int) -> NDArray[np.intp]:
+    def draw_indices(probabilities: Sequence[float] | np.ndarray, size: int) -> np.ndarray:
         return np.searchsorted(np.cumsum(probabilities)[:-1], rng.random_sample(size), side="right")
 
     table = probabilities()
@@ -204,7 +203,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[np.ndarray]:
     return (np.array([row[name] for row in rows]) for name in rows[0])
 
 
-def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> NDArray[np.int64]:
+def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> np.ndarray:
     """Draw the household of each person, of shape (n,), numbered from 0.
 
     Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is
@@ -227,8 +226,8 @@ def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState
 
 
 def _join(
-    home: NDArray[np.int64], origin: np.ndarray, guests: NDArray[np.int64], most: int, rng: np.random.RandomState
-) -> NDArray[np.int64]:
+    home: np.ndarray, origin: np.ndarray, guests: np.ndarray, most: int, rng: np.random.RandomState
+) -> np.ndarray:
     """Let people who live alone join households of their origin, of `most` adults at most."""
     stay = np.ones(len(home), dtype=bool)
     stay[guests] = False
@@ -244,9 +243,7 @@ def _join(
     return np.unique(home, return_inverse=True)[1].astype(np.int64)
 
 
-def draw_children(
-    people: Mapping[str, np.ndarray], home: NDArray[np.int64], rng: np.random.RandomState
-) -> NDArray[np.int16]:
+def draw_children(people: Mapping[str, np.ndarray], home: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
     """Draw whether there are children in the household of each person, of shape (n,): the same for all of one."""
     table = probabilities()
     youngest = np.full(home.max() + 1, CENSUS_2000_AGE[1])
@@ -258,7 +255,7 @@ def draw_children(
     return (rng.random_sample(len(chance)) < chance).astype(np.int16)[home]
 
 
-def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> NDArray[np.float64]:
+def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> np.ndarray:
     """Draw whole person weights, of shape (n,), as of a survey that reaches some people less often than others."""
     expected = 80.0 * np.where(people["uscitizen"] == 1, 1.0, 1.3)
     for column, factor in (("employed", 1.3), ("disability", 0.8)):
@@ -267,7 +264,7 @@ def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -
     return np.clip(np.round(expected * np.exp(0.25 * rng.standard_normal(len(expected)))), *MADE_UP_WEIGHT)
 
 
-def _log_odds_employed(people: dict[str, np.ndarray]) -> NDArray[np.float64]:
+def _log_odds_employed(people: dict[str, np.ndarray]) -> np.ndarray:
     table = probabilities()["employed"]
     age = table["age"]
     score = table["constant"] + age["height"] * ((people["age"] - age["peak"]) / age["unit"]) ** 2
@@ -294,7 +291,7 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     return import_extra("pandas").DataFrame(columns, index=frame.index[keep])
 
 
-def _recode(acs: dict[str, NDArray[np.float64]], never_served: int) -> dict[str, np.ndarray]:
+def _recode(acs: dict[str, np.ndarray], never_served: int) -> dict[str, np.ndarray]:
     """Recode checked ACS codes (a blank ENG is 0) to the columns of the Census 2000 extract."""
     educ = np.zeros(25, dtype=np.int16)
     educ[list(SCHL_TO_EDUC)] = list(SCHL_TO_EDUC.values())
@@ -316,7 +313,7 @@ def _recode(acs: dict[str, NDArray[np.float64]], never_served: int) -> dict[str,
     return derive({name: column.astype(np.int16) for name, column in columns.items()})
 
 
-def never_served(names: Collection[str], codes: NDArray[np.float64], year: int | None) -> int:
+def never_served(names: Collection[str], codes: np.ndarray, year: int | None) -> int:
     """Find the code of MIL that means "never served": by the year, by the names of other columns, by the codes."""
     if year is not None and year < 2008:
         raise ValueError(f"year={year!r}: the codes are known from data year 2008 on")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from skdp._checks.parameters import without_removed
@@ -189,7 +188,7 @@ def _make_bunch(
     age: tuple[int, int],
     as_frame: bool,
     description: str,
-    weight: NDArray[np.float64] | None = None,
+    weight: np.ndarray | None = None,
     weight_bounds: tuple[float, float] = tables.ACS_WEIGHT,
     households: tuple[str, np.ndarray] | None = None,
 ) -> Bunch:

@@ -31,9 +31,7 @@ from skdp.base.public_steps import register
 from skdp.base.saved_state import PlainState
 from skdp.ensemble.marginal_counts import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
-from skdp.preprocessing.schema.blocks import Block, unique_names
-from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import (
+from skdp.preprocessing.raw_columns import (
     check_input_names,
     kinds_by_type,
     match_columns,
@@ -41,6 +39,8 @@ from skdp.preprocessing.schema.matching import (
     refuse_dates,
     sparse_rows,
 )
+from skdp.preprocessing.schema.blocks import Block, unique_names
+from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 4096  # of a block: fewer calls, and next to what stays in cache

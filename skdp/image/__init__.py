@@ -8,6 +8,5 @@ from __future__ import annotations
 from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
-    __name__,
-    {"PatchTransformer": "skdp.image.transformers", "ScatteringTransformer": "skdp.image.transformers"},
+    __name__, {"PatchTransformer": "skdp.image.transformers", "ScatteringTransformer": "skdp.image.transformers"}
 )

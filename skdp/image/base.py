@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -94,7 +93,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     # --- rows ---
 
-    def transform(self, X: Any) -> NDArray[np.float32]:
+    def transform(self, X: Any) -> np.ndarray:
         """Return the features of images.
 
         Parameters
@@ -117,7 +116,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         self._write(table, made)
         return made
 
-    def transform_to(self, X: Any, path: str | Path) -> NDArray[np.float32]:
+    def transform_to(self, X: Any, path: str | Path) -> np.ndarray:
         """Write the features of images to a file, block by block, for tables that do not fit in memory.
 
         Parameters
@@ -175,7 +174,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         self._note_columns(X, table, reset=False)
         return table
 
-    def _write(self, table: np.ndarray, out: NDArray[np.float32]) -> None:
+    def _write(self, table: np.ndarray, out: np.ndarray) -> None:
         layout: ImageLayout = self._fitted_layout
         step = max(1, _BLOCK_PLANES // layout.n_channels)
         starts = range(0, len(table), step)
@@ -195,7 +194,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
                 for _ in pool.map(write, starts, chunksize=1):  # raises errors
                     pass
 
-    def _planes(self, rows: np.ndarray, layout: ImageLayout) -> NDArray[np.float32]:
+    def _planes(self, rows: np.ndarray, layout: ImageLayout) -> np.ndarray:
         """Check a block of images, and return its planes with pixels from 0 to 1."""
         ends = range_of(self.value_range, rows.dtype)
         check_pixels(rows, ends, asked=self.value_range is not None)

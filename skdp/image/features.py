@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.fft
-from numpy.typing import NDArray
 
 from skdp._kernels import fixed_features as kernel
 from skdp.image.reading import PUBLIC_IMAGES
@@ -58,17 +57,17 @@ class Scattering:
             (j, times): self._make_filters(j, times) for j in range(n_scales) for times in (range(j) if j else [0])
         }
 
-    def _make_smoothing(self, times: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _make_smoothing(self, times: int) -> tuple[np.ndarray, np.ndarray]:
         rows, columns = (_smoothing(n, self.n_scales, times).astype(np.float32) for n in self._grid)
         return rows, np.ascontiguousarray(columns.T)
 
-    def _make_filters(self, j: int, times: int) -> NDArray[np.float32]:
+    def _make_filters(self, j: int, times: int) -> np.ndarray:
         """Wavelets of scale j for planes that were halved, over the square of the step that they are sampled at."""
         made = [_halved(_morlet(self._grid, j, angle, self.n_angles), times) for angle in range(self.n_angles)]
         sampled = np.repeat(np.array(made) / 4.0 ** (j - times), 2, axis=2).astype(np.float32)
         return _folds(sampled, 1 << (j - times))
 
-    def transform(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    def transform(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the coefficients of planes.
 
         Parameters
@@ -97,7 +96,7 @@ class Scattering:
                     self._smooth(second[:, angle], j2, out, first)
             place += n_angles * span
 
-    def _moduli(self, spectra: NDArray[np.complex64], j: int, times: int) -> NDArray[np.float32]:
+    def _moduli(self, spectra: np.ndarray, j: int, times: int) -> np.ndarray:
         """Modulus of the wavelet transform at scale j of planes that were halved before, halved to j times."""
         step = 1 << (j - times)
         n, height, width = spectra.shape
@@ -110,13 +109,13 @@ class Scattering:
         kernel.write_modulus(waves.view(np.float32).ravel(), moduli.ravel())
         return moduli
 
-    def _smooth(self, planes: NDArray[np.float32], times: int, out: NDArray[np.float32], first: int) -> None:
+    def _smooth(self, planes: np.ndarray, times: int, out: np.ndarray, first: int) -> None:
         """Write the local means of planes to the paths from `first` on. Each plane has a product of its own."""
         rows, columns = self._smoothing[times]
         np.matmul(rows @ planes, columns, out=out[:, first : first + planes.shape[1]])
 
 
-def _folds(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
+def _folds(values: np.ndarray, step: int) -> np.ndarray:
     """Cut height and width into `step` parts each: parts that lie on one another after sampling, one after the other.
 
     Parameters
@@ -133,11 +132,11 @@ def _folds(values: NDArray[np.float32], step: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(parts).reshape(n, step * step, -1)
 
 
-def _spectra(planes: NDArray[np.float32]) -> Any:
+def _spectra(planes: np.ndarray) -> Any:
     return np.ascontiguousarray(scipy.fft.fft2(planes))
 
 
-def _reflected(n: int, padded: int) -> NDArray[np.intp]:
+def _reflected(n: int, padded: int) -> np.ndarray:
     """Places of a side that the points of the padded side are taken from, mirrored at its ends."""
     before = (padded - n) // 2
     return np.pad(np.arange(n), (before, padded - n - before), mode="reflect")
@@ -154,7 +153,7 @@ def _paths(n_scales: int, n_angles: int, max_order: int) -> list[Path]:
 # --- Morlet wavelets and the Gaussian low-pass, on a periodic grid ---
 
 
-def _morlet(shape: tuple[int, int], j: int, angle: int, n_angles: int) -> NDArray[np.float64]:
+def _morlet(shape: tuple[int, int], j: int, angle: int, n_angles: int) -> np.ndarray:
     """Return the Fourier transform of a Morlet wavelet, periodic on a grid.
 
     In space it is ``g(u) (exp(i xi . u) - beta)``. The envelope g is a Gaussian of deviation ``.8 * 2**j`` along the
@@ -188,13 +187,13 @@ def _morlet(shape: tuple[int, int], j: int, angle: int, n_angles: int) -> NDArra
     return np.fft.fft2(wave - wave.sum() / bump.sum() * bump).real
 
 
-def _fold(values: NDArray[np.generic], shape: tuple[int, int]) -> NDArray[np.generic]:
+def _fold(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Sum the copies of the grid."""
     copies = 2 * _COPIES + 1
     return values.reshape(copies, shape[0], copies, shape[1]).sum(axis=(0, 2))
 
 
-def _low_pass(n: int, n_scales: int) -> NDArray[np.float64]:
+def _low_pass(n: int, n_scales: int) -> np.ndarray:
     """Return the Fourier transform of the Gaussian of deviation ``.8 * 2**(J - 1)``, periodic on n points, of mass 1.
 
     The low-pass of two dimensions is a product of two of these.
@@ -205,7 +204,7 @@ def _low_pass(n: int, n_scales: int) -> NDArray[np.float64]:
     return np.fft.fft(bump.reshape(-1, n).sum(axis=0)).real
 
 
-def _halved(spectrum: NDArray[np.float64], times: int) -> NDArray[np.float64]:
+def _halved(spectrum: np.ndarray, times: int) -> np.ndarray:
     """Keep the lowest frequencies of a spectrum on each axis: the filter on a grid of every ``2**times``-th point."""
     for axis, n in enumerate(spectrum.shape):
         kept = n >> times
@@ -214,7 +213,7 @@ def _halved(spectrum: NDArray[np.float64], times: int) -> NDArray[np.float64]:
     return spectrum
 
 
-def _smoothing(n: int, n_scales: int, times: int) -> NDArray[np.float64]:
+def _smoothing(n: int, n_scales: int, times: int) -> np.ndarray:
     """Return the matrix that smooths ``n >> times`` points and keeps those that belong to the image.
 
     Parameters
@@ -247,7 +246,7 @@ RIDGE = 1.0
 and 1 are the same within a point, and groups without whitening 2 points below."""
 
 
-def in_opponent_colours(planes: NDArray[np.float32]) -> NDArray[np.float32]:
+def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
     """Turn red, green and blue to brightness, red against blue, and both against green: a rotation of the colours.
 
     Parameters
@@ -264,13 +263,13 @@ def in_opponent_colours(planes: NDArray[np.float32]) -> NDArray[np.float32]:
     return made
 
 
-def groups_of(paths: list[Path]) -> list[NDArray[np.intp]]:
+def groups_of(paths: list[Path]) -> list[np.ndarray]:
     """Return the places of the coefficients of one order and the same scales, group by group."""
     scales = [path.scales for path in paths]
     return [np.flatnonzero([each == group for each in scales]) for group in dict.fromkeys(scales)]
 
 
-def standardize(maps: NDArray[np.float32], groups: list[NDArray[np.intp]]) -> None:
+def standardize(maps: np.ndarray, groups: list[np.ndarray]) -> None:
     """Bring each group of the coefficients of a channel of an image to mean 0 and variance 1, in place.
 
     Parameters
@@ -287,7 +286,7 @@ def standardize(maps: NDArray[np.float32], groups: list[NDArray[np.intp]]) -> No
             channel[places] = group * np.float32(1.0 / deviation) if deviation > _NO_CONTRAST else 0.0
 
 
-def bring_to_norm(rows: NDArray[np.float32]) -> None:
+def bring_to_norm(rows: np.ndarray) -> None:
     """Multiply each row in place so that its norm is sqrt(n_features); zeros stay zeros."""
     for row in rows:
         norm = math.sqrt(np.square(row, dtype=np.float64).sum())
@@ -295,7 +294,7 @@ def bring_to_norm(rows: NDArray[np.float32]) -> None:
             row *= np.float32(math.sqrt(len(row)) / norm)
 
 
-def inverse_root(covariance: NDArray[np.float64], ridge: float) -> NDArray[np.float64]:
+def inverse_root(covariance: np.ndarray, ridge: float) -> np.ndarray:
     """Return ``(S + ridge v I) ** -.5`` for a covariance S, v being the mean variance."""
     variances, axes = np.linalg.eigh(covariance)
     scales = (np.maximum(variances, 0.0) + ridge * variances.mean()) ** -0.5
@@ -311,11 +310,11 @@ class Whitening(NamedTuple):
     matrix : ndarray of shape (n_maps, n_maps)
     """
 
-    mean: NDArray[np.float32]
-    matrix: NDArray[np.float32]
+    mean: np.ndarray
+    matrix: np.ndarray
 
     @classmethod
-    def learn(cls, maps: NDArray[np.float32]) -> Self:
+    def learn(cls, maps: np.ndarray) -> Self:
         """Learn it from the maps of public images: with the covariance S of a place, ``(S + c I) ** -.5``.
 
         Parameters
@@ -327,7 +326,7 @@ class Whitening(NamedTuple):
         covariance = np.cov(values, bias=True).reshape(len(values), -1)
         return cls(mean.astype(np.float32), inverse_root(covariance, RIDGE).astype(np.float32))
 
-    def apply(self, maps: NDArray[np.float32]) -> None:
+    def apply(self, maps: np.ndarray) -> None:
         """Whiten maps of shape (n_images, n_maps, size) in place, each image by a product of its own."""
         for image in maps:
             image[:] = self.matrix @ (image - self.mean)
@@ -371,7 +370,7 @@ class ImageFeatures:
         self.maps_shape = (n_channels * len(scattering.paths), height, -(-width // 2) if symmetric else width)
         self._whitening = self._learn_whitening(public_images) if normalization == "whitened" else None
 
-    def write(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    def write(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the rows of images.
 
         Parameters
@@ -389,7 +388,7 @@ class ImageFeatures:
         if self._normalization is not None:
             bring_to_norm(out)
 
-    def _maps(self, planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _maps(self, planes: np.ndarray) -> np.ndarray:
         """Normalized maps of images, of shape (n, n_maps, height, width)."""
         n, scattering = len(planes), self._scattering
         if self._colours:
@@ -464,7 +463,7 @@ class PatchFeatures:
         deviation = np.sqrt(np.einsum("ij,ij->j", filters, covariance @ filters).mean())
         self._threshold = np.float32(_THRESHOLD * deviation)
 
-    def write(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    def write(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the rows of images.
 
         Parameters
@@ -481,7 +480,7 @@ class PatchFeatures:
         out -= out.mean(axis=1, keepdims=True)
         bring_to_norm(out)
 
-    def _respond(self, planes: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    def _respond(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the means over quarters of what exceeds the threshold, above and below."""
         patches = self._patches(planes)
         n, rows, columns, size = patches.shape
@@ -495,7 +494,7 @@ class PatchFeatures:
                 for j, left in enumerate(_halves(columns)):
                     means[:, sign, :, i, j] = excess[:, top, left].mean(axis=(1, 2))
 
-    def _patches(self, planes: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _patches(self, planes: np.ndarray) -> np.ndarray:
         """Patches of images, of shape (n, rows, columns, size): each of mean 0, and of variance 1 if it has any."""
         size, stride = self._patch_size, self._stride
         windows = np.lib.stride_tricks.sliding_window_view(planes, (size, size), axis=(2, 3))[:, :, ::stride, ::stride]

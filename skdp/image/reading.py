@@ -6,7 +6,6 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import refuse_not_finite
 from skdp._checks.parameters import read_real, show
@@ -15,7 +14,7 @@ _DISCS = 60
 _SEED = 0  # public: there is nothing to hide
 
 
-def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> NDArray[np.float32]:
+def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
     """Draw images from the dead leaves model: discs of random place, size and colour, one on the other.
 
     Edges are spread over all scales, as in photographs (Ruderman 1997; Lee, Mumford & Huang 2001): logarithms of radii
@@ -52,7 +51,7 @@ def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> NDArray[np.f
 _POINTS = np.linspace(0.0, 1.0, 40)[:, None]  # of a stroke, less than a pixel apart at 32 pixels
 
 
-def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> NDArray[np.float32]:
+def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
     """Draw images of one to three white strokes on black: arcs of parabolas, in the middle of the image.
 
     Parameters
@@ -84,7 +83,7 @@ def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> NDArray[np.f
     return images
 
 
-def _arc(start: NDArray[np.float64], middle: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
+def _arc(start: np.ndarray, middle: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Points of the parabola that passes through three points."""
     t = _POINTS
     return (1 - t) * (1 - 2 * t) * start + 4 * t * (1 - t) * middle + t * (2 * t - 1) * end

@@ -1,4 +1,4 @@
-"""Bounds of columns, bought."""
+"""Bounds of columns, estimated privately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Categories by a stability threshold, bought."""
+"""One-hot encoding of categories that are selected privately, by a noisy threshold."""
 
 from __future__ import annotations
 

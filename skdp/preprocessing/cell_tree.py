@@ -1,22 +1,22 @@
-"""Cells of the line that are split where the noisy mass is, and the joint estimate of what they hold."""
+"""Histograms of one column: cells that are split where the noisy mass is, and bins, bounds and medians from them.
+
+Functions of a partition come first, then the partition itself (`Cells`), then the first one: a noisy histogram over
+signed powers of two, of which the occupied part is kept (`occupied_octaves`).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 LEAST_BIN = 5.0
 """Standard deviations of a cell's noise that a bin holds at least: fewer would make bins of noise alone."""
 
 _ALIKE = 2.5
 """An edge is moved across k cells to a rounder number if they hold less than `_ALIKE` sqrt(k) standard deviations."""
-
-_TAIL = 3.0
-"""The cells beyond a bound hold at most `_TAIL` standard deviations of the noise of all their counts."""
 
 _FEW_EDGES, _CROWDED = 3, 0.5
 """Edges of equal mass that one bin of equal width may have: the larger of this number and this part of all."""
@@ -48,7 +48,7 @@ def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> np.ndarray:
     return _rounded(cells.breaks, before[1:-1], places - 1, _ALIKE * deviation)
 
 
-def _best_partition(before: np.ndarray, n_bins: int, least: float) -> NDArray[np.int64]:
+def _best_partition(before: np.ndarray, n_bins: int, least: float) -> np.ndarray:
     """Indices of `before` at which a partition into bins of mass `least` or more is cut."""
     held = before[None, :] - before[:, None]
     cost = np.where(np.triu(held >= least, 1), held * held, np.inf)
@@ -64,9 +64,13 @@ def _best_partition(before: np.ndarray, n_bins: int, least: float) -> NDArray[np
     return np.asarray(places[::-1], dtype=np.int64)
 
 
-def _rounded(breaks: np.ndarray, before: np.ndarray, places: NDArray[np.int64], alike: float) -> np.ndarray:
+def _rounded(breaks: np.ndarray, before: np.ndarray, places: np.ndarray, alike: float) -> np.ndarray:
     """The breaks at `places`, each moved to the roundest binary number with nearly the same mass to its left."""
-    rank, last, found = _roundness(breaks), -1, []
+    # The rank of a break is the largest power of two that divides it, infinity for zero.
+    mantissa, exponent = np.frexp(breaks)
+    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
+    rank = np.where(breaks == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53))
+    last, found = -1, []
     for number, place in enumerate(places):
         end = places[number + 1] if number + 1 < len(places) else len(breaks)
         steps = np.abs(np.arange(len(breaks)) - place)
@@ -78,22 +82,16 @@ def _rounded(breaks: np.ndarray, before: np.ndarray, places: NDArray[np.int64], 
     return np.asarray(found, dtype=np.float64)
 
 
-def _first(flags: NDArray[np.bool_]) -> int:
+def _first(flags: np.ndarray) -> int:
     """Index of the first True, or the length."""
     return int(flags.argmax()) if flags.any() else len(flags)
-
-
-def _roundness(numbers: np.ndarray) -> np.ndarray:
-    """The largest power of two that divides each number, infinity for zero."""
-    mantissa, exponent = np.frexp(numbers)
-    whole = np.abs(np.ldexp(mantissa, 53)).astype(np.int64)
-    return np.where(numbers == 0.0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53))
 
 
 def bounds_of_mass(cells: Cells) -> tuple[float, float]:
     """Low and high ends beyond which there is no more than noise; low is below high."""
     mass, breaks = cells.estimate(), cells.breaks
-    left, right = (_TAIL * np.sqrt(np.cumsum(part)) for part in (cells.variances, cells.variances[::-1]))
+    # The cells beyond a bound hold at most three standard deviations of the noise of all their counts.
+    left, right = (3.0 * np.sqrt(np.cumsum(part)) for part in (cells.variances, cells.variances[::-1]))
     from_left = (np.cumsum(mass) > left)[1:-1]  # the ends of the line reach to infinity
     from_right = (np.cumsum(mass[::-1]) > right)[::-1][1:-1]
     first, last = _first(from_left), len(from_right) - _first(from_right[::-1])
@@ -134,9 +132,6 @@ def median_cell(cells: Cells) -> float:
     return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
 
 
-_START = 32
-"""Cells of equal width between public bounds to begin with, at most; at least half as many."""
-
 _OCTAVES = 2.0 ** -np.arange(17.0)
 """Powers of two below the largest one within the bounds at which cells begin, too: on both sides of zero."""
 
@@ -160,7 +155,7 @@ class Cells:
     breaks: np.ndarray
     counts: np.ndarray
     variances: np.ndarray
-    whole: NDArray[np.bool_]
+    whole: np.ndarray
     within: Cells | None = None
 
     @classmethod
@@ -177,7 +172,8 @@ class Cells:
         Amounts may lie close to zero beside their bounds. So half of the mass is taken to be spread evenly, and half
         to be the same in every octave.
         """
-        width = 2.0 ** math.ceil(math.log2(max((high - low) / _START, np.finfo(float).tiny)))  # if bounds are tiny
+        # 16 to 32 cells of equal width; bounds may be so close that their difference is zero.
+        width = 2.0 ** math.ceil(math.log2(max((high - low) / 32.0, np.finfo(float).tiny)))
         grid = width * np.arange(math.floor(low / width) + 1, math.ceil(high / width))
         octaves = 2.0 ** math.floor(math.log2(max(-low, high))) * _OCTAVES
         octaves = np.unique(np.clip([low, *-octaves, 0.0, *octaves, high], low, high))
@@ -185,12 +181,6 @@ class Cells:
         places = np.interp(breaks, octaves, np.linspace(0.0, 1.0, len(octaves)))
         mass = 0.5 * np.diff(breaks) / (high - low) + 0.5 * np.diff(places)
         return cls.of(breaks, np.concatenate([[0.0], mass, [0.0]]), np.full(len(mass) + 2, np.inf))
-
-    def keeping(self, left: float) -> Cells:
-        """The same, where the cell that begins at `left` is never split."""
-        whole = self.whole.copy()
-        whole[np.searchsorted(self.breaks, left, side="right")] = True
-        return replace(self, whole=whole)
 
     def split(self, number: int) -> np.ndarray:
         """Breaks of about `number` cells: each cell is halved as often as its share of the mass calls for."""
@@ -227,11 +217,11 @@ class Cells:
         return best
 
 
-def _sum_by(place: NDArray[np.int64], values: np.ndarray, size: int) -> np.ndarray:
+def _sum_by(place: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
     return np.bincount(place, values, size).astype(np.float64, copy=False)
 
 
-def _cells_of(coarse: np.ndarray, fine: np.ndarray) -> NDArray[np.int64]:
+def _cells_of(coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
     """The coarse cell in which each fine one lies."""
     return np.concatenate([[0], np.searchsorted(coarse, fine, side="right")])
 
@@ -278,11 +268,13 @@ def occupied_octaves(counts: np.ndarray, deviation: float) -> Cells | None:
         The octaves of a range of negative numbers and of one of positive numbers, a cell from each of them to zero, and
         both ends of the line. None if nothing stands out of the noise.
     """
+    # Find the range of octaves on either side of zero that stands out of the noise.
     excess = counts / deviation - _SLOPE
     zeros = bool(excess[_ZERO] > _LEAST)
     below, above = _occupied(excess[:_ZERO]), _occupied(excess[_ZERO + 1 :])
     if below is None and above is None and not zeros:
         return None
+    # Keep their breaks, and a cell from each of them to zero.
     breaks = [0.0]
     if below is not None:
         breaks += OCTAVES[max(below[0] - 1, 0) : below[1]].tolist()
@@ -291,13 +283,9 @@ def occupied_octaves(counts: np.ndarray, deviation: float) -> Cells | None:
         breaks += OCTAVES[first : _ZERO + above[1] + 1].tolist()
     elif zeros:
         breaks.append(1.0)
-    cells = _summed(np.unique(breaks), counts, deviation)
-    return cells.keeping(0.0) if zeros else cells
-
-
-def _summed(breaks: np.ndarray, counts: np.ndarray, deviation: float) -> Cells:
-    """The cells between some of the breaks of the histogram."""
-    place = np.concatenate([[0], np.searchsorted(breaks, OCTAVES, side="right")])
-    size = len(breaks) + 1
-    summed, members = np.bincount(place, counts, size), np.bincount(place, np.ones(len(place)), size)
-    return Cells.of(breaks, summed.astype(np.float64), deviation**2 * members.astype(np.float64))
+    # Add up the octaves between these breaks. A cell of many zeros is never split.
+    kept = np.unique(breaks)
+    place, size = _cells_of(kept, OCTAVES), len(kept) + 1
+    cells = Cells.of(kept, _sum_by(place, counts, size), deviation**2 * _sum_by(place, np.ones(len(place)), size))
+    cells.whole[np.searchsorted(kept, 0.0, side="right")] |= zeros
+    return cells

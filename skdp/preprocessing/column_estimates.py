@@ -1,4 +1,4 @@
-"""What reads a table by a public schema, and buys what the schema leaves out."""
+"""Columns of a table by a public schema, and private estimates of what the schema leaves out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import ROW, Units
 from skdp._checks.notices import narrow_bounds_notice, note_notice, tell_now
@@ -19,16 +18,10 @@ from skdp.base.estimator import PrivateEstimator
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.cell_tree import all_edges, bins_are_crowded, lie_at_a_bound
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, Purchase
-from skdp.preprocessing.raw_columns import ReadsRawColumns
+from skdp.preprocessing.raw_columns import ReadsRawColumns, match_columns, read_schema
 from skdp.preprocessing.schema.blocks import read_line
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import match_columns, read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
-
-_OF_OBJECTS = (
-    "X is an array of objects, which has one type for all columns: those that the schema does not name are categories, "
-    "numbers too; give the frame itself, or the kinds of its columns in a schema."
-)
 
 
 class SchemaRows(NamedTuple):
@@ -39,8 +32,8 @@ class SchemaRows(NamedTuple):
 
     table: Table
     columns: list[tuple[str, int, Column]]
-    numbers: list[NDArray[np.float64]]
-    words: list[tuple[NDArray[np.int64], list[str]]]
+    numbers: list[np.ndarray]
+    words: list[tuple[np.ndarray, list[str]]]
     fits_bins: bool = False
 
     @property
@@ -106,7 +99,11 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
     That is so for an array of objects if the schema leaves column types to it, and for text with bounds of numbers.
     """
     if schema.others == "estimate" and table.holds_objects:
-        tell_now(estimator, _OF_OBJECTS)
+        tell_now(
+            estimator,
+            "X is an array of objects, which has one type for all columns: those that the schema does not name are "
+            "categories, numbers too; give the frame itself, or the kinds of its columns in a schema.",
+        )
     known = dict(schema.items())
     bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]
     if names := [name for j, name in bounded if known[name].kind == "number" and table.is_text(j)]:
@@ -191,44 +188,46 @@ def bought_columns(
     opened = [name for name, each in kinds.items() if each.is_bought]
     if not kinds:
         return BoughtColumns({}, {})
-    purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+
+    def purchase_of_columns() -> Purchase:
+        """Return the purchase for the columns that are left, at the cost of the planned one or less."""
+        bounds = tuple(kinds[name].bounds for name in numbers)
+        delta = planned.threshold_delta if words else 0.0
+        return replace(planned, n_numbers=len(numbers), n_words=len(words), threshold_delta=delta, bounds=bounds)
+
+    # Leave out, by public numbers, what too few rows could not estimate.
+    purchase = purchase_of_columns()
     if opened and n_public < purchase.least_rows_at(noise_multiplier):
         numbers = {name: values for name, values in numbers.items() if name in opened}
-        purchase = _purchase_of(planned, [kinds[name] for name in numbers], len(words))
+        purchase = purchase_of_columns()
     least_rows, dropped = purchase.least_rows_at(noise_multiplier), []
-    if drops_words and numbers and words and n_public < _FEW_FOR_WORDS * purchase.threshold_at(noise_multiplier):
+    if drops_words and numbers and words and n_public < 2.0 * purchase.threshold_at(noise_multiplier):
         dropped, words = list(words), {}
-        purchase = _purchase_of(planned, [kinds[name] for name in numbers], 0)
+        purchase = purchase_of_columns()
     given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
     bought = purchase.release(*given, units=units)
     held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
+    # Complete the columns by what was released.
     made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
     for name, categories in zip(words, bought.categories, strict=True):
         made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
     for name, inner, bounds, span in zip(numbers, bought.edges, bought.bounds, bought.spans, strict=True):
         column, edges = kinds[name], all_edges(inner, bounds)
         if column.is_bought:
-            edges = _on_calendar(edges) if column.kind == "date" else edges
+            if column.kind == "date":  # as dates that can be written down, so that a schema of them is read alike
+                dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
+                edges = tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
             made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
         elif bins_are_crowded(inner, bounds, planned.n_bins):
             made[name], spans[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges), span
         if not column.is_bought and lie_at_a_bound(inner, bounds):
             narrow.append(name)
-    remains = {name: remains_of(kinds[name].kind, held[name], n_public) for name in opened}
+    remains = {}
+    for name in opened:
+        share = min(max(held[name].cells / n_public, 0.0), 1.0)
+        remains[name] = Remains(kinds[name].kind, share, held[name].deviation / n_public)
     beyond = {name: held[name].beyond for name in numbers if name in opened}
     return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow), spans)
-
-
-_FEW_FOR_WORDS = 2.0
-"""Thresholds of a category that are more than all rows: then only one that most of the rows have could be named."""
-
-
-def _purchase_of(planned: Purchase, numbers: list[Column], n_words: int) -> Purchase:
-    """Return the purchase for these columns, at the price of the planned one or less."""
-    return Purchase(
-        len(numbers), n_words, planned.n_bins, planned.max_categories, planned.adjacency,
-        planned.threshold_delta if n_words else 0.0, tuple(each.bounds for each in numbers),
-    )  # fmt: skip
 
 
 OTHER_CELL = "other"
@@ -240,12 +239,6 @@ def _with_gaps(column: Column) -> tuple[str, ...]:
 
 
 _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
-
-
-def _on_calendar(edges: tuple[float, ...]) -> tuple[float, ...]:
-    """Edges as dates that can be written down, so that a schema of them is the same when it is read."""
-    dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
-    return tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
 
 
 # --- what is left of the columns that were bought ---
@@ -284,11 +277,6 @@ class Remains(NamedTuple):
         """What is left, in a few words."""
         rest = "other or gaps" if self.kind == "category" else "gaps or unreadable"
         return f"{1.0 - self.share:.1%} {rest} (noise {self.deviation:.1%})"
-
-
-def remains_of(kind: str, held: Held, n_public: int) -> Remains:
-    """Return what is left of a column of a public number of cells."""
-    return Remains(kind, min(max(held.cells / n_public, 0.0), 1.0), held.deviation / n_public)
 
 
 def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:

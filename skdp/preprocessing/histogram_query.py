@@ -1,4 +1,8 @@
-"""Counts in disjoint cells of several columns of numbers, and in them no more of a unit of rows than of one row."""
+"""Noisy histograms of several columns, released jointly: bin edges, bounds, medians and selected categories.
+
+`CountedColumns` counts numbers in disjoint cells, with no more of a unit than of one row. `Purchase` plans, prices and
+makes the releases. The rest decides which categories may be named (partition selection).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from skdp._checks.bounds import Bounds
@@ -35,7 +38,7 @@ class CountedColumn(NamedTuple):
     """Numbers of a column without its gaps, and which rows they are of."""
 
     values: np.ndarray
-    are_present: NDArray[np.bool_]
+    are_present: np.ndarray
 
 
 class CountedColumns(NamedTuple):
@@ -71,11 +74,11 @@ class CountedColumns(NamedTuple):
     ) -> Self:
         """Take columns with NaN for gaps, clipped to their bounds where these are not None."""
         pairs = bounds or [None] * len(numbers)
-        return cls([_column(values, pair) for values, pair in zip(numbers, pairs, strict=True)], weights, units)
-
-    def some(self, chosen: Sequence[bool]) -> Self:
-        """The chosen ones of the columns."""
-        return self._replace(columns=[each for each, is_one in zip(self.columns, chosen, strict=True) if is_one])
+        columns = []
+        for values, pair in zip(numbers, pairs, strict=True):
+            present = ~np.isnan(values)
+            columns.append(CountedColumn(np.clip(values[present], *(pair or (-np.inf, np.inf))), present))
+        return cls(columns, weights, units)
 
     def counts(self, breaks: Sequence[np.ndarray | None]) -> list[np.ndarray]:
         """Count each column in the ``len(breaks) + 1`` cells between its breaks, closed on the left; none for None."""
@@ -90,7 +93,7 @@ class CountedColumns(NamedTuple):
         )
         return [np.empty(0) if at is None else next(made) for at in breaks]
 
-    def _clipped(self, columns: list[CountedColumn], cells: list[NDArray[np.intp]]) -> Any:
+    def _clipped(self, columns: list[CountedColumn], cells: list[np.ndarray]) -> Any:
         """Return weights with which no group adds more to these columns than a row may."""
         if (units := self.units) is None:
             return self.weights
@@ -103,12 +106,7 @@ class CountedColumns(NamedTuple):
         return exactly_summable(clip_groups(units, weights, norm, norm, squares))
 
 
-def _column(values: np.ndarray, pair: Any) -> CountedColumn:
-    present = ~np.isnan(values)
-    return CountedColumn(np.clip(values[present], *(pair or (-np.inf, np.inf))), present)
-
-
-Words = tuple[NDArray[np.int64], Sequence[str]]
+Words = tuple[np.ndarray, Sequence[str]]
 
 _LOCATE, _REFINE = 0.25, (0.25, 0.5)
 """Shares of mu^2 of the round that locates the mass and names the categories, and of those that refine the cells.
@@ -125,13 +123,6 @@ of its delta, or more, for events that can fail: enough for nine such fits at le
 
 BINS_SHARE = 0.05
 """Part of mu^2 of a pipeline for bins within public bounds, where nothing else of the table is estimated privately."""
-
-_PER_CELL = 4.0
-"""Standard deviations of the last round's noise in the mean cell; more cells would hold noise."""
-
-_FEWEST, _MOST = 16, 256
-
-_LEAST_PARTS = 4.0
 
 NOWHERE = (-1.0, 1.0)
 """Bounds of a column of which nothing stands out of the noise."""
@@ -181,13 +172,6 @@ class Bought(NamedTuple):
     medians: list[float]
     held: list[Held]
     spans: list[tuple[float, float]]
-
-
-class _Rounds(NamedTuple):
-    """What adds noise to the first counts, None if there are none, and to those of refined cells."""
-
-    locate: GaussianMechanism | None
-    refine: list[GaussianMechanism]
 
 
 @dataclass(frozen=True)
@@ -272,10 +256,13 @@ class Purchase:
     @property
     def _open(self) -> list[bool]:
         """Of each column of numbers, whether its bounds are bought."""
-        return [pair is None for pair in self.bounds] if self.bounds else [True] * self.n_numbers
+        return [pair is None for pair in self._all_bounds]
 
-    def _rounds(self, noise_multiplier: float) -> _Rounds:
-        """What adds the noise of each round, so that all of them together are one Gaussian of `noise_multiplier`."""
+    def _rounds(self, noise_multiplier: float) -> tuple[GaussianMechanism | None, list[GaussianMechanism]]:
+        """Mechanisms of the first counts, None if there are none, and of those of refined cells.
+
+        All of them together are one Gaussian release of `noise_multiplier`.
+        """
         columns = sum(self._open) + self.n_words
         first = _LOCATE if columns else 0.0
         total = first + (sum(_REFINE) if self.n_numbers else 0.0)
@@ -286,30 +273,29 @@ class Purchase:
             )
 
         locate = mechanism(first, columns) if columns else None
-        return _Rounds(locate, [mechanism(share, self.n_numbers) for share in _REFINE] if self.n_numbers else [])
+        return locate, [mechanism(share, self.n_numbers) for share in _REFINE] if self.n_numbers else []
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
         """What `release` costs: as much as one Gaussian release of this noise, and the threshold's delta."""
-        rounds = self._rounds(noise_multiplier)
-        located = [] if rounds.locate is None else [rounds.locate]
-        events: list[DpEvent] = [each.event for each in (*located, *rounds.refine)]
+        locate, refine = self._rounds(noise_multiplier)
+        events: list[DpEvent] = [each.event for each in (locate, *refine) if each is not None]
         if self.n_words:
             events.append(EpsilonDeltaDpEvent(0.0, self.threshold_delta))
         return compose(events)
 
     def threshold_at(self, noise_multiplier: float) -> float:
         """The noisy count above which a category is named."""
-        locate = self._rounds(noise_multiplier).locate
+        locate, _ = self._rounds(noise_multiplier)
         if locate is None or not self.n_words:
             raise ValueError("n_words=0: no category is bought, so there is no threshold.")
         return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
 
     def least_rows_at(self, noise_multiplier: float) -> float:
-        """Rows below which a column has less than `_LEAST_PARTS` bins, or categories, that stand out of the noise."""
-        rounds = self._rounds(noise_multiplier)
-        deviation = rounds.refine[-1].standard_deviation if rounds.refine else 0.0
+        """Rows below which a column has less than four bins, or categories, that stand out of the noise."""
+        _, refine = self._rounds(noise_multiplier)
+        deviation = refine[-1].standard_deviation if refine else 0.0
         threshold = self.threshold_at(noise_multiplier) if self.n_words else 0.0
-        return _LEAST_PARTS * max(LEAST_BIN * deviation, threshold)
+        return 4.0 * max(LEAST_BIN * deviation, threshold)
 
     # --- the release ---
 
@@ -351,15 +337,18 @@ class Purchase:
         if len(numbers) != self.n_numbers or len(words) != self.n_words:
             raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
         columns = CountedColumns.of(numbers, weights, units, self._all_bounds)
-        rounds = self._rounds(noise_multiplier)
-        found, categories, held_words = self._locate(columns, words, rounds.locate, stream.spawn("locate"))
+        # First round: where the mass of columns without public bounds lies, and the categories.
+        locate, refine = self._rounds(noise_multiplier)
+        found, categories, held_words = self._locate(columns, words, locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
-        if not rounds.refine:
+        if not refine:
             return Bought([], [], categories, [], held_words, [])
-        deviation = rounds.refine[-1].standard_deviation
-        size = int(np.clip(n_public / (_PER_CELL * deviation), _FEWEST, _MOST))
-        for number, mechanism in enumerate(rounds.refine):
+        # Later rounds: cells that are finer where there is more mass.
+        deviation = refine[-1].standard_deviation
+        size = int(np.clip(n_public / (4.0 * deviation), 16, 256))  # more cells would hold noise
+        for number, mechanism in enumerate(refine):
             cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
+        # All else is post-processing of the cells.
         edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
         spans = [NOWHERE if each is None else bounds_of_mass(each) for each in cells]
         bounds = [pair or span for pair, span in zip(self._all_bounds, spans, strict=True)]
@@ -380,7 +369,9 @@ class Purchase:
         """The occupied octaves of each column whose bounds are bought, the categories, and what these hold."""
         if mechanism is None:
             return [], [], []
-        octaves = columns.some(self._open).counts([OCTAVES] * sum(self._open))
+        octaves = columns.counts([OCTAVES if is_open else None for is_open in self._open])
+        octaves = [each for each in octaves if len(each)]
+        # Count the words of one row of each unit.
         keys, counts = [], []
         for number, (codes, names) in enumerate(words):
             kept = keep_one_row(codes, columns.units, stream.spawn("kept rows", number))
@@ -394,15 +385,14 @@ class Purchase:
         deviation = mechanism.standard_deviation
         cells = [occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
         threshold = stability_threshold(deviation, self.threshold_delta, self.n_words) if self.n_words else 0.0
-        chosen = [
-            named_categories(names, each, threshold, self.max_categories)
-            for names, each in zip(keys, noisy[len(octaves) :], strict=True)
-        ]
-        held = [
-            _held_words(names, each, named)
-            for names, each, named in zip(keys, noisy[len(octaves) :], chosen, strict=True)
-        ]
-        return cells, chosen, [Held(count, deviation * math.sqrt(number)) for count, number in held]
+        chosen, held = [], []
+        for names, each in zip(keys, noisy[len(octaves) :], strict=True):
+            named = named_categories(names, each, threshold, self.max_categories)
+            chosen.append(named)
+            known = frozenset(named)  # no other count is looked at
+            total = sum(count for key, count in zip(names, each.tolist(), strict=True) if key in known)
+            held.append(Held(float(total), deviation * math.sqrt(len(known))))
+        return cells, chosen, held
 
 
 def _refine(
@@ -426,12 +416,6 @@ def _held_numbers(cells: Cells | None, bounds: tuple[float, float]) -> Held:
     out |= np.append(-np.inf, cells.breaks) >= high
     beyond = max(float(mass[out].sum()), 0.0) + 2.0 * math.sqrt(float(cells.variances[out].sum()))
     return Held(float(mass.sum()), math.sqrt(float(cells.variances.sum())), beyond)
-
-
-def _held_words(keys: Sequence[str], noisy: np.ndarray, named: Sequence[str]) -> tuple[float, int]:
-    """What the named categories hold together by their noisy counts, and their number; no other count is looked at."""
-    chosen = frozenset(named)
-    return float(sum(count for key, count in zip(keys, noisy.tolist(), strict=True) if key in chosen)), len(chosen)
 
 
 def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
@@ -479,7 +463,7 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
     return (1.0 + deviation * (float(norm.isf(each)) + 2.0**-27)) * (1.0 + 1e-12)  # the quantile is rounded
 
 
-def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretStream) -> NDArray[np.int64]:
+def keep_one_row(codes: np.ndarray, units: Units | None, stream: SecretStream) -> np.ndarray:
     """Codes with a gap, -1, in all rows of a unit but one, which is drawn evenly among those without a gap.
 
     Every draw is of one row. Without units all rows are kept.
@@ -495,7 +479,7 @@ def keep_one_row(codes: NDArray[np.int64], units: Units | None, stream: SecretSt
     return kept
 
 
-def observed_counts(codes: NDArray[np.int64], keys: Sequence[str]) -> tuple[list[str], np.ndarray]:
+def observed_counts(codes: np.ndarray, keys: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """The categories that occur, sorted, and their exact counts. Codes below 0 are gaps and are left out.
 
     A key that no row has is not counted, wherever it came from: a list of keys may itself be private.

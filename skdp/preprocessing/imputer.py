@@ -1,4 +1,4 @@
-"""Values for gaps, bought or given."""
+"""Imputation of missing values: means, medians or most frequent values, estimated privately, or a constant."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ from skdp.base.public_steps import register
 from skdp.preprocessing.column_sums import BoughtBounds, release_moments
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.raw_columns import ColumnsRead, ReadsRawColumns, numbers_of, read_columns
-
-_STRATEGIES = ("mean", "median", "most_frequent", "constant")
-_MISSING = "missing"
 
 
 @with_parameters
@@ -182,7 +179,12 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         table = Table(X, self)
         check_schema(self, table.source, reset=True)
         self._fitted_words = self._words_of(table)
-        self.statistics_ = self._statistics([self._constant(words) for words in self._fitted_words])
+        given = self.fill_value
+        if given is None:
+            constants = [_default(words) for words in self._fitted_words]
+        else:
+            constants = [key_of(given) if words else number_of(given) for words in self._fitted_words]
+        self.statistics_ = self._statistics(constants)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
         self.noise_multiplier_, self.adjacency_ = 0.0, budget.adjacency
 
@@ -199,7 +201,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return StepPlan(self._event_at(bounds_of_any_width(self.bounds)), {})
 
     def _check_own_parameters(self) -> None:
-        check_choice("strategy", self.strategy, _STRATEGIES)
+        check_choice("strategy", self.strategy, ("mean", "median", "most_frequent", "constant"))
         bounds_of_any_width(self.bounds)
         if self.fill_value is not None and not isinstance(self.fill_value, str):
             try:
@@ -239,11 +241,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         numbers = self.strategy in ("mean", "median")
         return [not numbers and table.kind(j) != "number" for j in range(table.shape[1])]
 
-    def _constant(self, words: bool) -> Any:
-        if self.fill_value is None:
-            return _default(words)
-        return key_of(self.fill_value) if words else number_of(self.fill_value)
-
     def _statistics(self, values: list[Any]) -> np.ndarray:
         bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
         if bad:
@@ -278,7 +275,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
 
 def _default(words: bool) -> Any:
-    return _MISSING if words else 0.0
+    return "missing" if words else 0.0
 
 
 def _read(key: str, words: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Bins of equal mass, bought."""
+"""Bins of nearly equal mass, estimated privately."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_col
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
-
-_ENCODINGS = ("onehot", "onehot-dense", "ordinal")
 
 
 @with_parameters
@@ -189,7 +187,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
 
     def _check_own_parameters(self) -> None:
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_choice("encode", self.encode, _ENCODINGS)
+        check_choice("encode", self.encode, ("onehot", "onehot-dense", "ordinal"))
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: histograms of all columns."""

@@ -1,15 +1,19 @@
-"""What transformers share that learn something of each column of a raw table."""
+"""Columns of a raw table: read as numbers or keys, or matched with a public schema."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
 from skdp._checks.numbers import format_names
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers, tag_raw_tables
+from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 class ColumnsRead(NamedTuple):
@@ -51,3 +55,84 @@ def read_columns(model: Any, X: Any, *, reset: bool, as_text: bool = False) -> C
     columns = [as_keys(table.cells(j)) if as_text else numbers_of(table, j) for j in range(table.shape[1])]
     check_schema(model, table.source, reset=reset)
     return ColumnsRead(table, columns)
+
+
+# --- by a public schema ---
+
+
+def read_schema(schema: Any, otherwise: str) -> TableSchema:
+    """Return a parameter `schema` as a `TableSchema`; `otherwise` ends the refusal of what is none."""
+    if isinstance(schema, TableSchema):
+        return schema
+    if isinstance(schema, Mapping):
+        return TableSchema(schema)
+    raise TypeError(
+        f"schema=<{type(schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
+        f"{otherwise}."
+    )
+
+
+def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Column]]:
+    """Names, positions and public columns of a table, dropped ones included; kinds that are bought by type."""
+    known = dict(schema.items())
+    there = set(table.names)
+    missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
+    if missing:
+        raise ValueError(
+            f"X has no column {format_names(missing)}, which the schema names: X has {format_names(table.names)}; "
+            "correct the schema (columns of an array are x0, x1, ...)."
+        )
+    others = [name for name in table.names if name not in known]
+    if others and schema.others == "error":
+        raise ValueError(
+            f"the schema does not name column {format_names(others)}: add what is public of it, or let "
+            "TableSchema(..., others='drop') leave such columns out, or others='estimate' pay for them."
+        )
+    columns = []
+    for j, name in enumerate(table.names):
+        kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
+        column = Column(kind) if name in others else known[name]
+        if column.kind != "drop":
+            table.kind(j)  # refuses types of complex and nested cells
+        refuse_dates(name, column, table, j)
+        if column.kind == "date" and table.is_typed and table.kind(j) == "number":
+            raise ValueError(
+                f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
+                "pandas.to_datetime, or give it numbers as bounds."
+            )
+        columns.append((name, j, column))
+    if all(column.kind == "drop" for _, _, column in columns):
+        raise ValueError("the schema drops every column of X: name one at least.")
+    return columns
+
+
+def kinds_by_type(table: Table, columns: list[tuple[str, int, Column]]) -> dict[str, str]:
+    """Return what the types of the columns that are not dropped say, by name; nothing of a list of rows."""
+    return {name: table.kind(j) for name, j, column in columns if table.is_typed and column.kind != "drop"}
+
+
+def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
+    """Refuse a column whose type says that it holds dates where the schema has a number."""
+    if column.kind == "number" and table.kind(j) == "date":
+        raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
+
+
+def check_input_names(estimator: Any, input_features: Any) -> None:
+    """Refuse names for `get_feature_names_out` that are not those of the columns of a fitted estimator."""
+    if input_features is None:
+        return
+    own = getattr(estimator, "feature_names_in_", None)
+    if own is not None and not np.array_equal(own, np.asarray(input_features, dtype=object)):
+        raise ValueError("input_features is not equal to feature_names_in_: pass None.")
+    if len(input_features) != estimator.n_features_in_:
+        raise ValueError(
+            f"input_features should have length equal to number of features ({estimator.n_features_in_}), got "
+            f"{len(input_features)}: pass None."
+        )
+
+
+def sparse_rows(columns: np.ndarray, values: np.ndarray, width: int) -> Any:
+    """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
+    n, k = columns.shape
+    ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
+    return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))

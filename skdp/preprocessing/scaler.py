@@ -1,4 +1,4 @@
-"""Standardization by bounded means and variances, bought."""
+"""Standardization by means and variances between bounds, estimated privately."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -185,7 +184,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return StepPlan(missing.event_beside(GaussianDpEvent), {})
 
     @silent_arithmetic
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> np.ndarray:
         """Standardize rows.
 
         Parameters
@@ -210,7 +209,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return made
 
     @silent_arithmetic
-    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+    def inverse_transform(self, X: Any) -> np.ndarray:
         """Turn standardized rows back.
 
         Parameters
@@ -224,7 +223,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
             Of float64. Clipping is not undone.
         """
         check_is_fitted(self)
-        rows: NDArray[np.float64] = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
+        rows: np.ndarray = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {rows.shape[1]} columns where transform gives {self.n_features_in_}: pass its output."

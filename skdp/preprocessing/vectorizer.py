@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from skdp._checks.parameters import check_choice, reject_fit_params, show, silent_arithmetic
@@ -28,6 +27,13 @@ from skdp.preprocessing.column_estimates import (
     warn_of_objects,
 )
 from skdp.preprocessing.histogram_query import BINS_SHARE
+from skdp.preprocessing.raw_columns import (
+    check_input_names,
+    kinds_by_type,
+    match_columns,
+    refuse_dates,
+    sparse_rows,
+)
 from skdp.preprocessing.schema.blocks import (
     NUMBERS,
     Block,
@@ -38,19 +44,7 @@ from skdp.preprocessing.schema.blocks import (
     unique_names,
 )
 from skdp.preprocessing.schema.kinds import Column
-from skdp.preprocessing.schema.matching import (
-    check_input_names,
-    kinds_by_type,
-    match_columns,
-    refuse_dates,
-    sparse_rows,
-)
 from skdp.preprocessing.schema.table_schema import TableSchema
-
-_SPARSE_BELOW = 0.5
-"""With "auto", rows are sparse where a smaller share of their entries is not zero."""
-
-_DENSE_ROWS = 1024
 
 
 @with_parameters
@@ -329,15 +323,15 @@ class DPTableVectorizer(SchemaBuyer):
         self._fitted_kinds = kinds_by_type(table, columns)
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
-        self.numbers_ = self._chosen_numbers(complete.values())
-        self._keep_columns([(name, j, complete[name]) for name, j, _ in columns])
-        self.row_norm_ = row_norm(self._fitted_blocks)
-
-    def _keep_columns(self, columns: list[tuple[str, int, Column]]) -> None:
-        """Keep what complete columns become."""
-        kept = [each for each in columns if each[2].kind != "drop"]
+        self.numbers_ = str(self.numbers)
+        if self._chooses_numbers():
+            # Alone, it knows no adjacency but its own: the number of rows may be private to what comes next.
+            known, n_bins = self._whole, int(self.n_bins)
+            self.numbers_ = "scale" if known is None else numbers_by_rule(complete.values(), n_bins, *known)
+        kept = [(name, j, complete[name]) for name, j, _ in columns if complete[name].kind != "drop"]
         blocks = [Block(*each, self.numbers_, int(self.n_bins)) for each in kept]
         self._fitted_blocks = [each for block in blocks for each in (block, *date_parts_of(block))]
+        self.row_norm_ = row_norm(self._fitted_blocks)
 
     def _chooses_numbers(self) -> bool:
         return isinstance(self.numbers, str) and self.numbers == "auto"
@@ -345,12 +339,6 @@ class DPTableVectorizer(SchemaBuyer):
     def _note_whole(self, n_public: int, epsilon: float) -> None:
         """Keep public numbers of the pipeline that fits this one, for a rule."""
         self._whole = n_public, epsilon
-
-    def _chosen_numbers(self, columns: Iterable[Column]) -> str:
-        if not self._chooses_numbers():
-            return str(self.numbers)
-        # Alone, it knows no adjacency but its own: the number of rows may be private to what comes next.
-        return "scale" if self._whole is None else numbers_by_rule(columns, int(self.n_bins), *self._whole)
 
     # --- rows ---
 
@@ -390,7 +378,7 @@ class DPTableVectorizer(SchemaBuyer):
         if not isinstance(self.sparse_output, str):
             return bool(self.sparse_output)
         blocks = self._fitted_blocks
-        few = sum(block.n_entries for block in blocks) < _SPARSE_BELOW * sum(block.width for block in blocks)
+        few = sum(block.n_entries for block in blocks) < 0.5 * sum(block.width for block in blocks)
         return few and output_of(self) == "default"
 
     @silent_arithmetic
@@ -450,7 +438,7 @@ class DPTableVectorizer(SchemaBuyer):
 # --- rows from entries ---
 
 
-def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], TableSchema, list[str]]:
+def _codes_of(table: Table, blocks: list[Block]) -> tuple[np.ndarray, TableSchema, list[str]]:
     """Return one number for each row and block, NaN for a gap, and the public schema and names of these numbers."""
     made = np.empty((table.shape[0], len(blocks)))
     for k, block in enumerate(blocks):
@@ -459,7 +447,7 @@ def _codes_of(table: Table, blocks: list[Block]) -> tuple[NDArray[np.float64], T
     return made, schema, [block.name for block in blocks]
 
 
-def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[np.int32], np.ndarray]:
+def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return columns and values of the entries of each row, both of shape (n, k), ascending by column."""
     shape = table.shape[0], sum(block.n_entries for block in blocks)
     columns, values = np.empty(shape, np.int32), np.ones(shape, dtype)
@@ -474,10 +462,10 @@ def _entries_of(table: Table, blocks: list[Block], dtype: str) -> tuple[NDArray[
     return columns, values
 
 
-def _dense_rows(columns: NDArray[np.int32], values: np.ndarray, width: int) -> np.ndarray:
+def _dense_rows(columns: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
     made = np.zeros((len(columns), width), values.dtype)
-    for start in range(0, len(made), _DENSE_ROWS):  # blocks that stay in cache
-        part = slice(start, start + _DENSE_ROWS)
+    for start in range(0, len(made), 1024):  # blocks that stay in cache
+        part = slice(start, start + 1024)
         np.put_along_axis(made[part], columns[part].astype(np.intp), values[part], axis=1)
     return made
 

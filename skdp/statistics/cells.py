@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import day_text
 from skdp._checks.table import Table
@@ -152,7 +151,7 @@ class ColumnCells:
             return np.clip(codes, self.left[0], self.right[-1])
         return np.isnan(codes).astype(np.int32) if self.block.is_line else codes
 
-    def codes(self, values: np.ndarray) -> NDArray[np.int32]:
+    def codes(self, values: np.ndarray) -> np.ndarray:
         """Return the cell of each row, of what `read` returned."""
         if not self.is_line:
             return values.astype(np.int32, copy=False)
@@ -225,7 +224,7 @@ class Merged:
         Of all merged cells but that of the gaps.
     """
 
-    places: NDArray[np.int64]
+    places: np.ndarray
     labels: list[str]
 
     @property

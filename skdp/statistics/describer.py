@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import check_row_limit
 from skdp._checks.notices import narrow_bounds_notice, note_notice
@@ -220,7 +219,7 @@ class TableDescriber(SchemaBuyer):
         """The number of rows or units, where it is public."""
         return None if self.adjacency == "add_remove" else float(n)
 
-    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], NDArray[np.int32]]:
+    def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], np.ndarray]:
         """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
         if by is None:
             return [""], np.zeros(table.shape[0], np.int32)

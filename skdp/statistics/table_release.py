@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.cell_counts import column_sensitivity, onto_simplex
@@ -59,7 +58,7 @@ class DescribedRows(NamedTuple):
     """Columns that were read, the number of the subgroup of each row, and weights or None for none. Private."""
 
     values: list[np.ndarray]
-    groups: NDArray[np.int32]
+    groups: np.ndarray
     weights: np.ndarray | None
 
 
@@ -276,8 +275,8 @@ class TableRelease:
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), self.weight_limit * bound)
 
     def _all_counts(
-        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
-    ) -> tuple[Questions, list[NDArray[np.int32]], list[Tally]]:
+        self, rows: DescribedRows, codes: list[np.ndarray], asked: Questions, share: float, stream: SecretStream
+    ) -> tuple[Questions, list[np.ndarray], list[Tally]]:
         """Release the counts, and return them with the cells of skewed columns and the cell of each row."""
         if self.noise == DISCRETE or not any(cells.may_be_skewed for cells in asked.cells):
             return asked, codes, self._counts(rows, codes, asked, share, stream.spawn("counts"))
@@ -292,7 +291,7 @@ class TableRelease:
         return asked, codes, second if changed else list(map(_averaged, first, second))
 
     def _counts(
-        self, rows: DescribedRows, codes: list[NDArray[np.int32]], asked: Questions, share: float, stream: SecretStream
+        self, rows: DescribedRows, codes: list[np.ndarray], asked: Questions, share: float, stream: SecretStream
     ) -> list[Tally]:
         n_groups = len(asked.groups)
         several = n_groups > 1
@@ -338,7 +337,7 @@ class TableRelease:
     def _pairs(
         self,
         rows: DescribedRows,
-        codes: list[NDArray[np.int32]],
+        codes: list[np.ndarray],
         asked: Questions,
         whole: Tally,
         share: float,

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_choice, check_count, check_real, show
 from skdp._dpsgd.loop import Averaging, Optimizer, adam, constant, ema_average, last_iterate, run_dpsgd
@@ -185,7 +184,7 @@ class ConvolutionalModel(PairModel):
         self._gradients = np.empty((_ROWS, self.critic.n_parameters), self._dtype)
         self._slack = 1.0 + self.critic.n_parameters * 2.0**-50
 
-    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> np.ndarray:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
         with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
@@ -196,7 +195,7 @@ class ConvolutionalModel(PairModel):
                 kernel.add_clipped(gradients, max_norm / self._slack, _LEAST, total)
         return total
 
-    def _fill_gradients(self, theta: np.ndarray, rows: NDArray[np.int64], mix: Values) -> Values:
+    def _fill_gradients(self, theta: np.ndarray, rows: np.ndarray, mix: Values) -> Values:
         """Gradients of rows, of shape (m, p)."""
         m, critic = len(rows), self.critic
         codes = self._codes[rows] if critic.n_classes else None
@@ -314,7 +313,7 @@ class GeneratorSteps:
 
     critic: CriticNetwork | ConvolutionalCritic
     generator: GeneratorNetwork
-    shares: NDArray[np.float64]
+    shares: np.ndarray
     batch_size: int
     stream: SecretStream
 
@@ -378,7 +377,7 @@ class Adversaries(NamedTuple):
     def train(
         self,
         plan: DPSGDPlan,
-        rows: NDArray[np.floating],
+        rows: np.ndarray,
         codes: Codes,
         bounds: np.ndarray,
         shares: np.ndarray,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from skdp._checks.weights import weight_of_each
@@ -96,7 +95,7 @@ class ClassRows:
     place, on the rows beside it or on threads. Sums of squares are float64.
     """
 
-    def __init__(self, X: np.ndarray, codes: NDArray[np.int64], box: Box, weights: np.ndarray | None = None) -> None:
+    def __init__(self, X: np.ndarray, codes: np.ndarray, box: Box, weights: np.ndarray | None = None) -> None:
         self.X, self.codes, self.box = X, codes, box
         self.have_weights = weights is not None
         self.weights = weight_of_each(1.0 if weights is None else weights, len(X))
@@ -220,7 +219,7 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 _ROWS = 4096
 
-_Singles = NDArray[np.float32]
+_Singles = np.ndarray
 
 
 class NoisyMoments(NamedTuple):
@@ -269,7 +268,7 @@ class ClassMixture(NamedTuple):
     factors: _Singles
     directions: _Singles
 
-    def draw(self, classes: NDArray[np.int64], rng: np.random.Generator) -> _Singles:
+    def draw(self, classes: np.ndarray, rng: np.random.Generator) -> _Singles:
         """Return a row of each of the classes, before they are clipped."""
         k, d = self.directions.shape
         n_components = self.weights.shape[1]

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from skdp._kernels.threads import WorkerPool, single_threaded_blas
@@ -127,7 +126,7 @@ def residual_moments(
     return found
 
 
-def projected(rows: ClassRows, centers: np.ndarray, directions: np.ndarray, radius: float) -> NDArray[np.floating]:
+def projected(rows: ClassRows, centers: np.ndarray, directions: np.ndarray, radius: float) -> np.ndarray:
     """Return coordinates along directions of shape (k, d), in the ball of a radius, and divided by it."""
     n, k = rows.shape[0], len(directions)
     table, found = RowProduct(directions.T, rows.dtype), np.empty((n, k), rows.dtype)
@@ -161,9 +160,7 @@ class ClusterSums(NamedTuple):
         both = 1.0 + self.weight**2
         return ROUNDING * (max(1.0, math.sqrt(both / 2.0)) if adjacency == "replace_one" else math.sqrt(both))
 
-    def vector(
-        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: np.ndarray
-    ) -> np.ndarray:
+    def vector(self, points: np.ndarray, groups: np.ndarray, n_groups: int, weights: np.ndarray) -> np.ndarray:
         """Return the vector of points of shape (n, k)."""
         found = np.empty((n_groups, 1 + points.shape[1]))
         found[:, 0] = self.weight * np.bincount(groups, weights, minlength=n_groups)
@@ -206,9 +203,7 @@ class GroupMoments(NamedTuple):
         within = math.sqrt(of_moments) + of_sums / (2.0 * math.sqrt(of_moments))
         return ROUNDING * max(1.0, within) / math.sqrt(2.0)
 
-    def vector(
-        self, points: NDArray[np.floating], groups: NDArray[np.int64], n_groups: int, weights: np.ndarray
-    ) -> np.ndarray:
+    def vector(self, points: np.ndarray, groups: np.ndarray, n_groups: int, weights: np.ndarray) -> np.ndarray:
         """Return the vector of points of shape (n, k)."""
         a, b, c = np.sqrt(self.shares)
         order, parts = np.argsort(groups, kind="stable"), []
@@ -233,7 +228,7 @@ class GroupMoments(NamedTuple):
         return MomentSum(UnitBall(np.zeros(k), 1.0), 0.0, by_position=False)
 
 
-def nearest(points: NDArray[np.floating], codes: NDArray[np.int64], centers: NDArray[np.floating]) -> NDArray[np.int64]:
+def nearest(points: np.ndarray, codes: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return the group of each point: that of the nearest of the K centers of its class, of shape (C, K, k)."""
     n_classes, n_centers, _ = centers.shape
     found = np.zeros(len(points), np.int64)
@@ -249,7 +244,7 @@ def nearest(points: NDArray[np.floating], codes: NDArray[np.int64], centers: NDA
     return found
 
 
-def _chosen(groups: NDArray[np.int64], n_groups: int, weights: np.ndarray) -> sp.csr_array:
+def _chosen(groups: np.ndarray, n_groups: int, weights: np.ndarray) -> sp.csr_array:
     """Return the matrix that adds up weighted rows by groups."""
     places = np.arange(len(groups))
     return sp.csr_array((weights, (groups, places)), shape=(n_groups, len(groups)))
@@ -374,7 +369,7 @@ class ClassMeasurement(NamedTuple):
 
     def _add_noise(
         self, share: float, vector: np.ndarray, most: float, stream: SecretStream
-    ) -> tuple[NDArray[np.float64], float]:
+    ) -> tuple[np.ndarray, float]:
         """Return a vector with the noise of a share of the budget, and the standard deviation of that noise."""
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), most)
         return mechanism.release(vector, stream), mechanism.standard_deviation
@@ -440,13 +435,7 @@ class ClassMeasurement(NamedTuple):
         return np.where(many[:, None], moved, centers.reshape(n_groups, -1)).reshape(centers.shape)
 
     def _moments(
-        self,
-        points: np.ndarray,
-        rows: ClassRows,
-        centers: np.ndarray,
-        scale: float,
-        share: float,
-        stream: SecretStream,
+        self, points: np.ndarray, rows: ClassRows, centers: np.ndarray, scale: float, share: float, stream: SecretStream
     ) -> NoisyMoments:
         """Return the moments of the components, in units in which the unit ball has this radius."""
         n_groups, k = centers.shape[0] * centers.shape[1], points.shape[1]

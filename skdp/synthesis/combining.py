@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from skdp._checks.parameters import check_real
@@ -107,7 +107,7 @@ def combine_estimates(estimates: ArrayLike, variances: ArrayLike, *, level: floa
     return CombinedEstimates(estimate, error, estimate - reach, estimate + reach, df)
 
 
-def _read(name: str, given: ArrayLike) -> NDArray[np.float64]:
+def _read(name: str, given: ArrayLike) -> np.ndarray:
     try:
         found = np.asarray(given, np.float64)
     except (TypeError, ValueError):

@@ -38,7 +38,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._dpsgd.models.bound_rows import Model
 from skdp._dpsgd.models.network import count_parameters, split_tables
@@ -110,7 +109,7 @@ class CriticNetwork:
 class Lot(NamedTuple):
     """Rows of a step, and the streams of their noise and of their shares in the points between."""
 
-    rows: NDArray[np.int64]
+    rows: np.ndarray
     noise: SecretStream
     shares: SecretStream
 
@@ -147,10 +146,10 @@ class PairModel(Model):
 
     def __init__(
         self,
-        X: NDArray[np.floating],
+        X: np.ndarray,
         codes: Codes,
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
+        low: np.ndarray,
+        high: np.ndarray,
         critic: Any,
         generator: GeneratorNetwork,
         *,
@@ -213,7 +212,7 @@ class CriticModel(PairModel):
         self._error = 2.0 * wide / (1.0 - wide)
         self._roundoff = 2.0**-50 * (max(widths) + 16)
 
-    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> NDArray[np.float64]:
+    def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> np.ndarray:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
         tables = split_tables(theta, self.critic.widths)
@@ -234,11 +233,11 @@ class CriticModel(PairModel):
         self,
         tables: list[np.ndarray],
         square: Values,
-        rows: NDArray[np.int64],
+        rows: np.ndarray,
         mix: Values,
         max_norm: float,
-        totals: list[NDArray[np.float64]],
-        between: NDArray[np.float64],
+        totals: list[np.ndarray],
+        between: np.ndarray,
     ) -> None:
         """Add a chunk's clipped gradients; `between` is what W of the first layer is to be multiplied by."""
         m, n_layers, slope = len(rows), len(tables), self._dtype.type(self.critic.slope)
@@ -287,7 +286,7 @@ class CriticModel(PairModel):
             deltas.insert(0, delta)
         return deltas
 
-    def _offsets(self, table: np.ndarray) -> NDArray[np.float64]:
+    def _offsets(self, table: np.ndarray) -> np.ndarray:
         """What label and intercept add to the scores of the first layer, label by label."""
         offsets = table[-1].astype(np.float64) + self.critic.mark * table[self.critic.n_features : -1].astype(float)
         return offsets if len(offsets) else table[-1:].astype(np.float64)
@@ -299,7 +298,7 @@ def _times(values: Values, table: np.ndarray) -> Values:
     return (values.reshape(m * k, width) @ table).reshape(m, k, -1)
 
 
-def _add_products(inputs: Values, deltas: Values, total: NDArray[np.float64]) -> None:
+def _add_products(inputs: Values, deltas: Values, total: np.ndarray) -> None:
     """Add the outer products of inputs, (m, k, a), and derivatives, (m, k, b), to a total, by blocks of rows."""
     for start in range(0, len(inputs), _BLOCK_ROWS):
         left = inputs[start : start + _BLOCK_ROWS].reshape(-1, inputs.shape[2])

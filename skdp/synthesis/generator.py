@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.leaks import report_classes_read
@@ -21,8 +20,8 @@ from skdp.base.estimator import PrivateEstimator
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.streams import SecretStream
 
-Values = NDArray[np.floating]
-Codes = NDArray[np.int64]
+Values = np.ndarray
+Codes = np.ndarray
 
 
 def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
@@ -78,7 +77,7 @@ class GeneratorNetwork:
 
     def gradient(
         self, theta: np.ndarray, latent: Values, codes: Codes | None, derivative: Callable[[Values], Values]
-    ) -> NDArray[np.floating]:
+    ) -> np.ndarray:
         """Derivative of a sum over rows by the parameters, of shape (p,).
 
         Parameters
@@ -116,7 +115,7 @@ class GeneratorNetwork:
 CLASS_PREVALENCES = ("estimate", "uniform")
 
 
-ClassesAndCodes = tuple[np.ndarray, NDArray[np.int64]]
+ClassesAndCodes = tuple[np.ndarray, np.ndarray]
 """The classes, and the number of the class of each row."""
 
 

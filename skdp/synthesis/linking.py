@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import format_names, key_of
 from skdp._checks.parameters import adjacency_of, check_count, show, without_removed
 from skdp.base.budget import payment_of, recording_refusals
-from skdp.preprocessing.schema.matching import read_schema
+from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of
 from skdp.synthesis.marginals.product_mixture import Mixture
@@ -38,7 +37,7 @@ class HouseholdRows(NamedTuple):
 
     joined: Any
     households: Any
-    weights: NDArray[np.float64]
+    weights: np.ndarray
     n_first: int
 
 
@@ -58,7 +57,7 @@ class HouseholdSynthesizer(DPMarginalSynthesizer):
     _public_name = "synthesize_linked"
     _largest_reach = 1.0
 
-    def draw_linked(self, n: int, n_first: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Any]:
+    def draw_linked(self, n: int, n_first: int, rng: np.random.Generator) -> tuple[np.ndarray, Any]:
         """Return the household of each synthetic person, and persons with the columns of their households.
 
         Numbers of a household lie in one bin for all of its persons, and anywhere in it.

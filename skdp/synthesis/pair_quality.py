@@ -21,7 +21,7 @@ from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.preprocessing.schema.matching import match_columns, read_schema
+from skdp.preprocessing.raw_columns import match_columns, read_schema
 from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
 from skdp.synthesis.marginals.noisy_tables import scores, sensitivity

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.bounds import public_bounds
 from skdp._checks.parameters import check_count, check_real, public_n, reject_fit_params
@@ -223,8 +222,8 @@ class DPWGAN(PrivateGenerator):
     ((100, 2), (100,), True)
     """
 
-    coefs_: list[NDArray[np.floating]] = field(init=False)
-    intercepts_: list[NDArray[np.floating]] = field(init=False)
+    coefs_: list[np.ndarray] = field(init=False)
+    intercepts_: list[np.ndarray] = field(init=False)
     bounds_: np.ndarray = field(init=False)
     _fitted_dtype: Any = field(init=False)
 
@@ -331,12 +330,7 @@ class DPWGAN(PrivateGenerator):
         return found
 
     def _train(
-        self,
-        steps: DPSGDPlan,
-        rows: NDArray[np.floating],
-        labels: ClassesAndCodes | None,
-        stream: SecretStream,
-        n_public: int,
+        self, steps: DPSGDPlan, rows: np.ndarray, labels: ClassesAndCodes | None, stream: SecretStream, n_public: int
     ) -> int:
         """Train the networks, and return the number of steps made, fewer if it was interrupted."""
         codes, shares = np.zeros(0, np.int64), np.zeros(0)
@@ -358,9 +352,7 @@ class DPWGAN(PrivateGenerator):
         self._fitted_dtype = rows.dtype
         return n_done
 
-    def _settle_shares(
-        self, steps: DPSGDPlan, codes: NDArray[np.int64], stream: SecretStream, n_public: int
-    ) -> np.ndarray:
+    def _settle_shares(self, steps: DPSGDPlan, codes: np.ndarray, stream: SecretStream, n_public: int) -> np.ndarray:
         """Release the counts of the classes, if they are bought, and keep the shares of labels."""
         if self._buys_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
@@ -201,7 +200,7 @@ class Block:
         n = len(known)  # "other", and n + 1 is "gap"
         return np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
 
-    def entries(self, codes: np.ndarray) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
+    def entries(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Iterate over the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
         if self.is_line:
             yield from self._entries_of_line(codes)
@@ -210,7 +209,7 @@ class Block:
         else:
             yield from self._entries_of_levels(codes)
 
-    def _entries_of_line(self, values: np.ndarray) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
+    def _entries_of_line(self, values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         gaps = np.isnan(values)
         if self._has_levels:
             inner = self.edges()[1:-1]
@@ -221,7 +220,7 @@ class Block:
             scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self.line.scaled(values))
             yield self._places_of_scaled(gaps.astype(np.int32)), scaled
 
-    def _entries_of_levels(self, levels: NDArray[np.int32]) -> Iterator[tuple[NDArray[np.int32], np.ndarray | None]]:
+    def _entries_of_levels(self, levels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         n = self.n_listed
         if self._has_levels:
             yield levels, None
@@ -246,7 +245,7 @@ class Block:
         listed = None if self.column.kind == "flag" else tuple(map(str, range(self.n_listed)))
         return replace(self.column, categories=listed, gaps=(), other=None)
 
-    def _places_of_scaled(self, without: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _places_of_scaled(self, without: np.ndarray) -> np.ndarray:
         """Column of the scaled number, which stands last behind levels, or first; then that of what has no number."""
         return np.full(len(without), self.width - 1, np.int32) if self._has_levels else without
 

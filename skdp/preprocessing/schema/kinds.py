@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import day_text, days_of, key_of, moment_of_text
 
@@ -22,10 +21,8 @@ DATE_PARTS = {
 }
 """Levels of each part, in their order."""
 
-_EPOCH_IS_THURSDAY = 3
 
-
-def levels_of_days(part: str, days: np.ndarray) -> NDArray[np.int32]:
+def levels_of_days(part: str, days: np.ndarray) -> np.ndarray:
     """Return the level of each day, a number of days since 1970-01-01; behind "other", the last one is a gap (NaN).
 
     Parameters
@@ -43,19 +40,11 @@ def levels_of_days(part: str, days: np.ndarray) -> NDArray[np.int32]:
     if part == "month":
         levels = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
     else:
-        levels = (whole + _EPOCH_IS_THURSDAY) % 7
+        levels = (whole + 3) % 7  # 1970-01-01 was a Thursday
     return np.where(gaps, len(DATE_PARTS[part]) + 1, levels).astype(np.int32)
 
 
-def read_parts(given: Any) -> tuple[str, ...] | None:
-    """Return parts of a date that a user lists, in the order of `DATE_PARTS`; None if this is no such list."""
-    if not isinstance(given, list | tuple) or not all(isinstance(each, str) and each in DATE_PARTS for each in given):
-        return None
-    return tuple(part for part in DATE_PARTS if part in given)
-
-
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
-SCALES = ("linear", "log")
 _ENTRIES = {
     "number": ("bounds", "edges", "scale", "missing_values"),
     "date": ("bounds", "edges", "format", "features", "missing_values"),
@@ -119,7 +108,12 @@ class Column:
 
     def describe(self) -> dict[str, Any]:
         """Return the entries that make this column, as JSON can hold them."""
-        show: Any = day_text if self.kind == "date" else _plain_number
+
+        def show(end: float) -> Any:
+            if self.kind == "date":
+                return day_text(end)
+            return int(end) if end.is_integer() and abs(end) < 1e15 else end
+
         made: dict[str, Any] = {"kind": self.kind}
         if self.edges is not None:
             made["edges"] = [show(edge) for edge in self.edges]
@@ -183,13 +177,15 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
         if key not in _ENTRIES[kind]:
             known = ", ".join(("kind", *_ENTRIES[kind]))
             _refuse(name, f"{_show(key)} is no entry for the kind {kind!r}", f"give some of: {known}")
+    # Read the entries one by one; a wrong one is refused by its name.
     bounds, edges = _read_ends(name, kind, entries)
     categories = entries.get("categories")
-    gaps = _read_gaps(name, entries.get("missing_values", ()))
+    keys = {_key(each) or "" for each in _items(name, "missing_values", entries.get("missing_values", ()))}
+    gaps = tuple(sorted(keys))  # None, NaN and "" say that cells may be empty
     if kind == "ordinal" and categories is None:
         _refuse(name, "an ordinal has no categories", "list them in their order")
     scale = entries.get("scale", "linear")
-    if not isinstance(scale, str) or scale not in SCALES:
+    if not isinstance(scale, str) or scale not in ("linear", "log"):
         _refuse(name, f"the scale {_show(scale)} is not known", "use 'linear' or 'log'")
     listed = None if categories is None else _read_categories(name, categories, gaps)
     if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
@@ -264,10 +260,9 @@ def _read_format(name: str, given: Any) -> str:
 
 
 def _read_features(name: str, given: Any) -> tuple[str, ...]:
-    found = read_parts(given)
-    if found is None:
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) and each in DATE_PARTS for each in given):
         _refuse(name, f"features={_show(given)} are not known", f"list some of {', '.join(map(repr, DATE_PARTS))}")
-    return found
+    return tuple(part for part in DATE_PARTS if part in given)
 
 
 # --- categories and gaps ---
@@ -284,11 +279,6 @@ def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str,
             _refuse(name, f"the category {_show(each)} is there twice", "list each category once; 1 and '1' are one")
         keys[key] = None
     return tuple(keys)
-
-
-def _read_gaps(name: str, given: Any) -> tuple[str, ...]:
-    keys = [_key(each) for each in _items(name, "missing_values", given)]
-    return tuple(sorted({key or "" for key in keys}))  # None, NaN and "" say that cells may be empty
 
 
 def _key(value: Any) -> str | None:
@@ -320,7 +310,3 @@ def _show(value: Any) -> str:
 def _show_all(values: Any) -> str:
     shown = [_show(value) for value in list(values)[:4]]
     return f"({', '.join(shown)}{', ...' if len(values) > 4 else ''})"
-
-
-def _plain_number(value: float) -> float | int:
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value

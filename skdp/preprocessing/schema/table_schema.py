@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import day_text, number_of, truth_of
 from skdp._checks.parameters import check_choice
@@ -95,23 +94,6 @@ def load(text: str) -> Any:
     if fault:
         raise ValueError(f"schema: this is no YAML ({fault}); give what TableSchema.to_yaml writes.")
     return found
-
-
-def dump(value: Any) -> str:
-    """Write YAML that both versions read alike.
-
-    Parameters
-    ----------
-    value : object
-
-    Returns
-    -------
-    str
-    """
-    return str(_import_yaml().safe_dump(value, sort_keys=False, allow_unicode=True))
-
-
-OTHERS = ("error", "drop", "estimate")
 
 
 class TableSchema:
@@ -199,7 +181,7 @@ class TableSchema:
         for name in columns:
             if not isinstance(name, str):
                 raise TypeError(f"schema: the name {name!r} is no text; columns without names are 'x0', 'x1', ...")
-        check_choice("others", others, OTHERS)
+        check_choice("others", others, ("error", "drop", "estimate"))
         object.__setattr__(self, "_columns", tuple((name, read_column(name, each)) for name, each in columns.items()))
         object.__setattr__(self, "_others", others)
         object.__setattr__(self, "_impossible", read_combinations(impossible, dict(self.items())))
@@ -273,11 +255,10 @@ class TableSchema:
     def _key(self) -> tuple[Any, ...]:
         return self.items(), self.others, self.impossible
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Any = None) -> None:
         raise AttributeError("a schema cannot be changed: make another one from to_dict().")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+    __delattr__ = __setattr__
 
     def __reduce__(self) -> Any:
         return TableSchema, (dict(self.items()), self.others, self.impossible)
@@ -365,8 +346,7 @@ class TableSchema:
         text : str
             The YAML text. PyYAML is needed.
         """
-
-        text = dump(self._entries())
+        text = str(_import_yaml().safe_dump(self._entries(), sort_keys=False, allow_unicode=True))
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -424,7 +404,6 @@ class TableSchema:
         ValueError
             As for `from_json`.
         """
-
         is_text = isinstance(source, str) and ("\n" in source or ": " in source)
         return cls._of_file(load(str(source) if is_text else Path(source).read_text(encoding="utf-8")))
 
@@ -462,7 +441,8 @@ class TableSchema:
             Numbers get bounds rounded outward, text gets the categories found. Of text with more than 50 values the
             categories are left to be bought, or the column is dropped if nearly every row has its own.
         """
-        return cls(draft_columns(public_frame))
+        table = Table(public_frame)
+        return cls({name: _draft_column(table.cells(j), table.kind(j)) for j, name in enumerate(table.names)})
 
 
 def _what_is_public(column: Column) -> str:
@@ -490,16 +470,12 @@ def _what_is_public(column: Column) -> str:
 
 
 def _are_words(given: list[Any]) -> bool:
-    """Whether two items are categories for sure: text that is no date."""
-    return any(isinstance(each, str) for each in given) and _kind_as_bounds(given) == "category"
-
-
-def _kind_as_bounds(given: list[Any]) -> str:
-    """Return the kind that two items would have as bounds, or "category" if they cannot be bounds."""
+    """Whether two items are categories for sure: there is text, and they cannot be bounds of dates."""
     try:
-        return read_column("", tuple(given)).kind
+        kind = read_column("", tuple(given)).kind
     except ValueError:
-        return "category"
+        kind = "category"
+    return kind == "category" and any(isinstance(each, str) for each in given)
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -513,29 +489,14 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 # --- a first schema from rows that nobody has to protect ---
 
-_MOST_CATEGORIES = 50
-
-
-def draft_columns(frame: Any) -> dict[str, dict[str, Any]]:
-    """Return entries for each column of a public table.
-
-    Parameters
-    ----------
-    frame : table of shape (n, d)
-        Public rows: what is drafted shows their values.
-
-    Returns
-    -------
-    dict of str to dict
-        Numbers get bounds, rounded outward to two digits; numbers 0 and 1 are flags. Text is a date or a number if all
-        of it is, else a category with the values found. More than 50 values are dropped if nearly each row has one of
-        its own, else left to be bought.
-    """
-    table = Table(frame)
-    return {name: _draft_column(table.cells(j), table.kind(j)) for j, name in enumerate(table.names)}
-
 
 def _draft_column(cells: CellValues, kind: str) -> dict[str, Any]:
+    """Return entries for a column of a public table, whose values they show.
+
+    Numbers get bounds, rounded outward to two digits; numbers 0 and 1 are flags. Text is a date or a number if all of
+    it is, else a category with the values found. More than 50 values are dropped if nearly each row has one of its own,
+    else left to be estimated.
+    """
     codes, keys = as_keys(cells)
     if cells.kind == "boolean" or ({truth_of(key) for key in keys} == {0, 1} and len(keys) == 2):
         return {"kind": "flag"}
@@ -543,12 +504,12 @@ def _draft_column(cells: CellValues, kind: str) -> dict[str, Any]:
         return _draft_date(as_days(cells))
     if kind == "number" or (keys and not any(math.isnan(number_of(key)) for key in keys)):
         return _draft_number(as_numbers(cells))
-    if len(keys) <= _MOST_CATEGORIES:
+    if len(keys) <= 50:
         return {"kind": "category", "categories": sorted(keys)} if keys else {"kind": "drop"}
     return {"kind": "drop" if len(keys) > 0.9 * np.count_nonzero(codes >= 0) else "category"}
 
 
-def _draft_number(values: NDArray[np.float64]) -> dict[str, Any]:
+def _draft_number(values: np.ndarray) -> dict[str, Any]:
     values = np.clip(values[np.isfinite(values)], -9e299, 9e299)  # bounds lie within 1e300
     if not len(values):
         return {"kind": "drop"}
@@ -556,7 +517,7 @@ def _draft_number(values: NDArray[np.float64]) -> dict[str, Any]:
     return {"kind": "number", "bounds": [low, high]}
 
 
-def _draft_date(days: NDArray[np.float64]) -> dict[str, Any]:
+def _draft_date(days: np.ndarray) -> dict[str, Any]:
     days = days[~np.isnan(days)]
     if not len(days):
         return {"kind": "drop"}

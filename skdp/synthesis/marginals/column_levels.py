@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import format_names, refuse_not_finite
 from skdp._checks.table import CellValues
@@ -44,7 +43,7 @@ class BinShapes(NamedTuple):
     """
 
     edges: np.ndarray
-    bins: NDArray[np.intp]
+    bins: np.ndarray
     widths: np.ndarray
     shares: np.ndarray
 
@@ -65,7 +64,7 @@ class BinShapes(NamedTuple):
         widths /= np.bincount(bins, widths)[bins]
         return cls(ends, bins, widths, widths)
 
-    def read(self, numbers: np.ndarray) -> NDArray[np.int32]:
+    def read(self, numbers: np.ndarray) -> np.ndarray:
         """Return the cell of each number; one more than there are for a gap, which is NaN."""
         cells = np.searchsorted(self.edges[1:-1], numbers, side="right").astype(np.int32)
         return np.where(np.isnan(numbers), np.int32(len(self.bins)), cells)
@@ -96,7 +95,7 @@ class BinShapes(NamedTuple):
         return np.bincount(self.bins, self.shares * self._within(ends, whole)).astype(np.float64, copy=False)
 
     @property
-    def _are_single(self) -> NDArray[np.bool_]:
+    def _are_single(self) -> np.ndarray:
         """Which cells hold zero alone."""
         return (self.edges[:-1] == 0.0) & (self.edges[1:] == _AFTER_ZERO)
 
@@ -107,7 +106,7 @@ class BinShapes(NamedTuple):
         kept = np.diff(np.clip(self.edges, *ends)) / np.diff(self.edges)
         return np.where(self._are_single, float(ends[0] <= 0.0 <= ends[1]), kept)
 
-    def _cells(self, bins: np.ndarray, within: np.ndarray, rng: np.random.Generator) -> NDArray[np.intp]:
+    def _cells(self, bins: np.ndarray, within: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a cell for each bin, if numbers of each cell are kept with a probability of `within`."""
         weights = self.shares * within
         weights = np.where(np.bincount(self.bins, weights)[self.bins] > 0, weights, self.widths)  # never asked for
@@ -148,7 +147,7 @@ def whole_numbers(edges: np.ndarray, ends: Ends = EVERYWHERE) -> tuple[np.ndarra
     return low, np.maximum(last - low + 1.0, 0.0)
 
 
-Levels = NDArray[np.int32]
+Levels = np.ndarray
 
 WITHIN_BINS = ("auto", "uniform", "middle")
 
@@ -226,7 +225,7 @@ class LevelColumn(NamedTuple):
         cuts = self.block.line.at(np.arange(1, n_cells) / n_cells)
         return self._replace(shapes=BinShapes.between(self.block.edges(), cuts, whole))
 
-    def excluded_by(self, condition: tuple[Any, ...]) -> NDArray[np.bool_]:
+    def excluded_by(self, condition: tuple[Any, ...]) -> np.ndarray:
         """Return which levels meet a condition of an impossible combination: categories, or bins within a range."""
         met = np.zeros(self.n_levels, bool)
         if self.block.is_line:
@@ -297,9 +296,9 @@ class Exclusion(NamedTuple):
     """A combination of levels that cannot occur: positions of columns, and for each which of its levels it means."""
 
     columns: tuple[int, ...]
-    levels: tuple[NDArray[np.bool_], ...]
+    levels: tuple[np.ndarray, ...]
 
-    def matches(self, codes: np.ndarray) -> NDArray[np.bool_]:
+    def matches(self, codes: np.ndarray) -> np.ndarray:
         """Return which rows of levels, of shape (n, d), meet all conditions."""
         met = np.ones(len(codes), bool)
         for j, levels in zip(self.columns, self.levels, strict=True):

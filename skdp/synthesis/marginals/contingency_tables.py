@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from skdp._checks.groups import Units
@@ -84,7 +83,7 @@ class TableSums(NamedTuple):
             return math.sqrt(added)
         return math.sqrt(max(2.0 * farthest_exchange(self.levels, self.sets, self.weights), added)) / 2.0
 
-    def vector(self, codes: Sequence[NDArray[np.int32]], shares: np.ndarray | None = None) -> np.ndarray:
+    def vector(self, codes: Sequence[np.ndarray], shares: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted interactions of all sets, one after the other; `shares` are weights of rows in [0, 1]."""
         parts = [
             weight * centred(count(codes, columns, self.levels, shares)).ravel()
@@ -92,9 +91,7 @@ class TableSums(NamedTuple):
         ]
         return np.concatenate(parts)
 
-    def clip_units(
-        self, units: Units, codes: Sequence[NDArray[np.int32]], shares: np.ndarray, reach: float
-    ) -> np.ndarray:
+    def clip_units(self, units: Units, codes: Sequence[np.ndarray], shares: np.ndarray, reach: float) -> np.ndarray:
         """Return weights, such as `shares`, with which a unit adds no more to `vector` than `reach` rows may.
 
         Notes
@@ -193,7 +190,7 @@ def squared_norm(levels: Sequence[int], columns: ColumnSet) -> float:
 
 
 def count(
-    codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int], shares: np.ndarray | None = None
+    codes: Sequence[np.ndarray], columns: ColumnSet, levels: Sequence[int], shares: np.ndarray | None = None
 ) -> np.ndarray:
     """Return how many rows, or which sum of their weights, have each combination of levels of some columns."""
     shape = tuple(levels[j] for j in columns)
@@ -205,7 +202,7 @@ def count(
     return total.reshape(shape)
 
 
-def cells_of(codes: Sequence[NDArray[np.int32]], columns: ColumnSet, levels: Sequence[int]) -> NDArray[np.intp]:
+def cells_of(codes: Sequence[np.ndarray], columns: ColumnSet, levels: Sequence[int]) -> np.ndarray:
     """Return where each row is in the table of some columns, read row by row."""
     cells = np.zeros(len(codes[0]), np.intp)
     for j in columns:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable
@@ -58,7 +57,7 @@ def sensitivity(n_sets: int) -> float:
 
 
 def scores(
-    codes: Sequence[NDArray[np.int32]],
+    codes: Sequence[np.ndarray],
     pairs: Sequence[ColumnSet],
     levels: Sequence[int],
     expected: Expectation,
@@ -72,11 +71,7 @@ def scores(
 
 
 def best_pairs(
-    noisy: np.ndarray,
-    pairs: Sequence[ColumnSet],
-    levels: Sequence[int],
-    expected: Expectation,
-    deviation: float,
+    noisy: np.ndarray, pairs: Sequence[ColumnSet], levels: Sequence[int], expected: Expectation, deviation: float
 ) -> list[ColumnSet]:
     """Return the pairs that are worth their noise, from noisy scores and public numbers.
 
@@ -153,7 +148,7 @@ class LevelRows(NamedTuple):
     Rows of units have weights.
     """
 
-    codes: Sequence[NDArray[np.int32]]
+    codes: Sequence[np.ndarray]
     shares: np.ndarray | None = None
     units: Units | None = None
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._dpsgd.loop import adam, cosine_decay
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables
 
-Singles = NDArray[np.float32]
+Singles = np.ndarray
 
 LEARNING_RATE = 0.1
 BETAS = (0.9, 0.99)
@@ -49,7 +48,7 @@ class Mixture(NamedTuple):
     shares: np.ndarray | None = None
 
     @property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> np.ndarray:
         """Position of the first level of each column, and the end."""
         return np.concatenate([[0], np.cumsum(self.levels)])
 
@@ -98,7 +97,7 @@ class Mixture(NamedTuple):
         exclusions: Sequence[Exclusion] = (),
         last: np.ndarray | None = None,
         balanced: bool = False,
-    ) -> NDArray[np.int32]:
+    ) -> np.ndarray:
         """Return n rows of levels, of shape (n, d).
 
         `last` are levels of the last column that are given. Rows are drawn independently, or `balanced`: as many of
@@ -111,7 +110,7 @@ class Mixture(NamedTuple):
             made[part] = self._draw_block(part.stop - start, rng, exclusions, given, balanced)
         return made
 
-    def filled(self, rows: NDArray[np.int32], known: Sequence[int], rng: np.random.Generator) -> NDArray[np.int32]:
+    def filled(self, rows: np.ndarray, known: Sequence[int], rng: np.random.Generator) -> np.ndarray:
         """Return rows of levels, of shape (n, d), with all columns but the known ones drawn anew, given these.
 
         Exact, by Bayes' rule: a component is as likely for a row as its known levels are there.
@@ -130,13 +129,8 @@ class Mixture(NamedTuple):
         return made
 
     def _draw_block(
-        self,
-        n: int,
-        rng: np.random.Generator,
-        exclusions: Sequence[Exclusion],
-        last: np.ndarray | None,
-        balanced: bool,
-    ) -> NDArray[np.int32]:
+        self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion], last: np.ndarray | None, balanced: bool
+    ) -> np.ndarray:
         rows = self._draw_freely(n, rng, last, balanced)
         wrong = _excluded(rows, exclusions)
         for _ in range(_MOST_REDRAWS):
@@ -158,7 +152,7 @@ class Mixture(NamedTuple):
 
     def _draw_freely(
         self, n: int, rng: np.random.Generator, last: np.ndarray | None, balanced: bool = False
-    ) -> NDArray[np.int32]:
+    ) -> np.ndarray:
         d, k = len(self.levels), len(self.probabilities)
         rows = np.empty((n, d), np.int32)
         places = _even_places if balanced else _free_places
@@ -179,14 +173,14 @@ class Mixture(NamedTuple):
 _MOST_REDRAWS = 200
 
 
-def _excluded(rows: NDArray[np.int32], exclusions: Sequence[Exclusion]) -> NDArray[np.bool_]:
+def _excluded(rows: np.ndarray, exclusions: Sequence[Exclusion]) -> np.ndarray:
     wrong = np.zeros(len(rows), bool)
     for each in exclusions:
         wrong |= each.matches(rows)
     return wrong
 
 
-def draw_levels(shares: np.ndarray, n: int, rng: np.random.Generator, balanced: bool) -> NDArray[np.int32]:
+def draw_levels(shares: np.ndarray, n: int, rng: np.random.Generator, balanced: bool) -> np.ndarray:
     """Return n levels, drawn by their shares, which need not sum to one."""
     which = np.zeros(n, np.int32)
     return _choose((shares / shares.sum())[None, :], which, (_even_places if balanced else _free_places)(which, rng))
@@ -210,7 +204,7 @@ def _even_places(strata: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return places
 
 
-def _choose(shares: np.ndarray, which: np.ndarray, places: np.ndarray) -> NDArray[np.int32]:
+def _choose(shares: np.ndarray, which: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return a level for each entry of `which`, by its place from 0 to 1 in that row of `shares`, of shape (k, A)."""
     k, size = shares.shape
     ends = np.minimum(np.cumsum(shares, axis=1), 1.0)
@@ -222,11 +216,7 @@ def _choose(shares: np.ndarray, which: np.ndarray, places: np.ndarray) -> NDArra
 
 
 def fit_mixture(
-    levels: Sequence[int],
-    targets: TargetTables,
-    n_components: int,
-    n_iter: int,
-    rng: np.random.Generator,
+    levels: Sequence[int], targets: TargetTables, n_components: int, n_iter: int, rng: np.random.Generator
 ) -> Mixture:
     """Fit the probabilities of all components to tables, by Adam on the sum of squared errors.
 
@@ -255,9 +245,7 @@ def fit_mixture(
     return Mixture(tuple(levels), np.concatenate(parts))
 
 
-def _descended(
-    theta: Singles, losses: list[Any], starts: NDArray[np.int64], column: NDArray[np.int64], n_iter: int
-) -> Singles:
+def _descended(theta: Singles, losses: list[Any], starts: np.ndarray, column: np.ndarray, n_iter: int) -> Singles:
     """Return the probabilities of components, after as many steps from these logits."""
     optimizer = adam(cosine_decay(LEARNING_RATE, 0.0, n_iter), *BETAS, 1e-10)
     flat = theta.ravel()
@@ -273,7 +261,7 @@ def _descended(
     return _softmax(flat.reshape(theta.shape), starts, column)
 
 
-def _softmax(theta: Singles, starts: NDArray[np.int64], column: NDArray[np.int64]) -> Singles:
+def _softmax(theta: Singles, starts: np.ndarray, column: np.ndarray) -> Singles:
     raised: Singles = np.exp(np.clip(theta, np.float32(-30), np.float32(30)))
     raised /= np.add.reduceat(raised, starts[:-1], axis=1)[:, column]
     return raised

@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.numbers import days_of, format_names, key_of, number_of
@@ -93,7 +92,7 @@ class SampledTables(PrivateGenerator):
     within_bins: Any
     n_samples_: float
     schema_: TableSchema
-    components_: NDArray[np.float32]
+    components_: np.ndarray
     marginals_: list[np.ndarray]
     _fitted_form: TableForm
     _fitted_levels: tuple[int, ...]

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import day_text, days_of, format_names, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
@@ -305,13 +304,13 @@ class _Cells(NamedTuple):
     """Values of a column, which of them are gaps, the type to give, and what represents a gap in it."""
 
     values: np.ndarray
-    gaps: NDArray[np.bool_]
+    gaps: np.ndarray
     dtype: Any
     gap: Any
     keys: list[str]
 
 
-def _cells(column: LevelColumn, dtype: Any, values: np.ndarray, gaps: NDArray[np.bool_]) -> _Cells:
+def _cells(column: LevelColumn, dtype: Any, values: np.ndarray, gaps: np.ndarray) -> _Cells:
     letter, kind = letter_of(dtype), column.block.column.kind
     gap: Any = _gap_of(column.block.column, dtype) if letter in "iu" else np.nan
     if kind == "date":
@@ -341,7 +340,7 @@ def _cells(column: LevelColumn, dtype: Any, values: np.ndarray, gaps: NDArray[np
     return _Cells(listed[places], gaps, dtype, None, [] if is_flag else keys)
 
 
-def _moments(days: NDArray[np.float64], dtype: Any) -> np.ndarray:
+def _moments(days: np.ndarray, dtype: Any) -> np.ndarray:
     """Return days as moments that the type holds: nanoseconds do not reach far."""
     most = _MOST_DAYS if "ns" in str(dtype) else 2.0**62 / _MICROSECONDS
     return (np.clip(days, -most, most) * _MICROSECONDS).astype(np.int64).astype("datetime64[us]")
@@ -353,7 +352,7 @@ def _objects(cells: _Cells) -> np.ndarray:
     return made
 
 
-def _of_pandas(values: np.ndarray, gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+def _of_pandas(values: np.ndarray, gaps: np.ndarray, dtype: Any, gap: Any, keys: list[str]) -> Any:
     import pandas as pd
 
     letter = letter_of(dtype)
@@ -375,7 +374,7 @@ def _of_pandas(values: np.ndarray, gaps: NDArray[np.bool_], dtype: Any, gap: Any
     return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
 
 
-def _of_polars(name: str, values: np.ndarray, gaps: NDArray[np.bool_], dtype: Any, gap: Any, keys: list[str]) -> Any:
+def _of_polars(name: str, values: np.ndarray, gaps: np.ndarray, dtype: Any, gap: Any, keys: list[str]) -> Any:
     import polars as pl
 
     letter = letter_of(dtype)

@@ -58,7 +58,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.preprocessing.column_estimates": [
-            ("vectorizer-bins-sensitivity-of-one-column", "_purchase_of", "len(numbers)", "1"),
+            ("vectorizer-bins-sensitivity-of-one-column", "bought_columns", "len(numbers)", "1"),
             (
                 "vectorizer-less-noise-than-charged",
                 "bought_columns",
