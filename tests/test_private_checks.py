@@ -45,7 +45,7 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.accounting import GaussianDpEvent
-from skdp.audit.checked_estimators import CheckedEstimator, Inapplicable
+from skdp.audit.checking import CheckedEstimator, Inapplicable
 from skdp.base import PrivateEstimator, StepPlan, begin, check_table
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.mechanisms import GaussianMechanism

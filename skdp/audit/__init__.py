@@ -1,12 +1,10 @@
 """Audits: what an attacker finds of one record in what an estimator releases, beside what the estimator claims.
 
-- `published`: every number and text within a fitted estimator, by its place
-- `checks`: noise and lots that were heard, against their laws; what is found is an `AuditFinding`
-- `worst_case`: two tables that differ in one record, the canary
-- `subjects`: an estimator as an audit fits it, again and again
-- `own_price`: what releases cost at least, without the accountant
-- `replay`: two fits that see the same releases; `one_run`: many canaries in one fit
-- `result`: `AuditResult`; `auditor`: `audit_estimator`
+- `auditor`: `audit_estimator`; `subjects`: an estimator as an audit fits it, again and again, and `AuditResult`
+- `worst_case`: two tables that differ in one record, the canary; `leaves` of a fitted estimator, by their place
+- `replay`: two fits that see the same releases, and what these cost at least; `one_run`: many canaries in one fit
+- `checks`: noise and lots that were heard, against their distributions
+- `conformance`, `conformance_releases`: checks of private estimators of any author, by the tables of `checking`
 """
 
 from __future__ import annotations

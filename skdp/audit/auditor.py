@@ -13,8 +13,6 @@ from skdp.audit.replay import replay
 from skdp.audit.subjects import AuditResult, Subject
 from skdp.audit.worst_case import Neighbours, given_case, parameter, worst_case
 
-ATTACKS = ("replay", "one_run")
-
 
 def audit_estimator(
     estimator: Any,
@@ -98,19 +96,20 @@ def audit_estimator(
     """
     if method == "many_runs":
         raise ValueError("method='many_runs' was removed: use 'replay', or 'one_run' for bounds from outputs alone.")
-    check_choice("method", method, ATTACKS)
+    check_choice("method", method, ("replay", "one_run"))
+    if isinstance(canary, str):
+        check_choice("canary", canary, ("contradict",))
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     until = time.monotonic() + check_real(
         "max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins"
     )
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
     if method == "one_run":
-        if not isinstance(check_canary(canary), str):
+        if not isinstance(canary, str):
             raise ValueError("canary is given with method='one_run', which makes up its own: leave it out.")
         found = one_run(estimator, X, y, groups, confidence, seed)
     else:
-        subject = Subject(estimator, _tables(estimator, X, y, groups, canary))
-        found = replay(subject, seed, until)
+        found = replay(Subject(estimator, _tables(estimator, X, y, groups, canary)), seed, until)
     model = found.model
     return AuditResult(
         estimator=type(estimator).__name__,
@@ -137,12 +136,7 @@ def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbo
             "up; use X=None for a table that is made up, or method='one_run' for private rows."
         )
         is_exchange = hasattr(estimator, "get_params") and parameter(estimator, "adjacency") == "replace_one"
-        return given_case(X, y, groups, check_canary(canary), is_exchange)
-    if y is not None or groups is not None or not isinstance(check_canary(canary), str):
+        return given_case(X, y, groups, canary, is_exchange)
+    if y is not None or groups is not None or not isinstance(canary, str):
         raise ValueError("y, groups or canary is given without X: give X, or leave all of them to the audit.")
     return worst_case(estimator)
-
-
-def check_canary(canary: Any) -> Any:
-    """Refuse words that name no canary."""
-    return check_choice("canary", canary, ("contradict",)) if isinstance(canary, str) else canary

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 from skdp._checks.parameters import check_count, check_real
@@ -18,7 +17,6 @@ LEVEL = 1e-6
 """Rate of false alarms of each test."""
 
 _LEAST_LENGTH, _MOST_RELEASES = 8, 512  # of directions that are compared; of shorter ones the angle tells little
-_REST = 1e-3  # of a level, for counts that are too rare to be looked at
 _RANGE = -14.0, 5.0  # of the logarithm of s, in its scale
 _MIXERS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93)]
 """Odd numbers that make one of several cells; two sets of cells are the same number once in 2**64."""
@@ -93,39 +91,31 @@ def check_release_noise(
     scale = check_real("standard_deviation", standard_deviation, above=0, remedy="give that of each coordinate")
     parts = [np.ravel(np.asarray(each, np.float64)) / scale for each in noise]
     values = np.concatenate(parts) if parts else np.zeros(0)
-    if not len(values) or not np.isfinite(values).all():
+    n, found = len(values), []
+    if not n or not np.isfinite(values).all():
         raise ValueError("noise holds no finite number, or one that is not: give what was added to each release.")
-    return [
-        *_scale_findings(values, level),
-        *_law_findings(values, level),
-        *_repeat_findings(values, level),
-        *_angle_findings(parts, level),
-    ]
+    # Scale and law of the single numbers, then whether they depend on each other.
+    low, high = scale_interval(values, level)
+    if not low <= 1.0 <= high:
+        found.append(f"its standard deviation is {low:.3g} to {high:.3g} of what is declared.")
+    if 2.0 * stats.norm.sf(abs(values.sum()) / math.sqrt(n)) < level:
+        found.append("its mean is not 0.")
+    if stats.kstest(values, "norm").pvalue < level:
+        found.append("it is not normal with the declared standard deviation.")
+    if _are_repeated(values, level):
+        found.append("numbers that were added at one place are added at another place again.")
+    if _are_aligned(parts, level):
+        found.append("that of one release is not independent of that of another.")
+    return [AuditFinding("noise", text) for text in found]
 
 
-def scale_interval(values: NDArray[np.float64], level: float = LEVEL) -> tuple[float, float]:
+def scale_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
     """Interval for the standard deviation of independent normals of mean 0, missed at either end at level/2."""
     squares, n = float(values @ values), len(values)
     return math.sqrt(squares / stats.chi2.isf(level / 2, n)), math.sqrt(squares / stats.chi2.ppf(level / 2, n))
 
 
-def _scale_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
-    low, high = scale_interval(values, level)
-    if low <= 1.0 <= high:
-        return []
-    return [AuditFinding("noise", f"its standard deviation is {low:.3g} to {high:.3g} of what is declared.")]
-
-
-def _law_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
-    n, found = len(values), []
-    if 2.0 * stats.norm.sf(abs(values.sum()) / math.sqrt(n)) < level:
-        found.append(AuditFinding("noise", "its mean is not 0."))
-    if stats.kstest(values, "norm").pvalue < level:
-        found.append(AuditFinding("noise", "it is not normal with the declared standard deviation."))
-    return found
-
-
-def _repeat_findings(values: NDArray[np.float64], level: float) -> list[AuditFinding]:
+def _are_repeated(values: np.ndarray, level: float) -> bool:
     """Look for four numbers, one after the other, that stand in a second place as well, at whatever distance.
 
     Numbers are compared in cells of width w. The density of a normal is below 0.4, so four are in the cells of four
@@ -135,17 +125,16 @@ def _repeat_findings(values: NDArray[np.float64], level: float) -> list[AuditFin
     n = len(values)
     width = (2.0 * level / n**2) ** 0.25 / 0.4
     if n < 2 * len(_MIXERS) or not np.abs(values).max() < width * 2.0**62:
-        return []
+        return False
     cells = np.floor(values / width).astype(np.int64).view(np.uint64)
     m = n - len(_MIXERS) + 1
     windows = sum(cells[k : k + m] * mixer for k, mixer in enumerate(_MIXERS))
-    if len(np.unique(windows)) == m:
-        return []
-    return [AuditFinding("noise", "numbers that were added at one place are added at another place again.")]
+    return len(np.unique(windows)) < m
 
 
-def _angle_findings(parts: list[NDArray[np.float64]], level: float) -> list[AuditFinding]:
-    by_length: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
+def _are_aligned(parts: list[np.ndarray], level: float) -> bool:
+    """Whether two releases of one length have directions that are closer than those of independent noise."""
+    by_length: dict[int, list[np.ndarray]] = defaultdict(list)
     for part in parts:
         if len(part) >= _LEAST_LENGTH and len(by_length[len(part)]) < _MOST_RELEASES:
             by_length[len(part)].append(part)
@@ -157,8 +146,8 @@ def _angle_findings(parts: list[NDArray[np.float64]], level: float) -> list[Audi
         cosines = np.abs((rows @ rows.T)[np.triu_indices(len(rows), 1)])
         tail = stats.beta.sf(min(cosines.max() ** 2, 1.0), 0.5, 0.5 * (length - 1))
         if tail * len(cosines) * len(by_length) < level:
-            return [AuditFinding("noise", "that of one release is not independent of that of another.")]
-    return []
+            return True
+    return False
 
 
 # --- lots ---
@@ -201,7 +190,7 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     >>> print(*check_sampling([rng.permutation(500)[:50] for _ in range(200)], 500, 0.1))
     sampling: the sizes of lots vary less than those of independent rows.
     """
-    n = check_count("n_rows", n_rows, remedy="give the number of rows of the table")
+    n_lots, n = len(lots), check_count("n_rows", n_rows, remedy="give the number of rows of the table")
     check_real("level", level, above=0, below=1, remedy="choose a rate of false alarms, such as 1e-6")
     q = check_real("rate", rate, above=0, below=1, remedy="give the probability that a row is in a lot")
     rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]
@@ -209,24 +198,15 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
         raise ValueError(f"lots is empty, or has numbers of rows outside of 0 to {n - 1}: give the rows of each lot.")
     if any((np.diff(each) == 0).any() for each in rows):
         return [AuditFinding("sampling", "a row is in a lot more than once.")]
-    return _lot_findings(rows, n, q, level / 5)
-
-
-def _lot_findings(rows: list[NDArray[np.int64]], n: int, q: float, level: float) -> list[AuditFinding]:
-    n_lots, sizes = len(rows), np.array([len(each) for each in rows])
-    numbers, found = np.concatenate(rows), []
-    total, cells = len(numbers), n_lots * n
+    level, sizes, numbers = level / 5, np.array([len(each) for each in rows]), np.concatenate(rows)
+    total, cells, found = len(numbers), n_lots * n, []
     if stats.binomtest(total, cells, q).pvalue < level:
         found.append(f"rows are in lots at a rate of {total / cells:.4g}, where {q:.4g} is priced.")
+    # Rows that are in lots together, or lots that share rows, make sizes and counts vary more.
+    counts = np.bincount(numbers, minlength=n)
     found += _dispersion(sizes, n, q, level, "the sizes of lots vary", "those of independent rows")
-    found += _dispersion(
-        np.bincount(numbers, minlength=n),
-        n_lots,
-        q,
-        level,
-        "the rows' numbers of lots vary",
-        "those of independent lots",
-    )
+    found += _dispersion(counts, n_lots, q, level, "the rows' numbers of lots vary", "those of independent lots")
+    # Neighbours in a lot, and of a row in the next lot.
     keys = np.concatenate([number * (n + 1) + each for number, each in enumerate(rows)])  # n + 1: no row has a next lot
     beside = int(np.isin(keys + 1, keys, assume_unique=True).sum())
     found += _pairs(beside, n, n_lots, q, level, "neighbouring rows share lots")
@@ -235,12 +215,12 @@ def _lot_findings(rows: list[NDArray[np.int64]], n: int, q: float, level: float)
     return [AuditFinding("sampling", text) for text in found]
 
 
-def _dispersion(counts: NDArray[np.int64], trials: int, q: float, level: float, what: str, than: str) -> list[str]:
+def _dispersion(counts: np.ndarray, trials: int, q: float, level: float, what: str, than: str) -> list[str]:
     """Test counts that are independent and Binomial(trials, q) by their sum of squared deviations.
 
     Counts that hardly ever occur are left out of the law of one, and their probability is taken off the level.
     """
-    law, n, rest = stats.binom(trials, q), len(counts), _REST * level
+    law, n, rest = stats.binom(trials, q), len(counts), 1e-3 * level  # for counts that are too rare to be looked at
     likely = np.arange(law.ppf(rest / (2 * n)), law.isf(rest / (2 * n)) + 1.0)
     masses, squares = law.logpmf(likely), (likely - trials * q) ** 2
     statistic, variance = float(((counts - trials * q) ** 2).sum()), trials * q * (1 - q)
@@ -265,9 +245,8 @@ def _pairs(count: int, length: int, n_lines: int, q: float, level: float, what: 
         root = math.sqrt((p - more) ** 2 + 4.0 * p * q)
         first, second = (p + more + root) / 2.0, (p + more - root) / 2.0
         part = (p + q * (p + more) - second) / root  # that of the larger eigenvalue
-        return n_lines * (
-            (length - 1) * math.log(first) + math.log(part + (1.0 - part) * (second / first) ** (length - 1))
-        )
+        tail = math.log(part + (1.0 - part) * (second / first) ** (length - 1))
+        return n_lines * ((length - 1) * math.log(first) + tail)
 
     side = _side(count, n_lines * (length - 1) * q**2, 1.0, log_mean, level)
     return [f"{what} {side} often than independent ones."] if side else []

@@ -24,26 +24,10 @@ from sklearn.exceptions import SkipTestWarning
 
 from skdp._checks.leaks import config_context
 from skdp.accounting import AddRemove, PrivacyAccountant, get_epsilon
-from skdp.audit import conformance_releases as releases
-from skdp.audit.checked_estimators import (
-    BAD_PARAMETERS,
-    RELATIVE_ERROR,
-    SHOWN,
-    CheckedEstimator,
-    GivenRows,
-    Inapplicable,
-    Sealed,
-    answers,
-    bad_tables,
-    demand,
-    heard_fit,
-    learned,
-    refusal,
-    said_by,
-    tape_that_calls,
-)
+from skdp.audit import checking, conformance_releases
+from skdp.audit.checking import CheckedEstimator, Inapplicable, answers, demand, learned, refusal
 from skdp.audit.replay import LEAST_DELTA, event_of, least_epsilon
-from skdp.audit.subjects import parts_of
+from skdp.audit.subjects import heard_fit, parts_of
 from skdp.base.private_step import PrivateStep
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
 from skdp.mechanisms.release_log import Tape, running
@@ -54,7 +38,10 @@ def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> No
     """A fit above the budget is refused without a look at a cell, and publishes and releases nothing."""
     ledger = PrivacyAccountant(1e-9, 1e-30)
     model, tape = subject.make(ledger), Tape()
-    X, y = Sealed(subject.table.X), None if subject.table.y is None else Sealed(np.asarray(subject.table.y))
+    X, y = (
+        checking.Sealed(subject.table.X),
+        None if subject.table.y is None else checking.Sealed(np.asarray(subject.table.y)),
+    )
     with running(tape):
         error = refusal(lambda: model.fit(X, y))
     mend = "Plan from the shape of X, and ask the accountant before anything reads X or y"
@@ -71,7 +58,7 @@ def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
     """One charge, of all that the fit costs, stands when the first value is released."""
     ledger, found = PrivacyAccountant(), []
     model = subject.make(ledger)
-    heard_fit(model, subject.table, tape_that_calls(lambda: found.append(len(ledger.history))))
+    heard_fit(model, subject.table, checking.tape_that_calls(lambda: found.append(len(ledger.history))))
     mend = "Draw all noise by mechanisms with the stream of the fit, after one charge of the whole"
     if model.epsilon_ == 0.0 and not found:
         raise Inapplicable("it buys nothing as it is set")
@@ -89,7 +76,7 @@ def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
     delta = max(model.delta_, LEAST_DELTA)
     price = get_epsilon(model.privacy_event_, delta, adjacency=model.adjacency_)
     demand(
-        abs(price - model.epsilon_) <= (1e-9 if delta == model.delta_ else RELATIVE_ERROR) * price,
+        abs(price - model.epsilon_) <= (1e-9 if delta == model.delta_ else checking.RELATIVE_ERROR) * price,
         f"epsilon_={model.epsilon_!r} and privacy_event_ costs {price!r}",
         "Publish the price by the fit object, which states that of its plan",
     )
@@ -109,7 +96,7 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
         event = event_of(fitted, parts.whole, ones, 1.0)
         cost = least_epsilon(event, fitted.model.delta_, fitted.model.adjacency_)
         demand(
-            cost <= fitted.model.epsilon_ * (1.0 + RELATIVE_ERROR),
+            cost <= fitted.model.epsilon_ * (1.0 + checking.RELATIVE_ERROR),
             f"what was released costs {cost:.6g} under {adjacency!r}, and epsilon_ is {fitted.model.epsilon_:.6g}",
             "Release with the mechanism whose event is charged, charge all releases, and price them under adjacency",
         )
@@ -130,7 +117,7 @@ def check_charge_survives_failures(subject: CheckedEstimator) -> None:
                 raise error("planted")
 
             try:
-                heard_fit(model, subject.table, tape_that_calls(fail))
+                heard_fit(model, subject.table, checking.tape_that_calls(fail))
             except error:
                 failed = True
             if not failed and learned(model) == before:
@@ -171,7 +158,7 @@ def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
     )
 
 
-def _fit_copy(copied: Callable[[Any], Any], model: Any, table: GivenRows) -> None:
+def _fit_copy(copied: Callable[[Any], Any], model: Any, table: Any) -> None:
     heard_fit(copied(model), table, Tape())
 
 
@@ -257,9 +244,9 @@ def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
 def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
     """A bad parameter of the budget is refused by name, in one line, before a row is read, and costs nothing."""
     own = subject.make().get_params(deep=False)
-    for name, values in BAD_PARAMETERS.items():
+    for name, values in checking.BAD_PARAMETERS.items():
         for value in values if name in own else ():
-            ledger, X = PrivacyAccountant(), Sealed(subject.table.X)
+            ledger, X = PrivacyAccountant(), checking.Sealed(subject.table.X)
             mend = f"Refuse {name}={value!r} by name in one line, before X is read"
             change = {"noise_multiplier": None} if name == "epsilon" and "noise_multiplier" in own else {}
             model = subject.make(ledger).set_params(**{name: value, **change})
@@ -274,15 +261,17 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
     """Rows and targets that are refused cost nothing, and no message shows a cell."""
     given = subject.make().get_params(deep=True)
     n_is_private = any(isinstance(given[place], AddRemove) for place in subject.places("adjacency"))
-    for what, has_to, table in bad_tables(subject.table, n_is_private=n_is_private):
+    for what, has_to, table in checking.bad_tables(subject.table, n_is_private=n_is_private):
         ledger = PrivacyAccountant()
         model = subject.make(ledger)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             error = refusal(partial(heard_fit, model, table, Tape()))
-        shown = said_by(error) + " ".join(str(each.message) for each in caught)
+        shown = checking.said_by(error) + " ".join(str(each.message) for each in caught)
         demand(
-            not any(each in shown for each in SHOWN), f"{what}: a message shows a cell", "Leave values out of messages"
+            not any(each in shown for each in checking.SHOWN),
+            f"{what}: a message shows a cell",
+            "Leave values out of messages",
         )
         if error is None:
             demand(not has_to, f"{what}: it is not refused", "Check rows by fit.read_rows and targets by fit.read")
@@ -339,7 +328,7 @@ def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
 
 _ALL = tuple(
     function
-    for names in (globals(), vars(releases))
+    for names in (globals(), vars(conformance_releases))
     for name, function in sorted(names.items())
     if name.startswith("check_") and function.__module__ == names["__name__"]
 )

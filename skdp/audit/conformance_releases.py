@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from skdp.accounting import AddRemove, PrivacyAccountant
-from skdp.audit.checked_estimators import (
-    MAY_BE_REFUSED,
-    RELATIVE_ERROR,
-    ROW,
-    CheckedEstimator,
-    Inapplicable,
-    answers,
-    demand,
-    far_rows,
-    heard_fit,
-    moves,
-    refusal,
-    with_row,
-    with_strings,
-    with_units,
-)
+from skdp.audit import checking
+from skdp.audit.checking import RELATIVE_ERROR, ROW, CheckedEstimator, Inapplicable, answers, demand, moves
 from skdp.audit.checks import check_release_noise
 from skdp.audit.replay import differences
-from skdp.audit.subjects import AuditedFit
+from skdp.audit.subjects import AuditedFit, heard_fit
 from skdp.audit.worst_case import leaves
 from skdp.exceptions import QualityWarning
 from skdp.mechanisms.release_log import Tape
 from skdp.report.document import privacy_report
 
-_MANY, _ENOUGH = 2_000, 200  # normals, for the law of noise; half of its scale is heard of 100
 _FITS, _FEW_FITS = 100, 8
 
 
@@ -45,7 +29,8 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
         parts += [each.noise for track in fitted.tracks for each in track.releases if each.exact.size]
         if not parts:
             raise Inapplicable("it releases nothing as it is set")
-        if sum(each.size for each in parts) > (_MANY if seed < _FEW_FITS else _ENOUGH):
+        # Normals for the law of noise; half of its scale is heard of 200.
+        if sum(each.size for each in parts) > (2_000 if seed < _FEW_FITS else 200):
             break
     found = check_release_noise(parts)
     demand(not found, "; ".join(map(str, found)), "Release by a mechanism, with a stream of its own for each release")
@@ -54,36 +39,27 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
 def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit, what: str) -> None:
     """Demand that a fit leaves behind what another one does that saw the same releases."""
     found = differences(one, other)
-    demand(
-        not found,
-        f"{what}: {'; '.join(map(str, found))}",
-        "Publish, decide and say nothing that does not follow from releases and public numbers",
-    )
+    mend = "Publish, decide and say nothing that does not follow from releases and public numbers"
+    demand(not found, f"{what}: {'; '.join(map(str, found))}", mend)
 
 
 def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: str) -> None:
     """Demand that what takes the place of another row moves no release by more than two sensitivities."""
     far = max(moves(one, other), default=0.0)
-    demand(
-        far <= 2.0 * (1.0 + RELATIVE_ERROR),
-        f"{what} moves a release by {far:.4g} times its sensitivity, and 2 is the most",
-        mend,
-    )
+    wrong = f"{what} moves a release by {far:.4g} times its sensitivity, and 2 is the most"
+    demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, mend)
 
 
 def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
     """Another row, however far it is, moves each release by twice its sensitivity at most, and nothing else."""
     one, seen = subject.fit(subject.table), 0
-    for what, row in far_rows(subject.table):
-        table = with_row(subject.table, row)
+    for what, row in checking.far_rows(subject.table):
+        table = checking.with_row(subject.table, row)
         try:
             other = subject.fit(table, one)
         except (ValueError, TypeError) as error:
-            demand(
-                what in MAY_BE_REFUSED,
-                f"a row of {what} is refused ({type(error).__name__}), which tells of it",
-                "Clip numbers that are finite, and refuse none for its size",
-            )
+            wrong = f"a row of {what} is refused ({type(error).__name__}), which tells of it"
+            demand(what in checking.MAY_BE_REFUSED, wrong, "Clip numbers that are finite, and refuse none for its size")
             continue
         seen += 1
         _same_releases(subject, one, other, f"a row of {what}")
@@ -99,22 +75,22 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
         raise Inapplicable("it knows no add_remove")
     change, others = dict.fromkeys(places, AddRemove(n)), np.delete(np.arange(n), ROW)
     without = subject.fit(subject.table.chosen(others), None, **change)
-    for what, row in far_rows(subject.table):
-        if what in MAY_BE_REFUSED:
+    for what, row in checking.far_rows(subject.table):
+        if what in checking.MAY_BE_REFUSED:
             continue
-        table = with_row(subject.table, row).chosen(np.append(others, ROW))  # the last one: it moves no other's place
+        table = checking.with_row(subject.table, row).chosen(
+            np.append(others, ROW)
+        )  # the last one: it moves no other's place
         far = max(moves(without, subject.fit(table, without, **change)), default=0.0)
-        demand(
-            far <= 1.0 + RELATIVE_ERROR,
-            f"a row of {what} that leaves moves a release by {far:.4g} times its sensitivity, and 1 is the most",
-            "State the largest norm of what a row adds, and clip rows to it: a sum of vectors clips groups alone",
-        )
+        wrong = f"a row of {what} that leaves moves a release by {far:.4g} times its sensitivity, and 1 is the most"
+        mend = "State the largest norm of what a row adds, and clip rows to it: a sum of vectors clips groups alone"
+        demand(far <= 1.0 + RELATIVE_ERROR, wrong, mend)
 
 
 def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
     """A string that one record alone has changes a release by its sensitivity, and neither its noise nor the output."""
-    near = with_strings(subject.table, [ROW])
-    many = with_strings(subject.table, range(subject.table.X.shape[0]))
+    near = checking.with_strings(subject.table, [ROW])
+    many = checking.with_strings(subject.table, list(range(subject.table.X.shape[0])))
     if near is None or many is None:
         return  # no column of strings
     one, other = subject.fit(subject.table), subject.fit(many)
@@ -195,7 +171,7 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
     mend = "Answer under numpy.errstate(all='ignore'), as a fit object releases"
     fits = {id(each): subject.fit(each) for each in (table, single)}
     for given, tiny in ((table, 5e-324), (table, 1e-310), (table, 1e300), (single, 1e-40)):
-        near, fitted = with_row(given, tiny), fits[id(given)]
+        near, fitted = checking.with_row(given, tiny), fits[id(given)]
         with np.errstate(all="raise"):
             try:
                 said = _of_arithmetic(subject.fit(near).messages)
@@ -205,18 +181,21 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
         demand(said == _of_arithmetic(fitted.messages), f"a row of {tiny!r} is told by NumPy's settings", mend)
 
 
-def _of_arithmetic(messages: Sequence[tuple[type, str]]) -> list[tuple[type, str]]:
+def _of_arithmetic(messages: list[tuple[type, str]]) -> list[tuple[type, str]]:
     """Leave out messages of quality, which quote what was released, with other noise in each fit."""
     return [each for each in messages if each[0] is not QualityWarning]
 
 
 def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     """All rows of a group together move a release by what one row may, however many they are; or groups are refused."""
-    one_table, other_table = with_units(subject.table, 3, ROW), with_units(subject.table, 40, ROW + 1)
+    one_table, other_table = (
+        checking.with_units(subject.table, 3, ROW),
+        checking.with_units(subject.table, 40, ROW + 1),
+    )
     ledger = PrivacyAccountant(unit="household")
     counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
     fits: list[AuditedFit] = []
-    error = refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
+    error = checking.refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
     mend = "Pass groups to begin, and clip what the rows of a group add (skdp.mechanisms.bounded_sum)"
     if error is not None:
         demand(not ledger.history, "groups are refused after the charge", "Refuse what fit does not know before it")
@@ -229,13 +208,12 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     one = subject.fit(one_table, None, **counted)
     other = subject.fit(other_table, one, **counted)
     _same_releases(subject, one, other, "a unit of 40 rows in the place of one of 3")
-    far = max(moves(one, other), default=0.0)
-    wrong = f"a unit of 40 rows moves a release by {far:.4g} times its sensitivity, and 2 is the most"
-    demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, mend)
+    _moved_by_two_at_most(one, other, "a unit of 40 rows", mend)
     rows = PrivacyAccountant()
-    error = refusal(lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups))
+    error = checking.refusal(
+        lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups)
+    )
+    is_refused = not ledger.history or (error is not None and not rows.history)
     demand(
-        not ledger.history or (error is not None and not rows.history),
-        "a ledger of rows takes the charge of a unit",
-        "Let a fit object charge the fit (skdp.base.begin)",
+        is_refused, "a ledger of rows takes the charge of a unit", "Let a fit object charge the fit (skdp.base.begin)"
     )

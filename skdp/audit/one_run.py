@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import special, stats
 from sklearn.base import clone
 
+from skdp import accounting
 from skdp._checks.parameters import check_choice, check_real
 from skdp._checks.rows import check_labels, check_table
-from skdp.accounting import (
-    AddRemove,
-    DpEvent,
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-    PrivacyProfile,
-    SelfComposedDpEvent,
-    compose,
-    get_epsilon_bounds,
-)
 from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL
 from skdp.audit.subjects import Attack
@@ -48,7 +38,7 @@ def one_run_epsilon(
     delta: float,
     *,
     confidence: float = 0.95,
-    trade_off: str | Callable[[float], DpEvent] = "any",
+    trade_off: str | Callable[[float], accounting.DpEvent] = "any",
 ) -> float:
     """Lower bound of epsilon from guesses which of many canaries were in one fit.
 
@@ -104,22 +94,16 @@ def one_run_epsilon(
         raise ValueError(
             f"included and scores need one entry for each of at least {_LEAST_CANARIES} canaries, and no NaN."
         )
-    guesses = list(_guesses(coins, values))
+    # Few guesses that are sure, and many: of each number, how many are right.
+    order, n, guesses = np.argsort(values, kind="stable"), len(coins), []
+    for half in sorted({min(math.isqrt(4 * n), n // 2), n // 8}):
+        guesses.append((2 * half, int(coins[order[n - half :]].sum() + (~coins[order[:half]]).sum())))
     level = (1.0 - confidence) / len(guesses)
     if trade_off == "any":
-        return _largest(
-            guesses, lambda r, v, epsilon: _p_value(len(coins), r, v, epsilon, delta) < level, _MOST_EPSILON
-        )
-    event_at = trade_off if callable(trade_off) else GaussianDpEvent
-    mu = _largest(guesses, lambda r, v, mu: _refuted(len(coins), r, v, _found_at(event_at(1.0 / mu)), level), _MOST_MU)
-    return get_epsilon_bounds(event_at(1.0 / mu), delta)[0] if mu else 0.0
-
-
-def _guesses(coins: NDArray[np.bool_], scores: np.ndarray) -> Iterator[tuple[int, int]]:
-    """How many guesses are made, and how many of them are right."""
-    order, n = np.argsort(scores, kind="stable"), len(coins)
-    for half in sorted({min(math.isqrt(4 * n), n // 2), n // 8}):
-        yield 2 * half, int(coins[order[n - half :]].sum() + (~coins[order[:half]]).sum())
+        return _largest(guesses, lambda r, v, epsilon: _p_value(n, r, v, epsilon, delta) < level, _MOST_EPSILON)
+    event_at = trade_off if callable(trade_off) else accounting.GaussianDpEvent
+    mu = _largest(guesses, lambda r, v, mu: _refuted(n, r, v, _found_at(event_at(1.0 / mu)), level), _MOST_MU)
+    return accounting.get_epsilon_bounds(event_at(1.0 / mu), delta)[0] if mu else 0.0
 
 
 def _largest(guesses: list[tuple[int, int]], refuted: Callable[[int, int, float], bool], most: float) -> float:
@@ -153,15 +137,15 @@ def _refuted(m: int, n_guesses: int, v: int, found_at: Callable[[float], float],
     return right + wrong > n_guesses / m
 
 
-def _found_at(event: DpEvent) -> Callable[[float], float]:
+def _found_at(event: accounting.DpEvent) -> Callable[[float], float]:
     """Return x -> f(1 - x) for the trade-off function f of an event.
 
     That of a profile is a polygon, symmetric, and its corners are where neighbouring lines meet.
     """
-    if isinstance(event, GaussianDpEvent):
+    if isinstance(event, accounting.GaussianDpEvent):
         mu = 1.0 / event.noise_multiplier
         return lambda x: float(special.ndtr(special.ndtri(x) - mu))
-    profile = PrivacyProfile(event)
+    profile = accounting.PrivacyProfile(event)
     slopes = np.exp(profile.epsilons[profile.epsilons < _MOST_EXPONENT])
     corners = -np.diff(profile.deltas[: len(slopes)]) / np.diff(slopes)
     errors = np.concatenate([[0.0], corners])
@@ -197,13 +181,13 @@ class Likelihoods(Track):
             self.seen[rate, mechanism.noise_multiplier] += 1
         return noisy
 
-    def event_at(self, scale: float) -> DpEvent:
+    def event_at(self, scale: float) -> accounting.DpEvent:
         """What was released, with the noise times `scale`."""
-        steps = {
-            PoissonSampledDpEvent(rate, GaussianDpEvent(noise * scale)): count
-            for (rate, noise), count in self.seen.items()
-        }
-        return compose([SelfComposedDpEvent(step, count) for step, count in steps.items()])
+        steps = []
+        for (rate, noise), count in self.seen.items():
+            step = accounting.PoissonSampledDpEvent(rate, accounting.GaussianDpEvent(noise * scale))
+            steps.append(accounting.SelfComposedDpEvent(step, count))
+        return accounting.compose(steps)
 
     def _hear(self, lot: HeardLot) -> None:
         self._waiting.append(lot)
@@ -224,6 +208,7 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
         y = check_labels(y, X.shape[0], classes=estimator.classes)
     elif y is not None:
         raise ValueError("y is given without X: give X, or leave both to the audit.")
+    # Coins say which canaries are in the fit. Their number is private, so the others need the add/remove adjacency.
     stream = SecretStream.from_random_state(seed if X is None else None, "audit")
     coins = (stream.words(_CANARIES) & np.uint64(1)).astype(bool)
     rows, labels = _with_canaries(estimator, X, y)
@@ -231,11 +216,11 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
     kept = np.concatenate([np.ones(n_others, bool), coins])
     model, tape = clone(estimator), Tape(track_type=Likelihoods)
     if model.adjacency in (None, "zero_out"):
-        model.set_params(adjacency=AddRemove(n_others + _CANARIES // 2))
+        model.set_params(adjacency=accounting.AddRemove(n_others + _CANARIES // 2))
+    # What the releases, and what the coefficients say of each canary's own column.
     with running(tape):
         model.fit(rows[kept], labels[kept])
-    tracks = [track for track in tape.tracks if isinstance(track, Likelihoods)]
-    heard = next(track for track in tracks if np.size(track.total) > _CANARIES)
+    heard = next(each for each in tape.tracks if isinstance(each, Likelihoods) and np.size(each.total) > _CANARIES)
     columns = slice(rows.shape[1] - _CANARIES, rows.shape[1])
     seen = {"releases": np.ravel(heard.total)[columns], "coef_": np.ravel(model.coef_)[columns]}
     return _read(model, coins, seen, heard, confidence)

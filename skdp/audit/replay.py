@@ -16,26 +16,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from skdp.accounting import (
-    ComposedDpEvent,
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    DpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-    compose,
-    get_epsilon_bounds,
-)
+from skdp import accounting
+from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.subjects import Attack, AuditedFit, Claim, Claims, Subject, parts_of
-from skdp.audit.worst_case import Canary
+from skdp.audit.worst_case import GivenRows
 from skdp.mechanisms.release_log import HeardLot, HeardRelease
 
 _BEYOND, _N_THRESHOLDS = 12.0, 4001  # deviations beyond which nothing is sought, and where is
@@ -79,7 +67,7 @@ def least_delta(event: DpEvent, epsilon: float, adjacency: str) -> float:
             full += count / kind.noise_multiplier**2
         elif isinstance(kind, PoissonSampledDpEvent) and isinstance(kind.event, GaussianDpEvent):
             lots[kind.sampling_probability, kind.event.noise_multiplier] += count
-        elif isinstance(kind, DiscreteLaplaceDpEvent):
+        elif isinstance(kind, accounting.DiscreteLaplaceDpEvent):
             mass /= (1.0 + math.exp(-kind.noise_parameter)) ** count
             loss += kind.noise_parameter * kind.sensitivity * count
     first, masses = _means(full, max(((*kind, n) for kind, n in lots.items()), key=_mean, default=None))
@@ -120,7 +108,7 @@ def _spare(one: np.ndarray, other: np.ndarray, masses: np.ndarray, epsilon: floa
 
 def _releases_of(event: DpEvent, times: int) -> Iterator[tuple[DpEvent, int]]:
     """The single releases of a composition, and how often there are."""
-    if isinstance(event, ComposedDpEvent):
+    if isinstance(event, accounting.ComposedDpEvent):
         for each in event.events:
             yield from _releases_of(each, times)
     elif isinstance(event, SelfComposedDpEvent):
@@ -136,13 +124,8 @@ _ROUNDING = 1e-6
 _LEVELS = np.array([0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 1.0])  # of the largest shift
 _ENOUGH = 100_000  # normals, of which the standard deviation is known to 1.1 percent at a level of 1e-6
 _LOTS = 400
-_MOST_STEPS = 1024
-_MOST_MOVE = 1e90  # that is priced
 _FAR = 12  # deviations from which on nothing is left
-_LEAST_OF_LAWS = 1e-9  # delta to which a law that is computed by sums can be read
-_MOST_DEVIATION = 2e4  # that discrete Gaussian noise is priced at
 _PATIENCE = 4.0
-_TRAJECTORIES = 2
 _SPLITS = 20  # of a search, until the canary was in each part of the rows
 
 
@@ -163,7 +146,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.noise: dict[tuple[int, float], list[np.ndarray]] = defaultdict(list)
-        self.lots: dict[tuple[float, int], list[NDArray[np.int64]]] = defaultdict(list)
+        self.lots: dict[tuple[float, int], list[np.ndarray]] = defaultdict(list)
         self.n_normals = 0
         self._are_words_repeated = False
         self._rng = np.random.default_rng(0)
@@ -180,7 +163,7 @@ class Heard:
                 if lot.rate < 1.0:
                     self.lots[lot.rate, lot.n_rows].append(lot.rows if lot.copies is None else self._rows_of(lot))
 
-    def _rows_of(self, lot: HeardLot) -> NDArray[np.int64]:
+    def _rows_of(self, lot: HeardLot) -> np.ndarray:
         """Numbers of rows of which equal ones are counted: any of the copies, evenly, make them those of a sample."""
         copies = lot.copies
         assert copies is not None
@@ -188,11 +171,6 @@ class Heard:
         order = np.lexsort((self._rng.random(lot.n_rows), group))
         place = np.arange(lot.n_rows) - (np.cumsum(copies) - copies)[group]
         return order[place < lot.rows[group]]
-
-    def _mixed(self) -> list[np.ndarray]:
-        """The first noise of each kind, then the second of each, and so on."""
-        turns = itertools.zip_longest(*self.noise.values())
-        return [each for turn in turns for each in turn if each is not None]
 
     def is_enough(self) -> bool:
         """Whether the laws are known well enough; after some seconds less is enough."""
@@ -217,7 +195,10 @@ class Heard:
         for parts in self.noise.values():
             yield from check_release_noise(parts, level=LEVEL / n_tests)
         if len(self.noise) > 1:
-            yield from check_release_noise(self._mixed(), level=LEVEL / n_tests)
+            # The first noise of each kind, then the second of each, and so on.
+            turns = itertools.zip_longest(*self.noise.values())
+            mixed = [each for turn in turns for each in turn if each is not None]
+            yield from check_release_noise(mixed, level=LEVEL / n_tests)
         for (rate, n_rows), lots in self.lots.items():
             yield from check_sampling(lots, n_rows, rate, level=LEVEL / len(self.lots))
 
@@ -242,7 +223,8 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         canaries = canaries[:of_a_view]
     slow = until if all_of_them else min(until, time.monotonic() + _PATIENCE)  # further canaries are for quick fits
     n_splits = _SPLITS if parts.given and not is_exchange else 0  # those by number leave the last row where it is
-    while (number := len(worlds)) < _TRAJECTORIES or (number < n_splits and not _all_seen(worlds)):
+    # Two trajectories, or those of a search until the canary was in each part of the rows.
+    while (number := len(worlds)) < 2 or (number < n_splits and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
         shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbour
@@ -272,7 +254,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
 
 
-def canaries_of_a_view(first: AuditedFit, canaries: list[Canary]) -> int:
+def canaries_of_a_view(first: AuditedFit, canaries: list[GivenRows]) -> int:
     """Return how many canaries make two neighbours of a table: two where one takes the place of another, else one."""
     n = 2 if first.model.adjacency_ == "replace_one" else 1
     if len(canaries) < n:
@@ -308,9 +290,8 @@ def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
 def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
     """What is not a function of the releases."""
     if _declared(without) != _declared(fitted):
-        return [
-            AuditFinding("post-processing", "number, shape, noise or sensitivity of releases depends on the record.")
-        ]
+        text = "number, shape, noise or sensitivity of releases depends on the record."
+        return [AuditFinding("post-processing", text)]
     found = []
     one, other = without.published(), fitted.published()
     places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
@@ -331,16 +312,8 @@ def _too_far(world: World) -> list[AuditFinding]:
 def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
     """What can be known of releases and lots without the rows."""
     return [
-        [
-            (
-                each.names is None and each.exact.shape,
-                each.noise_multiplier,
-                each.sensitivity,
-                each.lot and each.lot.rate,
-            )
-            for each in track.releases
-        ]
-        for track in fitted.tracks
+        [(e.names is None and e.exact.shape, e.noise_multiplier, e.sensitivity, e.lot and e.lot.rate) for e in releases]
+        for releases in (track.releases for track in fitted.tracks)
     ]
 
 
@@ -467,14 +440,14 @@ def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
     2 k in all: no more than so many of them, whose losses add up where each number is on its side. It costs no less
     than a record that leaves where counts have discrete Gaussian noise.
     """
-    if isinstance(event, DiscreteLaplaceDpEvent):
+    if isinstance(event, accounting.DiscreteLaplaceDpEvent):
         a, twice = event.noise_parameter, 2.0 * event.sensitivity
         loss, sides = (a * twice, twice) if adjacency == "replace_one" else (a * event.sensitivity, 1.0)
         missed = delta * math.exp(min(sides * math.log1p(math.exp(-a)), 700.0))
         return max(0.0, loss + math.log1p(-missed)) if missed < 1.0 else 0.0
-    if isinstance(event, SelfComposedDpEvent) and isinstance(event.event, DiscreteGaussianDpEvent):
+    if isinstance(event, SelfComposedDpEvent) and isinstance(event.event, accounting.DiscreteGaussianDpEvent):
         return _least_of_counts(event.event.standard_deviation, event.count, delta)
-    return get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
+    return accounting.get_epsilon_bounds(event, max(delta, LEAST_DELTA), adjacency=adjacency)[0]
 
 
 def _least_of_counts(s: float, k: int, delta: float) -> float:
@@ -491,7 +464,7 @@ def _least_of_counts(s: float, k: int, delta: float) -> float:
     law = np.maximum(np.fft.irfft(np.fft.rfft(masses / masses.sum()) ** k, length), 0.0)
     one, other = law[: reach + 1], law[k : reach + 1 + k]  # losses fall with the sum; those above 0 are at the left
     one, other = np.concatenate([law[-reach:], one]), np.concatenate([law[-reach + k :], law[:k], other])
-    target = max(delta, _LEAST_OF_LAWS) + length * 1e-15
+    target = max(delta, 1e-9) + length * 1e-15  # a law that is computed by sums can be read to this delta
 
     def spare(epsilon: float) -> float:
         return float(np.maximum(other - math.exp(epsilon) * (one + 1e-15), 0.0).sum()) - target
@@ -504,8 +477,8 @@ def _bound(worlds: list[World], part: Claim, scale: float) -> tuple[float, DpEve
 
     Of a search the most: which rows train is drawn without the data, and given.
     """
-    tracks = [(world, world.parts.tracks_of(part.name)) for world in worlds]
-    tracks = [(world, numbers) for world, numbers in tracks if numbers]
+    # Of each trajectory, the releases that the claim is about, and the canaries that move them most.
+    tracks = [(world, numbers) for world in worlds if (numbers := world.parts.tracks_of(part.name))]
     if not tracks:
         return 0.0, NoOpDpEvent()
     views = range(min(len(world.moves) for world, _ in tracks))
@@ -555,7 +528,7 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
-            noise, move = release.noise_multiplier * scale, min(move, _MOST_MOVE)
+            noise, move = release.noise_multiplier * scale, min(move, 1e90)  # the most that is priced
             rate = 1.0 if release.lot is None else release.lot.rate
             if release.is_whole and release.norm_order == 2:
                 k = int((move * release.sensitivity) ** 2 + _ROUNDING)
@@ -577,18 +550,18 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
         for level, count in zip(levels, numbers[1:].tolist(), strict=True):
             if count and level:
                 events.append(SelfComposedDpEvent(PoissonSampledDpEvent(rate, GaussianDpEvent(noise / level)), count))
-    return compose(events) if events else NoOpDpEvent()
+    return accounting.compose(events) if events else NoOpDpEvent()
 
 
 def _moved_counts(standard_deviation: float, k: int) -> DpEvent:
     """Some counts that move by 1 each, with discrete Gaussian noise, where that has a price."""
-    if not k or standard_deviation > _MOST_DEVIATION:
+    if not k or standard_deviation > 2e4:  # the most that is priced
         return NoOpDpEvent()
-    return SelfComposedDpEvent(DiscreteGaussianDpEvent(standard_deviation), k)
+    return SelfComposedDpEvent(accounting.DiscreteGaussianDpEvent(standard_deviation), k)
 
 
 def _counting(per_step: float, steps: int) -> DpEvent:
     """A count that moves by `steps`; of many steps the limit, which is told apart no better."""
-    if steps > _MOST_STEPS:
-        return LaplaceDpEvent(1.0 / (steps * per_step))
-    return DiscreteLaplaceDpEvent(per_step, steps) if steps else NoOpDpEvent()
+    if steps > 1024:
+        return accounting.LaplaceDpEvent(1.0 / (steps * per_step))
+    return accounting.DiscreteLaplaceDpEvent(per_step, steps) if steps else NoOpDpEvent()

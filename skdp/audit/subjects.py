@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from skdp._checks.parameters import is_private
 from skdp.accounting import AddRemove, DpEvent, NoOpDpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, get_epsilon
 from skdp.accounting.ledger.report import caption_of, escaped
 from skdp.audit.checks import AuditFinding
-from skdp.audit.worst_case import Canary, Neighbours, leaves
+from skdp.audit.worst_case import GivenRows, Neighbours, leaves
 from skdp.base.estimator import JointPrivacyCost
 from skdp.base.private_step import private_steps
 from skdp.mechanisms.release_log import Tape, Track, running
@@ -49,8 +48,8 @@ class Attack(NamedTuple):
     bounds: dict[str, float]
     sure_epsilon: float
     n_fits: int
-    findings: Sequence[AuditFinding] = ()
-    steps: Mapping[str, tuple[float, float]] = {}
+    findings: Any = ()
+    steps: Any = ()
     event: DpEvent = NoOpDpEvent()
 
 
@@ -255,43 +254,40 @@ class Subject:
     def __init__(self, estimator: Any, tables: Neighbours) -> None:
         if not states_its_price(estimator):
             raise TypeError(f"{type(estimator).__name__} is no private estimator: give one that states its epsilon.")
-        self.tables, self._n_fits = tables, 0
-        self._template = prepared(estimator, _n_records(tables))
+        self.tables, self.n_fits = tables, 0
+        # Under add/remove the noise is that of the larger table.
+        n_records = tables.X.shape[0] if tables.groups is None else len(np.unique(tables.groups))
+        self._template = prepared(estimator, 1 + n_records)
         self._settle_merging()
 
-    @property
-    def n_fits(self) -> int:
-        """Fits so far."""
-        return self._n_fits
-
-    def fit(self, canary: Canary | None, seed: int | None, forced: Tape | None = None) -> AuditedFit:
+    def fit(self, canary: GivenRows | None, seed: int | None, forced: Tape | None = None) -> AuditedFit:
         """Fit a clone to the table with a canary, or to the one without; a `forced` tape is that of an earlier fit."""
-        X, y, groups, _ = self.tables
+        table = GivenRows(*self.tables[:3])
         if canary is not None:
-            X, y, groups = (
-                None if rows is None else stacked(rows, more) for rows, more in zip((X, y, groups), canary, strict=True)
-            )
-        model, tape = clone(self._template), Tape(seed, forced)
-        given = {} if groups is None else {"groups": groups}
-        with running(tape), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model.fit(X, y, **given)
-        self._n_fits += 1
-        return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
+            pairs = zip(table, canary, strict=True)
+            table = GivenRows(*(None if rows is None else stacked(rows, more) for rows, more in pairs))
+        self.n_fits += 1
+        return heard_fit(clone(self._template), table, Tape(seed, forced))
 
     def _settle_merging(self) -> None:
         """Merge equal rows in all fits or in none, as a fit does: one record may decide where that is left to them.
 
         The law of lots is the same, but lots of copies force no lots of rows.
         """
-        parameters = self._template.get_params(deep=True).items()
-        left = [
-            path for path, value in parameters if path.rpartition("__")[2] == "merge_equal_rows" and value == "auto"
-        ]
+        paths = self._template.get_params(deep=True).items()
+        left = [path for path, value in paths if path.rpartition("__")[2] == "merge_equal_rows" and value == "auto"]
         if left:
             tracks = self.fit(self.tables.canaries[0], 0).tape.tracks
             is_merged = any(lot.copies is not None for track in tracks for lot in track.lots)
             self._template.set_params(**dict.fromkeys(left, is_merged))
+
+
+def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
+    """Fit a model, with its releases on a tape and what it says kept."""
+    with running(tape), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(table.X, table.y, **table.given())
+    return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
 
 
 def states_its_price(estimator: Any) -> bool:
@@ -317,11 +313,6 @@ def prepared(estimator: Any, n_records: int | None = None) -> Any:
         elif name == "random_state" and (states_its_price(owner) or value is None):
             settings[path] = None if states_its_price(owner) else 0  # the tape has the seed of what is private
     return model.set_params(**settings)
-
-
-def _n_records(tables: Neighbours) -> int:
-    """Records of the larger table."""
-    return 1 + (tables.X.shape[0] if tables.groups is None else len(np.unique(tables.groups)))
 
 
 def stacked(rows: Any, more: Any) -> Any:

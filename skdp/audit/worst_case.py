@@ -48,21 +48,24 @@ def leaves(value: Any, place: str = "", seen: frozenset[int] = frozenset()) -> I
         yield place, (type(value).__name__, repr(value))
 
 
-_WIDTH, _N_ROWS = 20, 300
-_WIDER = 100  # columns where a record takes the place of another: their gradients are the more opposite
-_MORE = 6000  # rows of which the noise of leaves moves the scores less
 _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
-_CLOSE = 0.15  # of the half widths: rows beyond the radius of close ones are cut to it
-_FEW = 8  # columns of clusters: noise of more would be taken for spread
-_BEYOND = 8.0  # how far a canary lies from the middle of its bounds, in their half widths: it counts as one on them
 
 
-class Canary(NamedTuple):
-    """The rows of one record, with their targets and labels of units, None where there are none."""
+class GivenRows(NamedTuple):
+    """Rows, with targets, labels of units and weights, None where there are none."""
 
     X: Any
     y: Any = None
     groups: Any = None
+    sample_weight: Any = None
+
+    def given(self) -> dict[str, Any]:
+        """What ``fit`` is given beside X and y."""
+        return {name: value for name, value in self._asdict().items() if name not in "Xy" and value is not None}
+
+    def chosen(self, numbers: Any) -> GivenRows:
+        """Some of the rows, with all that belongs to them."""
+        return GivenRows(*(None if each is None else take(each, numbers) for each in self))
 
 
 class Neighbours(NamedTuple):
@@ -71,7 +74,7 @@ class Neighbours(NamedTuple):
     X: Any
     y: Any
     groups: Any
-    canaries: list[Canary]
+    canaries: list[GivenRows]
 
 
 def parameter(estimator: Any, name: str) -> Any:
@@ -104,27 +107,32 @@ def worst_case(estimator: Any) -> Neighbours:
     is_linear = not is_of_leaves and not _has(estimator, "hidden_layer_sizes")
     is_of_radius = is_exchange and not is_stepwise and _has(estimator, "n_components") and _has(estimator, "classes")
     is_wide = is_stepwise or hasattr(estimator, "transform")
-    low, high = corners(estimator, _WIDER if is_stepwise and is_linear else _WIDE if is_wide else _WIDTH)
+    # Columns are more where a record takes the place of another, as their gradients are the more opposite.
+    low, high = corners(estimator, 100 if is_stepwise and is_linear else _WIDE if is_wide else 20)
     one, other = targets(estimator)
     is_many = is_stepwise or is_of_radius or _has_columns(estimator)
-    n_rows = _MORE if is_stepwise and is_of_leaves else _MANY if is_many else _N_ROWS
+    # The noise of leaves moves scores of many rows less.
+    n_rows = 6000 if is_stepwise and is_of_leaves else _MANY if is_many else 300
     n = max(n_rows, 2 * int(parameter(estimator, "lot_size") or 0))
     mixed, numbers = np.where(np.arange(len(low)) % 2 == 0, high, low), np.arange(n)
     X, y = np.where(numbers[:, None] % 2 == 0, high, low), np.where(numbers % 2 == 0, one, other)
+    # The first canary contradicts all rows; the others are for parts that see one side alone.
     far = high if _buys(estimator) else _beyond(low, high)
     if one is None:
-        return Neighbours(X, None, None, [Canary(row[None]) for row in (far, mixed, *([low] if is_exchange else []))])
+        return Neighbours(
+            X, None, None, [GivenRows(row[None]) for row in (far, mixed, *([low] if is_exchange else []))]
+        )
     pairs = [(far, _beyond(one, other) if is_regressor(estimator) else other)]
     pairs += [(low, other)] if is_exchange else [(high, one)]
     pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
     if is_of_radius:
-        X = (low + high) / 2.0 + _CLOSE * (X - (low + high) / 2.0)
+        X = (low + high) / 2.0 + 0.15 * (X - (low + high) / 2.0)  # rows beyond the radius of close ones are cut to it
     if is_stepwise and is_linear:
         y = np.full(n, one)
     elif is_stepwise:
         X[:] = mixed
         y = np.full(n, (one + other) / 2.0) if is_regressor(estimator) else y
-    return Neighbours(X, y, None, [Canary(row[None], np.array([target])) for row, target in pairs])
+    return Neighbours(X, y, None, [GivenRows(row[None], np.array([target])) for row, target in pairs])
 
 
 def _of_clusters(estimator: Any) -> Neighbours:
@@ -136,19 +144,19 @@ def _of_clusters(estimator: Any) -> Neighbours:
     Some rows are there, too, for nodes of the tree that hold one canary only. A third canary, at the first corner, is
     nearest to another center than these.
     """
-    low, high = corners(estimator, _FEW)
+    low, high = corners(estimator, 8)  # noise of more columns would be taken for spread
     middle, n = (low + high) / 2.0, 5 * _MANY
     X = np.tile(middle, (n, 1))
     if parameter(estimator, "adjacency") == "replace_one":
         across, back = (np.where(np.arange(len(low)) % 2 == k, high, low) for k in (0, 1))
         X[::16], X[1::16], X[2::32], X[3::32] = high, low, across, back
         pairs = [(back, across), (across, back), (low, high)]
-        return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in pairs])
+        return Neighbours(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in pairs])
     for number in range(1, int(parameter(estimator, "n_clusters")) - 1):  # opposite to the first corner, and others
         signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
         X[number + 7 :: 32] = middle + signs * (high - middle)
     X[::32], X[1::64], X[2::64], X[3::64] = high, *[(middle + high) / 2.0] * 3
-    return Neighbours(X, None, None, [Canary(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
+    return Neighbours(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
 
 
 def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = False) -> Neighbours:
@@ -179,14 +187,14 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = Fal
         return Neighbours(X, y, None, _given_canaries(X, y, canary))
     number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
     row = take(X, [number])
-    canaries = [Canary(row, None if y is None else _contradicting(np.asarray(y), number))]
+    canaries = [GivenRows(row, None if y is None else contradicting(np.asarray(y), number))]
     if is_exchange:
         other = row if y is not None else take(X, [_farthest_from(X, number)])
-        canaries.append(Canary(other, None if y is None else np.asarray(y)[[number]]))
+        canaries.append(GivenRows(other, None if y is None else np.asarray(y)[[number]]))
     return Neighbours(X, y, None, canaries)
 
 
-def _given_canaries(X: Any, y: Any, canary: Any) -> list[Canary]:
+def _given_canaries(X: Any, y: Any, canary: Any) -> list[GivenRows]:
     """One row like those of X or two, with as many targets where X has any."""
     rows, given = canary if isinstance(canary, tuple) else (canary, None)
     rows = rows if hasattr(rows, "iloc") or sp.issparse(rows) else np.atleast_2d(np.asarray(rows))
@@ -198,9 +206,8 @@ def _given_canaries(X: Any, y: Any, canary: Any) -> list[Canary]:
             f"canary has shape {rows.shape} {with_targets}, where X has {X.shape[1]} columns "
             f"{'with' if y is not None else 'without'} targets: give a row like those of X, or two."
         )
-    return [
-        Canary(take(rows, [number]), None if targets is None else targets[[number]]) for number in range(rows.shape[0])
-    ]
+    table = GivenRows(rows, targets)
+    return [table.chosen([number]) for number in range(rows.shape[0])]
 
 
 def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
@@ -213,15 +220,13 @@ def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
     if len(records) > 1 and (records[0] & records[1]).any():
         raise ValueError(f"canary={tuple(chosen)} names two rows of one group: give rows of two.")
     rest = np.flatnonzero(~np.any(records, axis=0))
-    common = [None if each is None else take(each, rest) for each in (X, y, groups)]
-    canaries = [
-        [None if each is None else take(each, np.flatnonzero(out)) for each in (X, y, groups)] for out in records
-    ]
+    table = GivenRows(X, y, groups)
+    common, canaries = table.chosen(rest), [table.chosen(np.flatnonzero(out)) for out in records]
     if groups is not None:  # units are numbered by their labels, and the canary has to be the last of them
-        known, common[2] = np.unique(np.asarray(groups)[rest], return_inverse=True)
-        for canary, out in zip(canaries, records, strict=True):
-            canary[2] = np.full(int(out.sum()), len(known))
-    return Neighbours(common[0], common[1], common[2], [Canary(*each) for each in canaries])
+        known, labels = np.unique(common.groups, return_inverse=True)
+        common = common._replace(groups=labels)
+        canaries = [each._replace(groups=np.full(each.X.shape[0], len(known))) for each in canaries]
+    return Neighbours(*common[:3], canaries)
 
 
 def _farthest_from(X: Any, number: int) -> int:
@@ -238,7 +243,7 @@ def _squares(X: Any) -> Any:
     return np.asarray(squares.sum(axis=1)).ravel()
 
 
-def _contradicting(y: Any, number: int) -> Any:
+def contradicting(y: Any, number: int) -> Any:
     """The target that is farthest from that of a row; of labels the first other one."""
     others = y[y != y[number]]
     if not len(others):
@@ -250,19 +255,15 @@ def take(rows: Any, numbers: Any) -> Any:
     """Some rows of a table of any kind."""
     if hasattr(rows, "iloc"):
         return rows.iloc[numbers]
-    return (
-        rows.tocsr()[numbers]
-        if hasattr(rows, "tocsr")
-        else rows[numbers]
-        if hasattr(rows, "shape")
-        else np.asarray(rows)[numbers]
-    )
+    if hasattr(rows, "tocsr"):
+        return rows.tocsr()[numbers]
+    return (rows if hasattr(rows, "shape") else np.asarray(rows))[numbers]
 
 
 def _beyond(low: Any, high: Any) -> Any:
     """What lies beyond the second of two ends, far enough to be seen where nothing brings it back."""
-    middle = (low + high) / 2.0
-    return middle + _BEYOND * (high - middle)
+    # A canary counts as one on its bounds, eight half widths from their middle.
+    return (low + high) / 2.0 + 8.0 * (high - (low + high) / 2.0)
 
 
 def _buys(estimator: Any) -> bool:

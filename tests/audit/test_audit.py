@@ -544,8 +544,10 @@ class Underpriced(DPGaussianNB):
 
 def test_a_price_that_an_accountant_gets_wrong_is_heard(monkeypatch):
     """The accountant is wrong in the audit as well, so that nothing but the test of a sum can tell."""
-    right = replay.get_epsilon_bounds
-    monkeypatch.setattr(replay, "get_epsilon_bounds", lambda *given, **named: (0.8 * right(*given, **named)[0],))
+    right = replay.accounting.get_epsilon_bounds
+    monkeypatch.setattr(
+        replay.accounting, "get_epsilon_bounds", lambda *given, **named: (0.8 * right(*given, **named)[0],)
+    )
     kinds = [
         [each.kind for each in audit_estimator(kind(classes=[0, 1], bounds=(-1, 1)), max_seconds=SECONDS).findings]
         for kind in (DPGaussianNB, Underpriced)

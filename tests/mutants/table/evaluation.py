@@ -104,8 +104,8 @@ FAULTS = faults_of(
             (
                 "checks-charge-not-compared",
                 "check_releases_cost_what_is_charged",
-                "fitted.model.epsilon_ * (1.0 + RELATIVE_ERROR)",
-                "9.0 * fitted.model.epsilon_ * (1.0 + RELATIVE_ERROR)",
+                "fitted.model.epsilon_ * (1.0 + checking.RELATIVE_ERROR)",
+                "9.0 * fitted.model.epsilon_ * (1.0 + checking.RELATIVE_ERROR)",
             ),
         ],
     }

@@ -1,25 +1,45 @@
-"""What a check does: demand something, or say that the estimator does not offer what it is about."""
+"""What the checks of private estimators share: tables, neighbours of them, and what one fit leaves behind.
+
+A check demands something, or is `Inapplicable` where the estimator does not offer what it is about.
+"""
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 from sklearn.base import clone
 
-from skdp.accounting import PrivacyAccountant
 from skdp.audit.replay import change
-from skdp.audit.subjects import AuditedFit, prepared, stacked, states_its_price
-from skdp.audit.worst_case import corners, leaves, parameter, take, targets
+from skdp.audit.subjects import AuditedFit, heard_fit, prepared, stacked, states_its_price
+from skdp.audit.worst_case import GivenRows, contradicting, corners, leaves, parameter, take, targets
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.mechanisms.release_log import Tape, Track, running
+from skdp.mechanisms.release_log import Tape, Track
 
 RELATIVE_ERROR = 1e-6
 """Relative error of a sum of rows, and of a price."""
+
+ROW = 7
+"""The number of the row that neighbours differ in."""
+
+MAY_BE_REFUSED = ("gaps", "infinite numbers")
+"""Far rows that are no numbers."""
+
+SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
+"""What no message may show."""
+
+SHOWN = ("4711", SECRET_WORD)
+
+BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
+    "epsilon": (-1.0, 0.0, float("nan"), "one"),
+    "delta": (-1.0, 1.5, float("nan"), "small"),
+    "adjacency": ("neighbour",),
+}
+"""Values that every private estimator refuses, if it has the parameter."""
 
 
 class Inapplicable(SkipTest):
@@ -32,40 +52,12 @@ def demand(condition: bool, wrong: str, mend: str) -> None:
         raise AssertionError(f"{wrong.rstrip('.')}. {mend}.")
 
 
-ROW = 7
-"""The number of the row that neighbours differ in."""
-
-_WIDTH, _N_ROWS = 4, 80
-
-
-MAY_BE_REFUSED = ("gaps", "infinite numbers")
-"""Far rows that are no numbers."""
-
-
-class GivenRows(NamedTuple):
-    """Rows, with targets, labels of units and weights, None where there are none."""
-
-    X: Any
-    y: Any = None
-    groups: Any = None
-    sample_weight: Any = None
-
-    def given(self) -> dict[str, Any]:
-        """What ``fit`` is given beside X and y."""
-        return {name: value for name, value in self._asdict().items() if name not in "Xy" and value is not None}
-
-    def chosen(self, numbers: Any) -> GivenRows:
-        """Some of the rows, with all that belongs to them."""
-        return GivenRows(*(None if each is None else take(each, numbers) for each in self))
-
-
 def made_up(estimator: Any, seed: int = 0) -> GivenRows:
     """Rows within the public bounds of an estimator, with targets that it takes and that none of them decides."""
-    n = max(_N_ROWS, 2 * int(parameter(estimator, "lot_size") or 0))
+    n = max(80, 2 * int(parameter(estimator, "lot_size") or 0))
     rng = np.random.default_rng(seed)
-    low, high = corners(estimator, _WIDTH)
-    X = rng.uniform(low, high, (n, len(low)))
-    known = targets(estimator)
+    low, high = corners(estimator, 4)
+    X, known = rng.uniform(low, high, (n, len(low))), targets(estimator)
     if known[0] is None:
         return GivenRows(X)
     return GivenRows(X, rng.uniform(*known, n) if isinstance(known[0], float) else np.resize(np.array(known), n))
@@ -85,8 +77,8 @@ def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
         yield "gaps", None
         yield "another cell of its column", next((each for each in column if each != column.iloc[ROW]), None)
         return
-    width = table.X.shape[1]
-    largest = np.finfo(np.float64).max
+    # Cells change their sign from column to column, so that no row is along all columns alike.
+    signs = np.where(np.arange(table.X.shape[1]) % 2 == 0, 1.0, -1.0)
     cells = {
         "zeros": 0.0,
         "ones": 1.0,
@@ -94,12 +86,12 @@ def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
         "numbers of 1e-40": 1e-40,
         "numbers of 1e6": 1e6,
         "numbers of 1e300": 1e300,
-        "the largest numbers": largest,
+        "the largest numbers": np.finfo(np.float64).max,
         "gaps": np.nan,
         "infinite numbers": np.inf,
     }
     for name, cell in cells.items():
-        yield name, cell * np.where(np.arange(width) % 2 == 0, 1.0, -1.0)
+        yield name, cell * signs
 
 
 def with_row(table: GivenRows, row: Any) -> GivenRows:
@@ -113,12 +105,11 @@ def with_row(table: GivenRows, row: Any) -> GivenRows:
     y = table.y
     if y is not None:
         y = np.array(y)
-        others = y[y != y[ROW]]
-        y[ROW] = others[np.argmax(np.abs(others - y[ROW]))] if others.dtype.kind == "f" else others[0]
+        y[ROW] = contradicting(y, ROW)[0]
     return table._replace(X=X, y=y)
 
 
-def with_strings(table: GivenRows, rows: Sequence[int]) -> GivenRows | None:
+def with_strings(table: GivenRows, rows: list[int]) -> GivenRows | None:
     """Return the table with a string of its own in some rows, the last in order, of the last column of strings."""
     columns = {name: table.X[name].astype(object) for name in getattr(table.X, "columns", ())}
     names = [name for name, column in columns.items() if all(isinstance(each, str) for each in column)]
@@ -147,27 +138,14 @@ class Sealed:
         if hasattr(like, "columns"):
             self.columns, self.dtypes = like.columns, like.dtypes
 
-    def _look(self) -> None:
+    def _look(self, *_: Any, **__: Any) -> Any:
         self.was_read = True
         raise AssertionError("a cell was read")
 
+    __array__ = __getitem__ = __iter__ = _look
+
     def __len__(self) -> int:
         return int(self.shape[0])
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        self._look()
-
-    def __getitem__(self, place: Any) -> Any:
-        self._look()
-
-    def __iter__(self) -> Any:
-        self._look()
-
-
-SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
-"""What no message may show."""
-
-SHOWN = ("4711", SECRET_WORD)
 
 
 def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tuple[str, bool, GivenRows]]:
@@ -205,14 +183,6 @@ def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tupl
         yield "y has a gap", True, table._replace(y=spoilt)
 
 
-BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
-    "epsilon": (-1.0, 0.0, float("nan"), "one"),
-    "delta": (-1.0, 1.5, float("nan"), "small"),
-    "adjacency": ("neighbour",),
-}
-"""Values that every private estimator refuses, if it has the parameter."""
-
-
 class CheckedEstimator:
     """An estimator under test, and the tables that it is fitted to.
 
@@ -234,7 +204,7 @@ class CheckedEstimator:
         self.other = made_up(estimator, seed=1) if X is None else other_than(self.table)
         self._template = prepared(estimator)
 
-    def make(self, ledger: PrivacyAccountant | None = None, **parameters: Any) -> Any:
+    def make(self, ledger: Any = None, **parameters: Any) -> Any:
         """A clone that charges a ledger, with other values of some of its own parameters."""
         model = clone(self._template).set_params(**parameters)
         return model if ledger is None else model.set_params(**dict.fromkeys(self.places("accountant"), ledger))
@@ -257,14 +227,6 @@ class CheckedEstimator:
     def fit(self, table: GivenRows, /, forced: AuditedFit | None = None, **parameters: Any) -> AuditedFit:
         """Fit a clone under a known seed; all releases of a `forced` fit take the place of its own."""
         return heard_fit(self.make(**parameters), table, Tape(0, None if forced is None else forced.tape))
-
-
-def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
-    """Fit a model, with its releases on a tape and what it says kept."""
-    with running(tape), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(table.X, table.y, **table.given())
-    return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
 
 
 def tape_that_calls(hook: Callable[[], None]) -> Tape:
