@@ -241,7 +241,13 @@ def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
     deviation of its noise, so that bins which noise alone is in say next to nothing.
     """
     if method == "isotonic":
-        return _isotonic(table, noise)
+        # Shares of positives in each bin, drawn to the share of all by as many rows as the noise is worth.
+        negatives, positives = table
+        total, noise = float(table.sum()), max(noise, 1e-9)  # a bin may be empty
+        share = float(positives.sum()) / total if total > 0 else 0.5
+        weights = negatives + positives + noise
+        shares = isotonic_regression((positives + noise * share) / weights, sample_weight=weights, y_min=0.0, y_max=1.0)
+        return StepMap(centres(table.shape[1]), shares)
     fine = refined(table[None])[0]
     at, totals = _logit(centres(fine.shape[1])), max(float(fine.sum()), 1.0)
 
@@ -255,16 +261,6 @@ def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
     bounds = [(0.0, _STEEPEST), (-_FURTHEST, _FURTHEST)][: len(start)]
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return LogitMap(float(found[0]), float(found[1]) if len(found) > 1 else 0.0)
-
-
-def _isotonic(table: np.ndarray, noise: float) -> StepMap:
-    negatives, positives = table
-    total = float(table.sum())
-    share = float(positives.sum()) / total if total > 0 else 0.5
-    noise = max(noise, 1e-9)  # a bin may be empty
-    weights = negatives + positives + noise
-    shares = (positives + noise * share) / weights
-    return StepMap(centres(table.shape[1]), isotonic_regression(shares, sample_weight=weights, y_min=0.0, y_max=1.0))
 
 
 def _logit(scores: np.ndarray) -> np.ndarray:

@@ -11,22 +11,14 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skdp import accounting
 from skdp._checks.groups import Units
 from skdp._checks.parameters import is_private, with_n_public
-from skdp.accounting import (
-    DpEvent,
-    GaussianDpEvent,
-    NoOpDpEvent,
-    NumberOfTrials,
-    WorstOfDpEvent,
-    calibrate_noise_multiplier,
-    calibrate_selection,
-    compose,
-)
+from skdp.accounting import DpEvent, GaussianDpEvent, NumberOfTrials, compose
 from skdp.accounting.calibration import calibrate_to
 from skdp.accounting.formulas.numeric import bisect
 from skdp.accounting.statements.targets import BudgetTarget, Risk, target_of
-from skdp.base.private_step import PrivateStep, StepPlan, private_steps
+from skdp.base.private_step import private_steps
 from skdp.model_selection.whole_fit import PartRows
 from skdp.pipeline.joint_fit import Allocation, JointFit
 from skdp.pipeline.private_pipeline import (
@@ -42,7 +34,6 @@ MOST_TRIES = 10
 """Expected number of trials if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
 LAWS = (1.0, 0.0, math.inf)
 """Laws of the number of trials, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
-_MOST_MEAN = 1e4  # what can be drawn
 REFIT_SHARE = 0.75
 """Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
 
@@ -132,12 +123,6 @@ def plan_search(
     return SearchPlan(tried, finals, scale * score, scale, trials, event_at(trials, scale), terms.adjacency)
 
 
-def check_rows(plan: SearchPlan, X: Any, y: Any, units: Units | None) -> None:
-    """Before the charge: refuse what any candidate would refuse of all rows, and so of a part of them."""
-    for each in plan.finals or plan.tried:
-        each.check_rows(X, y, units)
-
-
 def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: NumberOfTrials | None) -> DpEvent:
     """All trials; a row is in the part that trains or in the part that scores."""
     trained = [each.event(scale) for each in tried]
@@ -149,23 +134,20 @@ def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: Nu
 def _refit_event(finals: list[FitPlan], scale: float, trials: NumberOfTrials | None) -> DpEvent:
     """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
     possible = finals if trials is not None and trials.poisson else finals[1:]
-    return worst_of([each.event(scale) for each in possible]) if finals else NoOpDpEvent()
+    return worst_of([each.event(scale) for each in possible]) if finals else accounting.NoOpDpEvent()
 
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTrials | None, float]:
     """The law of the number of trials and the scale of all noise at which the search costs epsilon."""
     budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
     if terms.strategy == "compose":
-        return None, calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
+        return None, accounting.calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
     n_trials = float(min(MOST_TRIES, n_candidates) if terms.n_trials == "auto" else terms.n_trials)
     # Poisson may try none; what is left then is the default model, which only a refit fits.
     shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
     means = {shape: _mean_of_equal_chance(shape, n_trials, n_candidates) for shape in shapes}
-    found = [
-        calibrate_selection(event_at, mean, shapes=(shape,), **budget)
-        for shape, mean in means.items()
-        if mean is not None
-    ]
+    calibrate = accounting.calibrate_selection
+    found = [calibrate(event_at, mean, shapes=(shape,), **budget) for shape, mean in means.items() if mean is not None]
     best = min(found, key=lambda each: each.noise_multiplier)
     return best.trials, best.noise_multiplier
 
@@ -180,7 +162,7 @@ def _mean_of_equal_chance(shape: float, n_trials: float, n_candidates: int) -> f
         return n_trials
     missed = 1.0 - max(0.1, 1.0 / n_candidates)
     goal = NumberOfTrials(n_trials, 1.0).pgf(missed)
-    low, high = 1.0, _MOST_MEAN
+    low, high = 1.0, 1e4  # what can be drawn
     if NumberOfTrials(high, shape).pgf(missed) > goal:
         return None
     return bisect(lambda mean: NumberOfTrials(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
@@ -193,19 +175,17 @@ def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
 
 def worst_of(events: list[DpEvent]) -> DpEvent:
     different = list(dict.fromkeys(events))
-    return different[0] if len(different) == 1 else WorstOfDpEvent(tuple(different))
-
-
-_OF_THE_SEARCH = {
-    "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",
-    "warm_start", "classes", "weight_bound", "memory", "verbose",
-}  # fmt: skip
+    return different[0] if len(different) == 1 else accounting.WorstOfDpEvent(tuple(different))
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
     """What the search decides for all candidates cannot differ between them."""
+    of_the_search = {
+        "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",
+        "warm_start", "classes", "weight_bound", "memory", "verbose",
+    }  # fmt: skip
     for name in sorted({name for each in grid for name in each}):
-        if name.split("__")[-1] in _OF_THE_SEARCH:
+        if name.split("__")[-1] in of_the_search:
             raise ValueError(
                 f"parameter {name!r} cannot be searched: budget, seed and schema are those of the search; leave it out."
             )
@@ -253,10 +233,12 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
     number of rows, or of units.
     """
     made = template._copied()
+    silent = {"accountant": None, "random_state": None, "warm_start": False}
     seen_by_the_user(made).set_params(**{name: clone(value, safe=False) for name, value in parameters.items()})
     steps, known = private_steps(made.steps), private_steps(template.steps)
     _state_adjacency(made, known[0][1].estimator.adjacency)
-    if {_id_of_ledger(step) for _, step in steps} - {_id_of_ledger(step) for _, step in known} - {None}:
+    ours, theirs = ({each.accountant and each.accountant.identity for _, each in pairs} for pairs in (steps, known))
+    if ours - theirs - {None}:
         raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
     for _, step in steps:
         own = step.estimator.get_params(deep=False)
@@ -264,24 +246,15 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
             raise ValueError(
                 f"adjacency={step.estimator.adjacency!r} differs between the candidates: give all of them one."
             )
-        if own.get("checkpoint") is not None:
-            path = own["checkpoint"]
+        if (path := own.get("checkpoint")) is not None:
             raise ValueError(f"checkpoint={path!r} is the file of one run: set checkpoint=None in a search.")
-        step.estimator.set_params(**{name: value for name, value in _SILENT.items() if name in own})
+        step.estimator.set_params(**{name: value for name, value in silent.items() if name in own})
     loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
     made.set_params(**dict.fromkeys(loud, 0))
     check_budget(made)
     made._note_unit()  # to steps that are parameters
     made._settle_steps(X, n_samples)
     return made._take_unit(template)
-
-
-_SILENT = {"accountant": None, "random_state": None, "warm_start": False}
-
-
-def _id_of_ledger(step: PrivateStep) -> Any:
-    """What tells one ledger from another; None without one."""
-    return None if step.accountant is None else step.accountant.identity
 
 
 class FitPlan(NamedTuple):
@@ -334,13 +307,9 @@ def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
 
 
 def fit_plans(
-    grid: list[dict[str, Any]],
-    candidates: list[PrivatePipeline],
-    n: int,
-    n_features: int,
-    target: BudgetTarget,
+    grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, target: BudgetTarget,
     delta: float,
-) -> list[FitPlan]:
+) -> list[FitPlan]:  # fmt: skip
     """Fits to n rows, or units, that meet the target each; candidates that are planned alike share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
     made = []
@@ -348,17 +317,12 @@ def fit_plans(
         steps = private_steps(with_public_rows(pipeline, n).steps)
         plans = [step.plan(n, n_features, delta) for _, step in steps]
         key = tuple(plan.event_at(1.0) for plan in plans)
-        if key not in known:
-            known[key] = _noises(pipeline, plans, target)
+        if key not in known and len(plans) > 1:
+            known[key] = noises_of(pipeline, plans, target)
+        elif key not in known:  # the noise of a single step is solved for more closely
+            adjacency = private_steps(pipeline.steps)[0][1].adjacency
+            known[key] = (calibrate_to(plans[0].event_at, target, adjacency=adjacency),)
         plan = FitPlan(parameters, pipeline, n, Allocation(plans, known[key]))
         plan.check_parameters(n_features)
         made.append(plan)
     return made
-
-
-def _noises(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
-    """Noise of each private step at which a fit meets the target; a single one is solved for more closely."""
-    if len(plans) > 1:
-        return noises_of(pipeline, plans, target)
-    adjacency = private_steps(pipeline.steps)[0][1].adjacency
-    return (calibrate_to(plans[0].event_at, target, adjacency=adjacency),)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from skdp._checks.leaks import note_leaks, silence
@@ -21,14 +20,7 @@ from skdp.base.private_step import private_steps
 from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.metrics.private_evaluation import kind_of, n_columns
 from skdp.metrics.scored_rows import ScoredRows
-from skdp.model_selection.candidates import (
-    FitPlan,
-    fit_plans,
-    make_candidate,
-    private_template,
-    seen_by_the_user,
-    worst_of,
-)
+from skdp.model_selection.candidates import fit_plans, make_candidate, private_template, seen_by_the_user, worst_of
 from skdp.model_selection.parts import draw_folds, size_of_fold
 from skdp.model_selection.whole_fit import PartRows, WholeFit, last_of, share_of_budget
 from skdp.pipeline.private_pipeline import PrivatePipeline
@@ -175,12 +167,12 @@ class OutOfFoldScores:
     """
 
     def __init__(
-        self, models: list[Any], X: Any, folds: NDArray[np.int64], score: Callable[[Any, Any], np.ndarray],
+        self, models: list[Any], X: Any, folds: np.ndarray, score: Callable[[Any, Any], np.ndarray],
         width: tuple[int, ...],
     ) -> None:  # fmt: skip
         self._models, self._X, self._folds, self._score, self._width = models, X, folds, score, width
 
-    def blocks(self) -> Iterator[tuple[NDArray[np.intp], np.ndarray]]:
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Generate numbers of rows and their scores."""
         for fold, model in enumerate(self._models):
             rows = np.flatnonzero(self._folds == fold)
@@ -191,7 +183,7 @@ class OutOfFoldScores:
 class FoldsPlan(NamedTuple):
     """What is decided before a row is read: the fit that leaves each fold out, whose noise is times `scale`."""
 
-    fits: list[FitPlan]
+    fits: list[Any]  # of `FitPlan`
     evaluation: CountedEvaluation
     counting: CountingPlan
     scale: float
@@ -249,13 +241,9 @@ class CrossValidation:
 
     def _public_parameters(self, delta: float) -> dict[str, Any]:
         """What the accountant keeps with the charge."""
-        return {
-            "estimator": type(self.estimator).__name__,
-            "epsilon": self.epsilon,
-            "delta": delta,
-            "cv": self.cv,
-            "score_fraction": self.score_fraction,
-        }
+        names = ("epsilon", "cv", "score_fraction")
+        kept = {name: getattr(self, name) for name in names} | {"delta": delta}
+        return kept | {"estimator": type(self.estimator).__name__}
 
     # --- before a row is read ---
 
@@ -271,11 +259,10 @@ class CrossValidation:
         fit.settle_candidates([made], y, sample_weight, "a cross-validation")
         evaluation = self._new_evaluation(fit, made, y)
         counting = evaluation._plan_inside(self, y, sample_weight, fit.n_units)
-        plans = {
-            size: fit_plans([{}], [made], size, fit.n_features, EpsilonTarget(epsilon, fit.delta), fit.delta)[0]
-            for size in {fit.n - size_of_fold(fit.n, self.cv, fold): None for fold in range(self.cv)}
-        }
-        fits = [plans[fit.n - size_of_fold(fit.n, self.cv, fold)] for fold in range(self.cv)]
+        sizes = [fit.n - size_of_fold(fit.n, self.cv, fold) for fold in range(self.cv)]
+        target = EpsilonTarget(epsilon, fit.delta)
+        plans = {size: fit_plans([{}], [made], size, fit.n_features, target, fit.delta)[0] for size in set(sizes)}
+        fits = [plans[size] for size in sizes]
 
         def event_at(scale: float) -> DpEvent:
             """Return what the worst row pays: all fits but that which leaves its fold out, and one table of scores."""
@@ -288,9 +275,8 @@ class CrossValidation:
     def _new_evaluation(self, fit: WholeFit, made: PrivatePipeline, y: Any) -> CountedEvaluation:
         """Return the evaluation of all folds, at its share of the budget."""
         last = last_of(made)
-        classes, y_bounds = getattr(last, "classes", None), getattr(last, "y_bounds", None)
-        if not is_regressor(last):
-            y_bounds = None
+        classes = getattr(last, "classes", None)
+        y_bounds = getattr(last, "y_bounds", None) if is_regressor(last) else None
         n_labels = n_columns(y)
         if classes is not None and n_labels == 1:
             classes = check_classes("classes", classes)  # in the order of the columns of scores
@@ -328,10 +314,9 @@ class CrossValidation:
         """Fit the models, and release the table of their scores."""
         folds, evaluation = draw_folds(fit.spawn("folds"), fit.n_units, self.cv, fit.adjacency), plan.evaluation
         with silence():  # what a fit or a model would say of its rows
-            self.estimators_ = [
-                self._fitted(fit, each, plan.scale, fold, rows.of_units(folds != fold))
-                for fold, each in enumerate(plan.fits)
-            ]
+            parts = [rows.of_units(folds != fold) for fold in range(self.cv)]
+            given = zip(plan.fits, parts, strict=True)
+            self.estimators_ = [self._fitted(fit, *each, plan.scale, fold) for fold, each in enumerate(given)]
             of_rows = folds if fit.units is None else folds[fit.units.codes]
             scores = OutOfFoldScores(self.estimators_, rows.X, of_rows, evaluation._score, evaluation._width())
             evaluation._release(plan.counting, scores, counted._replace(subgroups=of_rows), fit.spawn("counts"))
@@ -340,7 +325,7 @@ class CrossValidation:
         evaluation._set_price(fit.cost, fit.paid)
         self.evaluation_ = evaluation
 
-    def _fitted(self, fit: WholeFit, plan: FitPlan, scale: float, fold: int, rows: PartRows) -> Any:
+    def _fitted(self, fit: WholeFit, plan: Any, rows: PartRows, scale: float, fold: int) -> Any:
         """Return the model of all folds but one."""
         made = plan.run(scale, fit.seed(fold), rows)
         for _, step in private_steps(made.steps):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import GROUP, ROW, keys_of_units, read_units, split_labels
 from skdp._checks.parameters import check_real, without_removed
@@ -130,38 +129,31 @@ def private_train_test_split(
     columns = {name: None if each is None else indexable(each) for name, each in given.items()}
     n_rows = table_shape(columns["X"])[0]
     for name, column in columns.items():
-        if column is not None and (found := _length(column)) != n_rows:
+        found = n_rows if column is None else int(column.shape[0]) if hasattr(column, "shape") else len(column)
+        if found != n_rows:
             raise ValueError(f"{name} has {found} rows where X has {n_rows}: give one for each row.")
-    tested = _tested_rows(shared, share, n_rows) if groups is None else _tested_units(shared, share, groups, n_rows)
-    train, test = (
-        Part(
-            **{name: each if each is None else take_rows(each, rows) for name, each in columns.items()}, accountant=own
-        )
-        for rows, own in zip(
-            (np.flatnonzero(~tested), np.flatnonzero(tested)), map(shared.partition, PARTS), strict=True
-        )
-    )
-    return train, test
+    # Rows are drawn by their number, units by a coin of their label. Both follow from a key that the accountant keeps.
+    if groups is None:
+        count = n_tested(share, n_rows)
+        key = shared.keep_split(share, n_rows=n_rows, unit=ROW).key
+        tested = draw_by_number(SecretStream(key), n_rows, count)
+    else:
+        tested = _tested_units(shared, share, groups, n_rows)
+
+    def part(marked: np.ndarray, name: str) -> Part:
+        rows = np.flatnonzero(marked)
+        taken = {name: each if each is None else take_rows(each, rows) for name, each in columns.items()}
+        return Part(**taken, accountant=shared.partition(name))
+
+    return part(~tested, PARTS[0]), part(tested, PARTS[1])
 
 
-def _length(column: Any) -> int:
-    return int(column.shape[0]) if hasattr(column, "shape") else len(column)
-
-
-def _tested_rows(accountant: PrivacyAccountant, share: float, n_rows: int) -> NDArray[np.bool_]:
-    """Which rows are tested on, by their number."""
-    count = n_tested(share, n_rows)
-    key = accountant.keep_split(share, n_rows=n_rows, unit=ROW).key
-    return draw_by_number(SecretStream(key), n_rows, count)
-
-
-def _tested_units(accountant: PrivacyAccountant, share: float, groups: Any, n_rows: int) -> NDArray[np.bool_]:
+def _tested_units(accountant: PrivacyAccountant, share: float, groups: Any, n_rows: int) -> np.ndarray:
     """Which rows are tested on, by the coin of their unit: a hash of its label under the key (HMAC-SHA-256)."""
     units = read_units(groups, n_rows)
     key = accountant.keep_split(share, groups=units.name, unit=GROUP).key
-    coins = (
-        hmac.digest(key, each.encode("utf-8", "backslashreplace"), "sha256") for each in keys_of_units(groups, units)
-    )
+    texts = (each.encode("utf-8", "backslashreplace") for each in keys_of_units(groups, units))
+    coins = (hmac.digest(key, text, "sha256") for text in texts)
     tested = [int.from_bytes(coin[:8], "big") < share * _OUTCOMES for coin in coins]
     return np.array(tested, bool)[units.codes]
 
@@ -178,14 +170,14 @@ def n_tested(test_size: float, n: int, unit: str = ROW) -> int:
     return count
 
 
-def draw_by_number(stream: SecretStream, n: int, count: int) -> NDArray[np.bool_]:
+def draw_by_number(stream: SecretStream, n: int, count: int) -> np.ndarray:
     """Mark `count` of `n` rows or units, drawn by their number."""
     drawn = np.zeros(n, bool)
     drawn[np.argsort(stream.words(n), kind="stable")[:count]] = True
     return drawn
 
 
-def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, unit: str = ROW) -> NDArray[np.bool_]:
+def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, unit: str = ROW) -> np.ndarray:
     """Mark the rows or units that are tested on, by number, or under add_remove by a coin of each.
 
     No record has a say in it. By coins, one that is not there moves no other.
@@ -195,7 +187,7 @@ def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, 
     return draw_by_number(stream, n, n_tested(test_size, n, unit))
 
 
-def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> NDArray[np.int64]:
+def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> np.ndarray:
     """Return the fold of each of `n` rows or units, by its number, or under add_remove by a coin of its own.
 
     By number, fold j has ``size_of_fold(n, n_folds, j)`` of them, whatever they say. By coins, one that is not there

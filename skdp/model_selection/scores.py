@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from skdp._checks.groups import Units
@@ -212,12 +210,12 @@ class PrivateScore:
         return mean if self.greater_is_better else -mean
 
 
-def _hits(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+def _hits(estimator: Any, X: Any, y: Any) -> np.ndarray:
     right = np.asarray(estimator.predict(X)) == y
     return right.reshape(len(y), -1).all(axis=1).astype(np.float64)
 
 
-def _log_losses(estimator: Any, X: Any, y: Any) -> NDArray[np.float64]:
+def _log_losses(estimator: Any, X: Any, y: Any) -> np.ndarray:
     chances = estimator.predict_proba(X)[np.arange(len(y)), encode_labels(y, estimator.classes_)]
     return -np.log(np.maximum(chances, math.exp(-LOSS_BOUND)))
 
@@ -230,8 +228,6 @@ SCORES = {
 
 ERRORS = {"neg_mean_absolute_error": 1, "neg_mean_squared_error": 2}
 """Scores of regressors, the default first, and the power of the error that each is a mean of."""
-
-_RATIOS = {"r2", "explained_variance", "d2_absolute_error_score"}
 
 
 @dataclass(frozen=True)
@@ -291,7 +287,7 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
         what = "compares classes, and the estimator predicts numbers"
         what = what if regressor else "compares numbers, and the estimator predicts classes"
         raise ValueError(f"scoring={name!r} {what}: {remedy}.")
-    if isinstance(name, str) and name in _RATIOS and regressor:
+    if name in ("r2", "explained_variance", "d2_absolute_error_score") and regressor:
         raise ValueError(
             f"scoring={name!r} divides by how far targets spread, so a row is no bounded part of it: {remedy}; the "
             "smallest mean of squares is also the largest R^2."
@@ -306,7 +302,10 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
 def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
     """Return the score that `scoring` names, for a private estimator whose parameters were checked."""
     if isinstance(scoring, TableScore):
-        scoring.reject_other_classes(estimator)
+        classes = getattr(estimator, "classes", None)
+        if classes is None or len(classes) != 2:
+            name = type(estimator).__name__
+            raise ValueError(f"scoring={scoring.name!r} is for two classes and {name} has others: use 'accuracy'.")
         return scoring
     if isinstance(scoring, PrivateScore):
         return scoring
@@ -325,22 +324,20 @@ def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
 
 # --- `make_private_scorer` ---
 
-_HALF = np.array([0.5])
-
 
 def _f1(tables: np.ndarray) -> np.ndarray:
-    return binary_metrics.f1(tables, _HALF)[..., 0]
+    return binary_metrics.f1(tables, np.array([0.5]))[..., 0]
 
 
-def _minus(metric: Metric, tables: np.ndarray) -> np.ndarray:
-    return -metric(tables)
+def _neg_brier_score(tables: np.ndarray) -> np.ndarray:
+    return -binary_metrics.brier_score(tables)
 
 
 METRICS: dict[str, Metric] = {
     "roc_auc": binary_metrics.roc_auc,
     "average_precision": binary_metrics.average_precision,
     "f1": _f1,
-    "neg_brier_score": partial(_minus, binary_metrics.brier_score),
+    "neg_brier_score": _neg_brier_score,
 }
 """Scores that `make_private_scorer` knows by name, larger for a better model."""
 
@@ -418,20 +415,6 @@ class TableScore:
             Score, larger for a better model.
         """
         return float(np.asarray(self.metric(project(np.asarray(total, np.float64)[None], None)))[0])
-
-    def reject_other_classes(self, estimator: Any) -> None:
-        """Refuse an estimator of which it is known that its classes are not two.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Private estimator whose parameters were checked.
-        """
-        classes = getattr(estimator, "classes", None)
-        if classes is None or len(classes) != 2:
-            raise ValueError(
-                f"scoring={self.name!r} is for two classes and {type(estimator).__name__} has others: use 'accuracy'."
-            )
 
 
 def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | None = None) -> TableScore:

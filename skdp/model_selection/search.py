@@ -25,23 +25,12 @@ from skdp.base.estimator import with_parameters
 from skdp.base.private_step import private_steps, step_of
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.model_selection.candidates import (
-    FitPlan,
-    SearchPlan,
-    SearchTerms,
-    check_rows,
-    make_candidate,
-    plan_search,
-    private_template,
-    refuse_terms_of_the_budget,
-    seen_by_the_user,
-)
+from skdp.model_selection import candidates
+from skdp.model_selection.candidates import SearchPlan, make_candidate, private_template, seen_by_the_user
 from skdp.model_selection.parts import n_tested
 from skdp.model_selection.scores import PrivateScore, TableScore, name_of_score, score_of
-from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, last_of, part_has
+from skdp.model_selection.whole_fit import PartRows, ScoresOfPart, WholeFit, last_of, part_has
 from skdp.pipeline.private_pipeline import PrivatePipeline
-
-STRATEGIES = ("random_stopping", "compose")
 
 
 class _Tried(NamedTuple):
@@ -53,7 +42,7 @@ class _Tried(NamedTuple):
 
 
 @with_parameters
-class PrivateSearch(WholeEstimator):
+class PrivateSearch(ScoresOfPart):
     """Base of the searches: their parameters and their fit. Subclasses say by `_candidates` what is searched."""
 
     estimator: Any
@@ -129,7 +118,7 @@ class PrivateSearch(WholeEstimator):
     def _check_own_parameters(self) -> None:
         """Reject parameters."""
         check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
-        check_choice("strategy", self.strategy, STRATEGIES)
+        check_choice("strategy", self.strategy, ("random_stopping", "compose"))
         if not (isinstance(self.n_trials, str) and self.n_trials == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
             check_real("n_trials", self.n_trials, at_least=1, at_most=1000, remedy=remedy)
@@ -165,13 +154,20 @@ class PrivateSearch(WholeEstimator):
         grid = self._candidates(fit.public_stream("settings"))
         if not grid:
             raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
-        refuse_terms_of_the_budget(grid)
+        candidates.refuse_terms_of_the_budget(grid)
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
         fit.settle_candidates(made, y, sample_weight, "a search")
-        terms = (self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit))
         sizes = fit.n - self._n_scored(fit.n), fit.n, fit.n_features
-        plan = plan_search(grid, made, sizes, SearchTerms(*terms))
-        self.scorer_ = _one_score(self.scoring, made[1:])
+        terms = candidates.SearchTerms(
+            self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit)
+        )
+        plan = candidates.plan_search(grid, made, sizes, terms)
+        # All candidates are compared by one score, of a known and equal bound.
+        self.scorer_, *others = (score_of(self.scoring, last_of(each)) for each in made[1:])
+        if any(other != self.scorer_ for other in others):
+            raise ValueError(
+                f"y_bounds differs between the candidates, and scoring={self.scorer_.name!r} needs one: give one."
+            )
         return plan
 
     def _n_scored(self, n: int) -> int:
@@ -188,7 +184,8 @@ class PrivateSearch(WholeEstimator):
 
     def _read_parts(self, fit: WholeFit, plan: SearchPlan) -> PartRows:
         rows = fit.read_parts()
-        check_rows(plan, rows.X, rows.y, rows.units)
+        for each in plan.finals or plan.tried:  # what any would refuse of all rows, and so of a part of them
+            each.check_rows(rows.X, rows.y, rows.units)
         return rows
 
     # --- the search ---
@@ -198,7 +195,12 @@ class PrivateSearch(WholeEstimator):
         with silence():  # no warning of a trial gets out, as it would count trials
             tried = [] if len(plan.tried) == 1 else self._try_all(fit, plan, rows)
             best = max(tried, key=lambda each: each.score, default=None)
-            fitted = self._final(fit, plan, best, rows)
+            # The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried.
+            if best is not None and not self.refit:
+                fitted = best.estimator
+            else:
+                final = plan.finals[0 if len(plan.tried) == 1 or best is None else best.number + 1]
+                fitted = final.run(plan.scale, fit.seed(-1), rows)
         self._note(plan, fit.n, best, tried)
         self._take(fit, fitted, template)
 
@@ -225,14 +227,6 @@ class PrivateSearch(WholeEstimator):
             return list(range(len(plan.tried)))
         count = plan.trials.draw([int(word) for word in stream.words(2)])
         return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
-
-    def _final(self, fit: WholeFit, plan: SearchPlan, best: _Tried | None, rows: PartRows) -> Any:
-        """The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried."""
-        if best is not None and not self.refit:
-            return best.estimator
-        alone = len(plan.tried) == 1
-        final = plan.finals[0 if alone or best is None else best.number + 1]
-        return final.run(plan.scale, fit.seed(-1), rows)
 
     # --- what is published ---
 
@@ -311,25 +305,7 @@ class PrivateSearch(WholeEstimator):
         y_pred : ndarray of shape (n_samples,)
             Predicted classes or targets.
         """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
-
-    @available_if(part_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Predict the probability of each class with the best estimator.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities, with classes in the order of `classes_`.
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_proba(X)
+        return self._fitted_part().predict(X)
 
     @available_if(part_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
@@ -345,25 +321,7 @@ class PrivateSearch(WholeEstimator):
         log_probabilities : ndarray of shape (n_samples, n_classes)
             Logarithms of what ``predict_proba`` returns.
         """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict_log_proba(X)
-
-    @available_if(part_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Predict confidence scores with the best estimator.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Confidence scores.
-        """
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
+        return self._fitted_part().predict_log_proba(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -378,19 +336,9 @@ class PrivateSearch(WholeEstimator):
 # --- small parts ---
 
 
-def _one_score(scoring: Any, made: list[PrivatePipeline]) -> PrivateScore | TableScore:
-    """Return the score by which all candidates are compared, of a known and equal bound."""
-    first, *others = (score_of(scoring, last_of(each)) for each in made)
-    if any(other != first for other in others):
-        raise ValueError(f"y_bounds differs between the candidates, and scoring={first.name!r} needs one: give one.")
-    return first
-
-
-def _fit_and_total(
-    plan: FitPlan, seed: int | None, scale: float, score: PrivateScore | TableScore, searcher: int, train: PartRows,
-    test: PartRows,
-) -> tuple[PrivatePipeline, Any]:  # fmt: skip
+def _fit_and_total(plan: Any, seed: int | None, scale: float, score: Any, searcher: int, *parts: PartRows) -> Any:
     """A fitted candidate and its exact total, for the noise that the searching process adds."""
+    train, test = parts
     with silence() if os.getpid() != searcher else contextlib.nullcontext():
         fitted = plan.run(scale, seed, train)
         shares = test.weights and test.weights.shares

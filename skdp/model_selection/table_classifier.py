@@ -10,16 +10,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks import parameters
 from skdp._checks.leaks import note_leaks, report_classes_read, silence
-from skdp._checks.parameters import (
-    WrongTypeError,
-    absolute_path,
-    check_real,
-    is_private,
-    silent_arithmetic,
-    stated_adjacency,
-    with_n_public,
-)
 from skdp._checks.rows import check_labels, classes_of, column_names, take_rows, without_labels
 from skdp._checks.weights import WeightReader
 from skdp.accounting import DpEvent, WorstOfDpEvent, resolve_accountant
@@ -30,24 +22,10 @@ from skdp.base.private_step import private_steps
 from skdp.metrics.histogram_evaluation import CountingPlan, RowsOfCounts
 from skdp.metrics.private_evaluation import PrivateEvaluation
 from skdp.metrics.scored_rows import score_of_two
-from skdp.model_selection.candidates import (
-    FitPlan,
-    fit_plans,
-    make_candidate,
-    private_template,
-    seen_by_the_user,
-    with_public_rows,
-)
+from skdp.model_selection import candidates, whole_fit
+from skdp.model_selection.candidates import seen_by_the_user
 from skdp.model_selection.parts import n_tested
-from skdp.model_selection.whole_fit import (
-    PartRows,
-    PartWeights,
-    WholeEstimator,
-    WholeFit,
-    inner_of,
-    last_of,
-    share_of_budget,
-)
+from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, inner_of, last_of
 from skdp.pipeline.private_pipeline import PrivatePipeline, weighted_steps
 
 _ROOM = 0.99
@@ -63,7 +41,7 @@ class TablePlan(NamedTuple):
     table: PrivateEvaluation
     counting: CountingPlan
     price: PrivacyCost
-    fitting: FitPlan | None = None
+    fitting: candidates.FitPlan | None = None
     scale: float = 1.0
 
 
@@ -104,7 +82,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     by: str | None = None  # column of their labels
 
     def __post_init__(self) -> None:
-        self.accountant = absolute_path(self.accountant)
+        self.accountant = parameters.absolute_path(self.accountant)
 
     # --- what a subclass says ---
 
@@ -118,7 +96,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     # --- the fit ---
 
-    @silent_arithmetic
+    @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the estimator if it is not fitted, release the table, and take from it what follows.
 
@@ -166,13 +144,14 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _check_own_parameters(self) -> None:
         """Reject parameters."""
-        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
+        remedy = "choose a share of the rows, such as 0.25"
+        parameters.check_real("test_size", self.test_size, above=0, below=1, remedy=remedy)
         WeightReader.of(self.weight_bound)
         self._check_purpose()
         resolve_accountant(self.accountant)
         inner = inner_of(self.estimator)
         if not hasattr(inner, "predict_proba") and not hasattr(inner, "decision_function"):
-            raise WrongTypeError(
+            raise parameters.WrongTypeError(
                 f"estimator is a {type(inner).__name__} without predict_proba and decision_function: give a "
                 "classifier, or a fitted one as sklearn.frozen.FrozenEstimator(model)."
             )
@@ -197,7 +176,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         made = self._candidate(fit, y)
         tested = n_tested(self.test_size, fit.n, self.privacy_unit_)
         budget = target_of(self.epsilon, fit.delta)
-        (fitting,) = fit_plans([{}], [made], fit.n - tested, fit.n_features, budget, fit.delta)
+        (fitting,) = candidates.fit_plans([{}], [made], fit.n - tested, fit.n_features, budget, fit.delta)
         table = self._new_table(last_of(made).classes, tested, _ROOM)
         held = tested if self.adjacency == "add_remove" else n_tested(self.test_size, fit.n_units, self.privacy_unit_)
         counting = table._plan_inside(self, y, sample_weight, held)
@@ -210,7 +189,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
         """Return the estimator as a pipeline of private steps, with the terms of the whole."""
-        template = private_template(self.estimator, self.epsilon, fit.delta, stated_adjacency(self))
+        adjacency = parameters.stated_adjacency(self)
+        template = candidates.private_template(self.estimator, self.epsilon, fit.delta, adjacency)
         for _, step in private_steps(template.steps):
             if step.adjacency != self.adjacency:
                 raise ValueError(
@@ -223,10 +203,11 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
                     "the estimator."
                 )
         fit.adopt(template, fit.rows)
-        made = make_candidate(with_public_rows(template, fit.n), {}, fit.rows, fit.n_units)
+        whole = candidates.with_public_rows(template, fit.n)
+        made = candidates.make_candidate(whole, {}, fit.rows, fit.n_units)
         last = last_of(made)
         if "classes" not in last.get_params(deep=False):
-            raise WrongTypeError(
+            raise parameters.WrongTypeError(
                 f"estimator ends in a {type(last).__name__}, which is no classifier: put one behind it."
             )
         classes = last.classes if self.classes is None else self.classes
@@ -245,18 +226,18 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         _check_two(known)
         return PrivateEvaluation(
             model,
-            epsilon=share_of_budget(self.epsilon, share),
+            epsilon=whole_fit.share_of_budget(self.epsilon, share),
             classes=classes,
             categories=self.categories,
             weight_bound=self.weight_bound,
-            adjacency=with_n_public(self.adjacency, n_public),
+            adjacency=parameters.with_n_public(self.adjacency, n_public),
         )
 
     # --- before the charge ---
 
     def _read_parts(self, fit: WholeFit, plan: TablePlan, y: Any, sample_weight: Any) -> PartRows:
         reader = WeightReader.of(self.weight_bound)
-        weights = None if sample_weight is None else PartWeights.of(reader, sample_weight, fit.n_rows)
+        weights = None if sample_weight is None else whole_fit.PartWeights.of(reader, sample_weight, fit.n_rows)
         rows = PartRows(fit.rows, check_labels(y, fit.n_rows, classes=plan.table.classes_), weights, fit.units)
         if plan.fitting is None:
             plan.table._read_scores(rows.X)
@@ -289,7 +270,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _private_parts(self) -> list[Any]:
         inner = self.__dict__.get("estimator_")
-        return [inner] if is_private(inner) or isinstance(inner, PrivatePipeline) else []
+        return [inner] if parameters.is_private(inner) or isinstance(inner, PrivatePipeline) else []
 
     @property
     def epsilon_(self) -> float:
@@ -309,7 +290,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "estimator_" in self.__dict__
 
-    @silent_arithmetic
+    @parameters.silent_arithmetic
     def _scores(self, X: Any) -> np.ndarray:
         """Scores of the estimator, as they were counted."""
         check_is_fitted(self)

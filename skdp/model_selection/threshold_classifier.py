@@ -7,21 +7,18 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import check_choice, check_real, silent_arithmetic
-from skdp._checks.rows import without_labels
+from skdp._checks.parameters import check_choice, check_real
 from skdp.base.estimator import with_parameters
 from skdp.metrics.binary import above
 from skdp.metrics.private_evaluation import PrivateEvaluation
 from skdp.metrics.scored_rows import scores_at
 from skdp.model_selection.table_classifier import TableClassifier
-from skdp.model_selection.whole_fit import part_has
+from skdp.model_selection.whole_fit import ScoresOfPart
 
 
 @with_parameters
-class DPThresholdClassifier(TableClassifier):
+class DPThresholdClassifier(ScoresOfPart, TableClassifier):
     """Classifier of two classes whose threshold is chosen on private rows.
 
     One noisy table is released, how many rows of either class have a score in each of some bins, and the threshold of
@@ -186,42 +183,6 @@ class DPThresholdClassifier(TableClassifier):
         names = list(evaluation.subgroups) or ["all"]
         self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))
 
-    @available_if(part_has("decision_function"))  # type: ignore[untyped-decorator]
-    @silent_arithmetic
-    def decision_function(self, X: Any) -> Any:
-        """Compute the decision function of the estimator.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Confidence scores of the estimator as it was fitted.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(without_labels(self, X))
-
-    @available_if(part_has("predict_proba"))  # type: ignore[untyped-decorator]
-    @silent_arithmetic
-    def predict_proba(self, X: Any) -> Any:
-        """Predict probabilities with the estimator.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Rows to predict.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            Probabilities, with classes in the order of `classes_`.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(without_labels(self, X))
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the second class where the score is at or above the threshold.
 
@@ -244,7 +205,6 @@ class DPThresholdClassifier(TableClassifier):
 # --- thresholds for a purpose, from counts of scores of either class, for each subgroup ---
 
 RATES = "selection_rate", "true_positive_rate", "false_positive_rate"
-_N_RATES = 201
 
 
 class Purpose(NamedTuple):
@@ -298,23 +258,17 @@ def choose_thresholds(tables: np.ndarray, purpose: Purpose) -> np.ndarray:
 
 def _candidates(tables: np.ndarray, rate: str | None) -> np.ndarray:
     """Places of thresholds to choose from, of shape (n_subgroups, n_candidates), from high to low ones."""
-    n_bins = tables.shape[-1]
-    edges = np.arange(n_bins, -1, -1) / n_bins
+    edges = np.arange(tables.shape[-1], -1, -1) / tables.shape[-1]
     if rate is None:
         return np.broadcast_to(edges, (len(tables), len(edges)))
-    wanted = np.linspace(0.0, 1.0, _N_RATES)
-    return np.array([_thresholds_at(table, rate, edges, wanted) for table in tables])
-
-
-def _thresholds_at(table: np.ndarray, rate: str, edges: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Places of thresholds at which a subgroup has the wanted rates; evenly spread ones where it has no rows."""
-    negatives, positives = above(table[None], edges)[0]
-    counts = {"selection_rate": negatives + positives, "true_positive_rate": positives}.get(rate, negatives)
-    if counts[-1] <= 0:
-        return 1.0 - wanted
-    rates = np.maximum.accumulate(counts / counts[-1])
+    wanted, places = np.linspace(0.0, 1.0, 201), []
     upward = 1e-12 * np.arange(len(edges))  # the highest of the thresholds of one rate
-    return np.interp(wanted, rates + upward, edges)
+    for table in tables:  # places at which a subgroup has the wanted rates; evenly spread ones where it has no rows
+        negatives, positives = above(table[None], edges)[0]
+        counts = {"selection_rate": negatives + positives, "true_positive_rate": positives}.get(rate, negatives)
+        rates = np.maximum.accumulate(counts / counts[-1]) + upward if counts[-1] > 0 else None
+        places.append(1.0 - wanted if rates is None else np.interp(wanted, rates, edges))
+    return np.array(places)
 
 
 def _short_of(least: float | None, counts: np.ndarray, of: np.ndarray) -> np.ndarray:

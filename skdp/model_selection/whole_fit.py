@@ -9,14 +9,22 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._checks.groups import Units
 from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks, report_leak
-from skdp._checks.parameters import absolute_path, check_delta, delta_for, is_private, public_n, settle_adjacency
+from skdp._checks.parameters import (
+    absolute_path,
+    check_delta,
+    delta_for,
+    is_private,
+    public_n,
+    settle_adjacency,
+    silent_arithmetic,
+)
 from skdp._checks.rows import (
     check_labels,
     check_targets,
@@ -26,6 +34,7 @@ from skdp._checks.rows import (
     number_of_columns,
     table_shape,
     take_rows,
+    without_labels,
 )
 from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
@@ -45,8 +54,8 @@ from skdp.pipeline.private_pipeline import PrivatePipeline, public_rows_of
 class PartWeights(NamedTuple):
     """Weights of all rows as they were given, checked, and as shares of their bound."""
 
-    given: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    given: np.ndarray
+    shares: np.ndarray
 
     @classmethod
     def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> PartWeights:
@@ -54,7 +63,7 @@ class PartWeights(NamedTuple):
         weights = check_weights(sample_weight, n_rows)
         return cls(weights, reader.shares(weights))
 
-    def take(self, rows: NDArray[np.intp]) -> PartWeights:
+    def take(self, rows: np.ndarray) -> PartWeights:
         """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
 
         A trial would refuse weights that are all 0, after the charge, and tell that it was made.
@@ -72,15 +81,15 @@ class PartRows(NamedTuple):
     like: Any = None
 
     @property
-    def given_weights(self) -> NDArray[np.float64] | None:
+    def given_weights(self) -> np.ndarray | None:
         """Weights to train with."""
         return None if self.weights is None else self.weights.given
 
-    def places(self, marked: NDArray[np.bool_]) -> NDArray[np.intp]:
+    def places(self, marked: np.ndarray) -> np.ndarray:
         """Numbers of all rows of the units that are marked: no unit is split."""
         return np.flatnonzero(marked if self.units is None else marked[self.units.codes])
 
-    def of_units(self, marked: NDArray[np.bool_]) -> PartRows:
+    def of_units(self, marked: np.ndarray) -> PartRows:
         """All rows of the units that are marked."""
         rows = self.places(marked)
         weights = None if self.weights is None else self.weights.take(rows)
@@ -160,7 +169,9 @@ class WholeFit(Fit):
 
     def settle_candidates(self, made: list[PrivatePipeline], y: Any, sample_weight: Any, what: str) -> None:
         """Settle bounds, weights and classes, which all candidates share. Classes without names are read here."""
-        check_bounds_are_given(made, what)
+        for each in map(last_of, made):  # regressors that would read bounds of their own from the targets of each trial
+            if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
+                raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
         self._y, self._sample_weight = y, sample_weight
         self._reader = None if sample_weight is None else common_weight_reader(made, sample_weight, what)
         self._labels, self._last = self.read_before_plan(name_classes, made, self._y, self.n_rows), last_of(made[0])
@@ -201,11 +212,15 @@ class WholeFit(Fit):
 
     def read_parts(self) -> PartRows:
         """Return the rows with their labels and weights, checked."""
-        labels = checked_labels(self._last, self._y, self.n_rows) if self._labels is None else self._labels
+        labels, last = self._labels, self._last
+        if labels is None and is_regressor(last):
+            labels = check_targets(self._y, self.n_rows)
+        elif labels is None:
+            labels = check_labels(self._y, self.n_rows, classes=getattr(last, "classes", None), columns=True)
         given = None if self._reader is None else PartWeights.of(self._reader, self._sample_weight, self.n_rows)
         return PartRows(self.rows, labels, given, self.units)
 
-    def split(self, test_size: float) -> NDArray[np.bool_]:
+    def split(self, test_size: float) -> np.ndarray:
         """Mark the rows or groups that are scored."""
         unit = unit_of(self.model)
         return draw_tested(self.spawn("split"), self.n_units, test_size, self.adjacency, unit)
@@ -223,7 +238,7 @@ class WholeFit(Fit):
         model.delta_, model.adjacency_, model._fitted_releases = self.cost.delta, self.adjacency, self.paid
 
 
-def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str = "a search") -> WeightReader:
+def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str) -> WeightReader:
     """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
     if not all(has_fit_parameter(last_of(each), "sample_weight") for each in made):
         raise ValueError(f"sample_weight is not taken by {type(last_of(made[0])).__name__}: leave it out.")
@@ -259,20 +274,6 @@ def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> np.ndar
     for each in unnamed:
         each.set_params(classes=classes_of(labels).tolist())
     return labels
-
-
-def check_bounds_are_given(made: list[PrivatePipeline], what: str = "a search") -> None:
-    """Refuse regressors that would read bounds of their own from the targets of each trial."""
-    for each in map(last_of, made):
-        if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
-            raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
-
-
-def checked_labels(last: Any, y: Any, n_samples: int) -> np.ndarray:
-    """The labels or targets of the last private estimator, refused if they are unusable."""
-    if is_regressor(last):
-        return check_targets(y, n_samples)
-    return check_labels(y, n_samples, classes=getattr(last, "classes", None), columns=True)
 
 
 def share_of_budget(epsilon: Any, share: float) -> float | Risk:
@@ -337,7 +338,49 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
         """Names of the columns seen in ``fit``, where they have names."""
         return np.asarray(self._of_part("feature_names_in_"))
 
+    def _fitted_part(self) -> Any:
+        check_is_fitted(self, self._part_name)
+        return getattr(self, self._part_name)
+
     def _of_part(self, name: str) -> Any:
         if self._part_name not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before fit.")
         return getattr(self.__dict__[self._part_name], name)
+
+
+class ScoresOfPart(WholeEstimator):
+    """Base of those that have the scores of their part."""
+
+    @available_if(part_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
+    def predict_proba(self, X: Any) -> Any:
+        """Predict the probability of each class with the fitted estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Probabilities, with classes in the order of `classes_`.
+        """
+        return self._fitted_part().predict_proba(without_labels(self, X))
+
+    @available_if(part_has("decision_function"))  # type: ignore[untyped-decorator]
+    @silent_arithmetic
+    def decision_function(self, X: Any) -> Any:
+        """Predict confidence scores with the fitted estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Confidence scores.
+        """
+        return self._fitted_part().decision_function(without_labels(self, X))

@@ -491,9 +491,11 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
     """
 
     monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", (shape,))
-    once, plans = skdp.model_selection.search.plan_search, []
+    once, plans = skdp.model_selection.candidates.plan_search, []
     monkeypatch.setattr(
-        skdp.model_selection.search, "plan_search", lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0]
+        skdp.model_selection.candidates,
+        "plan_search",
+        lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0],
     )
     price = skdp.model_selection.whole_fit.get_epsilon
     monkeypatch.setattr(skdp.model_selection.whole_fit, "get_epsilon", lambda *a, **k: 1.0)
