@@ -15,7 +15,6 @@ from skdp._checks.parameters import check_real, show, without_removed
 from skdp.accounting.ledger.report import escaped, one_line
 from skdp.linear_model.inference import Inference
 
-_HEADER = ("coef", "std err", "sampling", "noise", "share", "z", "P>|z|")
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -26,10 +25,6 @@ _LATEX = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
     }
-)
-_OF_A_VECTORIZER = (
-    "rows of a vectorizer have all levels of a column as columns, which add up to one: "
-    "skdp.preprocessing.formula_rows leaves one out"
 )
 
 
@@ -73,16 +68,9 @@ class CoefficientTable:
     """
 
     def __init__(
-        self,
-        fitted: Any,
-        names: list[str],
-        inference: Inference,
-        *,
-        title: str = "Private least squares",
-        meaning: str = "",
-        level: float = 0.95,
-        simultaneous: bool = False,
-    ) -> None:
+        self, fitted: Any, names: list[str], inference: Inference, *, title: str = "Private least squares",
+        meaning: str = "", level: float = 0.95, simultaneous: bool = False,
+    ) -> None:  # fmt: skip
         self.level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
@@ -102,10 +90,16 @@ class CoefficientTable:
             f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
             f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
             "noise in the variance",
-            *([self._estimand] if self._estimand else []),
-            *([f"coefficients are of {one_line(meaning)}"] if meaning else []),
-            *([_OF_A_VECTORIZER] if all(inference.doubts) and fitted._fitted_row_norm is not None else []),
         ]
+        if self._estimand:
+            self._facts.append(self._estimand)
+        if meaning:
+            self._facts.append(f"coefficients are of {one_line(meaning)}")
+        if all(inference.doubts) and fitted._fitted_row_norm is not None:
+            self._facts.append(
+                "rows of a vectorizer have all levels of a column as columns, which add up to one: "
+                "skdp.preprocessing.formula_rows leaves one out"
+            )
 
     def to_frame(self) -> Any:
         """Return the table as a frame.
@@ -127,15 +121,11 @@ class CoefficientTable:
         reach = stats.norm.isf(tails / 2.0) * error
         z = found.estimate / error
         figures = {
-            "std_err": error,
-            "sampling": found.sampling,
-            "noise": found.noise,
-            "noise_fraction": (found.noise / error) ** 2,
-            "z": z,
-            "p": 2.0 * stats.norm.sf(np.abs(z)),
-            "low": found.estimate - reach,
-            "high": found.estimate + reach,
-        }
+            "std_err": error, "sampling": found.sampling, "noise": found.noise,
+            "noise_fraction": (found.noise / error) ** 2, "z": z, "p": 2.0 * stats.norm.sf(np.abs(z)),
+            "low": found.estimate - reach, "high": found.estimate + reach,
+        }  # fmt: skip
+        # Where there is a doubt, the coefficient stands alone.
         shown = {name: np.where(holds, values, np.nan) for name, values in figures.items()}
         frame = pd.DataFrame({"coef": found.estimate, **shown, "doubt": found.doubts}, index=self._names)
         frame.attrs |= {"estimand": self._estimand} if self._estimand else {}
@@ -153,40 +143,33 @@ class CoefficientTable:
     @property
     def _header(self) -> list[str]:
         tail = (1.0 - self.level) / 2.0
-        return [*_HEADER, f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
+        names = ("coef", "std err", "sampling", "noise", "share", "z", "P>|z|")
+        return [*names, f"[{tail:.4g}", f"{1.0 - tail:.4g}]"]
 
     def __str__(self) -> str:
-        lines = self._lines()
+        lines, header = self._lines(), self._header
         first = max([len(name) for name, _, _ in lines] + [11])
-        widths = [
-            max([len(head), *(len(cells[k]) for _, cells, _ in lines if len(cells) > k)])
-            for k, head in enumerate(self._header)
-        ]
+        columns = [[head, *(cells[k] for _, cells, _ in lines if len(cells) > k)] for k, head in enumerate(header)]
+        widths = [max(map(len, column)) for column in columns]
 
         def line(name: str, cells: list[str], doubt: str = "") -> str:
             row = "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=False))
             return f"{name.ljust(first)}  {row}" + (f"  no interval: {doubt}" if doubt else "")
 
-        head = line("", self._header)
+        head = line("", header)
         rule = len(head)
-        body = [line(*each) for each in lines]
-        return "\n".join(
-            [
-                self._title.center(rule).rstrip(),
-                "=" * rule,
-                *self._facts,
-                "-" * rule,
-                head,
-                "-" * rule,
-                *body,
-                "=" * rule,
-            ]
-        )
+        above = [self._title.center(rule).rstrip(), "=" * rule, *self._facts, "-" * rule, head, "-" * rule]
+        return "\n".join([*above, *(line(*each) for each in lines), "=" * rule])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
-    def _repr_html_(self) -> str:
+    def to_html(self) -> str:
+        """Return the table as HTML, without scripts, links or styles.
+
+        Returns
+        -------
+        html : str
+        """
         heads = "".join(f"<th>{escaped(each)}</th>" for each in ["", *self._header])
         body = ""
         for name, cells, doubt in self._lines():
@@ -198,15 +181,7 @@ class CoefficientTable:
             f"<tbody>{body}</tbody></table>"
         )
 
-    def to_html(self) -> str:
-        """Return the table as HTML, without scripts, links or styles.
-
-        Returns
-        -------
-        text : str
-            One ``<table>``.
-        """
-        return self._repr_html_()
+    _repr_html_ = to_html
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, which needs no package.
@@ -228,18 +203,8 @@ class CoefficientTable:
         comments = [f"% {each}" for each in [self._title, *self._facts]]
         columns = "l" + "r" * len(self._header)
         head = row(["", *(f"{{{each.translate(_LATEX)}}}" for each in self._header)])
-        return "\n".join(
-            [
-                *comments,
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\hline",
-                head,
-                r"\hline",
-                *rows,
-                r"\hline",
-                r"\end{tabular}",
-            ]
-        )
+        above = [*comments, rf"\begin{{tabular}}{{{columns}}}", r"\hline", head, r"\hline"]
+        return "\n".join([*above, *rows, r"\hline", r"\end{tabular}"])
 
 
 class HasCoefficientTable:
@@ -260,13 +225,9 @@ class HasCoefficientTable:
 
     @without_removed
     def summary(
-        self,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
-        names: Sequence[str] | None = None,
+        self, *, level: float = 0.95, simultaneous: bool = False, names: Sequence[str] | None = None,
         scales: ArrayLike | None = None,
-    ) -> CoefficientTable:
+    ) -> CoefficientTable:  # fmt: skip
         """Return the table of a regression: coefficients, standard errors, intervals and tests.
 
         It is made of what ``fit`` released, with ``inference=True`` where there is such a parameter, and costs nothing
@@ -304,20 +265,19 @@ class HasCoefficientTable:
         if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
             raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
         if scales is not None:
-            found = found.unscaled(_read_scales(scales, count))
+            try:
+                given = np.asarray(scales, np.float64)
+            except (TypeError, ValueError):
+                given = np.empty(0)
+            if given.shape != (count,) or not ((given > 0.0) & (given < np.inf)).all():
+                raise ValueError(
+                    f"scales={show(scales)} with {count} columns: give a list of one positive number for each."
+                )
+            found = found.unscaled(given)
+        # One intercept or several constants follow the columns; with several classes, each has a line of its own.
         title, meaning, lines = self._table_heads()
         each = [*map(str, names), *self._names_of_constants(len(found.estimate) // found.n_lines - count)]
         if found.n_lines > 1:
             each = [f"{line}: {name}" for line in lines for name in each]
         heads = {"title": title, "meaning": meaning}
         return CoefficientTable(self, each, found, **heads, level=level, simultaneous=simultaneous)
-
-
-def _read_scales(scales: ArrayLike, count: int) -> np.ndarray:
-    try:
-        found = np.asarray(scales, np.float64)
-    except (TypeError, ValueError):
-        found = np.empty(0)
-    if found.shape != (count,) or not ((found > 0.0) & (found < np.inf)).all():
-        raise ValueError(f"scales={show(scales)} with {count} columns: give a list of one positive number for each.")
-    return found

@@ -34,13 +34,6 @@ has an interval: it is 40 where a third of the rows have log-odds of -8, and ove
 NOT_SETTLED = "the steps did not settle: columns nearly separate the rows, or noise is too much"
 TOO_FEW_EVENTS = "too few events for this noise"
 
-MOST_NOISE_OF_COUNTS = 0.22
-"""Noise on a sum of counts, in the largest standard deviations that it may have without noise, from which a direction
-that is hidden, or nearly so, costs all intervals. The information of counts grows with their rate: intervals would be
-printed where noise makes rates too high, and held in 40 to 85 % of fits at 0.24 to 0.7, in 95 % and more at 0.07 to
-0.18 (`benchmarks/bench_rare_events.py`).
-
-With the mean m, counts within [0, u] have a variance of at most m (u - m) (Bhatia and Davis, 2000)."""
 
 UNCERTAIN, MOST_UNCERTAIN = 0.16, 0.3
 """Standard error of a coefficient of rare events from which its interval is widened, and beyond which it has none.
@@ -200,13 +193,9 @@ def _own_information(equations: Equations, form: np.ndarray) -> tuple[np.ndarray
 
 
 def infer(
-    equations: Equations,
-    theta: np.ndarray,
-    scores: ScoreMoments,
-    form: np.ndarray,
-    grounds: Grounds,
+    equations: Equations, theta: np.ndarray, scores: ScoreMoments, form: np.ndarray, grounds: Grounds,
     spread: np.ndarray | None = None,
-) -> Inference:
+) -> Inference:  # fmt: skip
     """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
 
     Parameters
@@ -238,17 +227,20 @@ def infer(
     Where events are rare, the information changes by a factor of e on a move of 1. So a last move m is wrong by at
     most -log(1 - m) - m, and the information at its end is lower by the factor 1 - m.
     """
+    # By sampling: the sandwich of the moments of scores.
     inverse, correction = unbiased(equations)
     bread, d, n = form @ correction @ inverse, len(theta), equations.n
     values, vectors = eigh(scores.meat)
     root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
     sampling = np.linalg.norm(root, axis=1)
+    # Directions in which the equations do not stand out of their noise; of rare counts, also those that nearly do not.
     noise, half = equations.noise, equations.noise.gram**2 / 2.0
     values, vectors = eigh(equations.gram)
     moved, whole, steps = theta, theta, grounds.steps
     information = max(float(np.trace(equations.gram)), equations.edge)
     unsure = steps is not None and noise.product > steps.most_noise * math.sqrt(information)
     hidden = values < max((3.5 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
+    # Of a likelihood: no less than its curvature says, and the move of the last step where noise rules.
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta
@@ -256,10 +248,12 @@ def infer(
         dispersion = max(float(np.trace(scores.meat)), 0.0) / information
         of_curvature = dispersion * np.einsum("ij,jk,ik->i", form, inverse, form, optimize=True)
         sampling = np.maximum(sampling, LEAST_SAMPLING * np.sqrt(np.maximum(of_curvature, 0.0)))
+    # By noise: that of the right side, and that of the matrix times the move.
     of_noise = (noise.product**2 + half * float(moved @ moved)) * np.sum(bread**2, axis=1) + half * (bread @ moved) ** 2
     if spread is not None:
         of_noise += noise.product**2 * np.sum((bread @ spread) ** 2, axis=1)
     by_noise = np.sqrt(of_noise)
+    # The worst case of what hidden directions may add.
     length = max(float(np.linalg.norm((vectors.T @ whole)[~hidden])), 1.0)
     overlap = np.abs(form @ vectors[:, hidden])
     bias, error = length * overlap.sum(axis=1), np.hypot(sampling, by_noise)
@@ -269,6 +263,7 @@ def infer(
     if steps is not None:
         bias, uncertain = _of_rare_events(rarity, form @ theta, error, bias)
         doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), TOO_FEW_EVENTS, doubts)
+    # Doubts in all coefficients come before those in one.
     cut = scores.cut / n, scores.cut_deviation / n
     everywhere = _doubt_in_all(equations, cut, len(form), grounds)
     if not everywhere and steps is not None and steps.separate(vectors[:, hidden]):

@@ -326,6 +326,3 @@ class DPRidge(MomentsRegressor):
             return AUTO_ALPHA * least
         remedy = "choose a number from 0 to 1e30, or 'auto'"
         return check_real("alpha", self.alpha, at_least=0, at_most=1e30, remedy=remedy) / radius**2
-
-    def _of_ridge(self, alpha: float) -> dict[str, float]:
-        return {"alpha_": alpha}

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import check_switch, show
 from skdp._dpsgd.linear_solver import FormSolver, LinearSolver
@@ -265,8 +265,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     """
 
     _streams = True
-    coef_: NDArray[np.float64] = field(init=False)
-    intercept_: NDArray[np.float64] = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
     _fitted_row_form = cast("OneHotForm | None", None)
     _fitted_form_of_coef = cast("OneHotForm | None", None)  # of the rows of all runs
 
@@ -343,10 +343,9 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> LinearSolver | FormSolver | NewtonSolver:
         if check_switch("inference", self.inference):
             return NewtonSolver(self, target, anew=anew)
-        if self.rows_per_group is not None:
+        if (limit := self.rows_per_group) is not None:
             raise ValueError(
-                f"rows_per_group={show(self.rows_per_group)} requires inference=True: set inference=True, or use "
-                "rows_per_group=None."
+                f"rows_per_group={show(limit)} requires inference=True: set inference=True, or use rows_per_group=None."
             )
         form = self._fitted_row_form
         continues_without = not anew and self._fitted_form_of_coef is None
@@ -377,10 +376,10 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
         return report_rows(whole)
 
-    def _scorer(self) -> Callable[[Any], NDArray[np.float64]]:
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_, intercept=self.intercept_)
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Predict confidence scores for samples.
 
         The score of a sample is the log-odds of ``classes_[1]`` for two classes, and one score per class for more. Rows

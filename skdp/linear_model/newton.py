@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
@@ -23,23 +22,8 @@ from skdp._dpsgd.solver import Solver
 from skdp._kernels.threads import blas_within_quota
 from skdp.base.estimator import with_parameters
 from skdp.linear_model.coefficient_table import HasCoefficientTable
-from skdp.linear_model.inference import (
-    MOST_NOISE_OF_COUNTS,
-    NOT_SETTLED,
-    Grounds,
-    NewtonPath,
-    infer,
-    solve_without_bias,
-)
-from skdp.linear_model.likelihoods import (
-    LIKELIHOODS,
-    BoundedCounts,
-    Likelihood,
-    LikelihoodScores,
-    Multinomial,
-    OneLine,
-    Ordinal,
-)
+from skdp.linear_model.inference import NOT_SETTLED, Grounds, NewtonPath, infer, solve_without_bias
+from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodScores, Multinomial, OneLine, Ordinal
 from skdp.linear_model.scores import Equations, Noise, ScoreQuery, is_longer, scores_of
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import noise_ratio
@@ -56,8 +40,6 @@ UNSETTLED = 0.1
 """Squared bias, over the variance, from which there are no intervals: at .3 of a standard error 94 % of them hold."""
 
 _DAMPING = 0.7  # least eigenvalue of a step's curvature, over the edge
-_FASTEST = 0.8  # fall of the logarithm of the curvature on the length of a move: it is doubled at most
-_TOO_FAR = 0.25  # slope of the likelihood at the end of a step, over that at its beginning
 
 
 def packed(matrix: np.ndarray) -> np.ndarray:
@@ -197,7 +179,7 @@ def best_between(before: Step, last: Step) -> Step:
         ends = s * s * (1.0 + 2.0 * t) * before.score + t * t * (1.0 + 2.0 * s) * last.score
         return ends + s * s * t * slopes[0] - s * t * t * slopes[1]
 
-    if not float(last.score @ move) < -_TOO_FAR * float(before.score @ move) < 0.0:
+    if not float(last.score @ move) < -0.25 * float(before.score @ move) < 0.0:  # the slope at the end of the step
         return last
     t = float(brentq(lambda t: float(score(t) @ move), 0.0, 1.0))
     curvature = (1.0 - t) * before.curvature + t * last.curvature
@@ -215,7 +197,7 @@ def stretch(before: Step, last: Step, move: np.ndarray, edge: float) -> float:
     lengths = float((last.theta - before.theta) @ last.curvature @ move) / falls[1]
     if lengths <= 0.0 or falls[1] >= falls[0]:
         return 1.0
-    rate = min(math.log(falls[0] / falls[1]) / lengths, _FASTEST)
+    rate = min(math.log(falls[0] / falls[1]) / lengths, 0.8)  # which doubles a move at most
     return -math.log1p(-rate) / rate
 
 
@@ -238,6 +220,7 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     over the curvature of all rows, of which there are n; of many classes, over that of the rarest. Where lines are
     steep, so that steps may not settle, a bias may be there that noise hides: as much as noise may be by chance counts.
     """
+    # What the last step would move, less what noise alone would, in standard errors.
     before, last = steps[-2:]
     pool = Pool.of([before, last], n, likelihood, intercept)
     noise, (values, vectors) = pool.equations.noise, eigh(pool.equations.gram)
@@ -251,6 +234,7 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
     excess = max(0.0, float(precisions @ (vectors.T @ last.score) ** 2) - by_noise - by_chance)
     if is_steep(steps[0], last.theta, likelihood, n):
         excess += by_chance
+    # Where that is much, the last step alone counts, and it has to be sure that few rows decide.
     share = last.deviation**2 / (before.deviation**2 + last.deviation**2)  # of the step before, in the pool
     if share**2 * excess <= UNSETTLED:
         return pool, True
@@ -284,16 +268,6 @@ It is more than `skdp.linear_model.inference.FEWEST_ROWS`, as the curvature is l
 of tables of 500 rows and steep slopes, which had some 30, one in seven was printed at 30, and .906 of the intervals
 held."""
 
-_SETTINGS: dict[str, tuple[Any, ...]] = {
-    "max_grad_norm": ("auto",),
-    "lot_size": (None,),
-    "sampling_rate": (None, 1.0),
-    "max_iter": (None,),
-    "learning_rate": ("auto",),
-    "momentum": (0.9,),
-    "average": (True,),
-    "alpha": (0.0,),
-}  # of gradient descent, and the values that they may have here
 _SCORES = "scores"
 _ROWS = 2048
 _ROOM = 1.0 - 1e-12  # for the rounding of what a row adds
@@ -368,15 +342,9 @@ class BoundRows:
     """
 
     def __init__(
-        self,
-        rows: Any,
-        targets: np.ndarray,
-        weights: Any,
-        units: Units | None,
-        scale: RowScale,
-        likelihood: Likelihood,
-        rows_per_group: float = 1.0,
-    ) -> None:
+        self, rows: Any, targets: np.ndarray, weights: Any, units: Units | None, scale: RowScale,
+        likelihood: Likelihood, rows_per_group: float = 1.0,
+    ) -> None:  # fmt: skip
         self._rows, self._targets, self._scale, self.likelihood = rows, targets, scale, likelihood
         self._ball = UnitBall(np.zeros(rows.shape[1]), scale.radius)
         self.units, self.weights = units, weight_of_each(weights, rows.shape[0])
@@ -420,7 +388,7 @@ class BoundRows:
         whole = [score, how.curvature_weight * packed(curvature), how.count_weight * counts]
         return np.concatenate(whole) / how.longest
 
-    def is_cut(self, theta: np.ndarray) -> NDArray[np.bool_]:
+    def is_cut(self, theta: np.ndarray) -> np.ndarray:
         """Which rows are longer than their bound, or have a mean that is cut at one."""
         how = self.likelihood
         cut = is_longer(self._rows, self._scale.radius) | (self._targets >= how.largest_target)
@@ -453,14 +421,13 @@ class NewtonSolver(Solver):
         return PlannedReleases(sampling, n_steps, stages, {_SCORES: scores}, last_iterate())
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
-        likelihood = self._likelihood(outputs)
+        likelihood = Outcome.of(self.target, outputs).likelihood
         n_blocks = likelihood.n_blocks
         if n_blocks * n_features > MOST_COLUMNS:
             of_classes = f" and {n_blocks + 1} classes" if n_blocks > 1 else ""
-            is_choice = "inference" in self.model.get_params(deep=False)
-            what, other = (
-                ("inference=True", "use inference=False, or ") if is_choice else (type(self.model).__name__, "")
-            )
+            what, other = type(self.model).__name__, ""
+            if "inference" in self.model.get_params(deep=False):
+                what, other = "inference=True", "use inference=False, or "
             raise ValueError(
                 f"{what} with {n_features} columns{of_classes}: {other}give {MOST_COLUMNS // n_blocks} columns at most."
             )
@@ -470,9 +437,8 @@ class NewtonSolver(Solver):
             )
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
-        plan = DPSGDPlan(
-            releases.sampling, self._group_limit, noise, releases.n_steps, n / self._group_limit, releases.stages
-        )
+        limit = self._group_limit
+        plan = DPSGDPlan(releases.sampling, limit, noise, releases.n_steps, n / limit, releases.stages)
         optimizer = momentum_sgd(constant(1.0), 0.0, 0.0)
         return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer)
 
@@ -490,7 +456,11 @@ class NewtonSolver(Solver):
                 "inference=True with warm_start, partial_fit or a checkpoint: each of its fits starts anew; use "
                 "inference=False, or leave these out."
             )
-        for name, (value, *others) in _SETTINGS.items():
+        settings: dict[str, tuple[Any, ...]] = {
+            "max_grad_norm": ("auto",), "lot_size": (None,), "sampling_rate": (None, 1.0), "max_iter": (None,),
+            "learning_rate": ("auto",), "momentum": (0.9,), "average": (True,), "alpha": (0.0,),
+        }  # fmt: skip
+        for name, (value, *others) in settings.items():  # of gradient descent, with the values that they may have here
             given = getattr(model, name, value)
             if not any(given is each or given == each for each in (value, *others)):
                 raise ValueError(
@@ -499,10 +469,7 @@ class NewtonSolver(Solver):
                 )
 
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
-        return len(self._likelihood(outputs).start(run.shape.width(n_features), 1.0))
-
-    def _likelihood(self, outputs: Any) -> Likelihood:
-        return Outcome.of(self.target, outputs).likelihood
+        return len(Outcome.of(self.target, outputs).likelihood.start(run.shape.width(n_features), 1.0))
 
     def _bind(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
         outcome = self._outcome(run)
@@ -548,45 +515,40 @@ class NewtonSolver(Solver):
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """See `Solver`: there is nothing to correct; the moments of scores are bought, and errors follow."""
         model, bound, theta, entry = self.model, self._bound, self._theta, entry_of(run.shape)
-        pool, settled = settled_pool(self._steps, bound.likelihood, entry, run.n_public)
-        root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)
-        rows_left = bound.likelihood.rows(pool.equations.gram, pool.counts, entry)
+        outcome, likelihood = self._outcome(run), bound.likelihood
+        # Doubts in all coefficients, by what the steps released.
+        pool, settled = settled_pool(self._steps, likelihood, entry, run.n_public)
+        rows_left, doubt = likelihood.rows(pool.equations.gram, pool.counts, entry), "" if settled else NOT_SETTLED
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
             doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
-        elif not settled:
-            doubt = NOT_SETTLED
-        else:
-            doubt = ""
-        first = Pool.of(self._steps[:1], run.n_public, bound.likelihood, 0.0)
-        most, spread, one = run.plan.max_grad_norm, 1.0, math.exp(-self._outcome(run).shift)
+        # The norm at which scores of records are clipped.
+        root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)
+        first = Pool.of(self._steps[:1], run.n_public, likelihood, 0.0)
+        most, spread, one = run.plan.max_grad_norm, 1.0, math.exp(-outcome.shift)
         if targets.units is not None or np.ndim(targets.weights) > 0:
-            total = bound.likelihood.total_weight(first.equations.gram, first.counts, entry)
+            total = likelihood.total_weight(first.equations.gram, first.counts, entry)
             spread = max(1.0, most * run.n_public / max(total, 1.0))
-        clip = bound.likelihood.clip(root, one, spread, most)
-        how = LikelihoodScores(theta, bound.likelihood, clip)
+        how = LikelihoodScores(theta, likelihood, likelihood.clip(root, one, spread, most))
+        # The release of their moments, at the released coefficients.
         query = ScoreQuery(bound.with_targets, how)
         (sums := query.new_sum(model.adjacency)).add(bound.is_cut(theta), bound.weights, bound.units)
         mechanism = run.mechanism(_SCORES, query.sensitivity(model.adjacency))
         noisy = sums.read(mechanism.release(sums.vector, run.stream.spawn(_SCORES)))
         found = scores_of(noisy, mechanism.standard_deviation * sums.rounding, how.clip)
-        slopes = bound.likelihood.slopes(theta, bool(run.shape.intercept))
-        offset = np.zeros(len(theta))
-        if entry:
-            offset[-1] = self._outcome(run).shift / entry  # as if targets were not divided by their unit
-        most_noise = MOST_NOISE_OF_COUNTS if isinstance(bound.likelihood, BoundedCounts) else math.inf
-        grounds = Grounds(
-            model.data_norm is not None or model._fitted_row_norm is not None,
-            self._outcome(run).bounds,
-            doubt,
-            NewtonPath(theta + offset, slopes, first.equations, most_noise),
-        )
         found = found._replace(meat=how.whole(found.meat))
-        form = bound.likelihood.form(run.shape.units(model.n_features_in_))
-        shape = bound.likelihood.n_blocks, -1
-        inference = infer(pool.equations, theta - pool.theta, found, form, grounds, bound.likelihood.spread(theta))
+        # The rest is post-processing, in the units of y and X.
+        slopes, offset = likelihood.slopes(theta, bool(run.shape.intercept)), np.zeros(len(theta))
+        if entry:
+            offset[-1] = outcome.shift / entry  # as if targets were not divided by their unit
+        path = NewtonPath(theta + offset, slopes, first.equations, likelihood.most_noise)
+        is_known = model.data_norm is not None or model._fitted_row_norm is not None
+        grounds = Grounds(is_known, outcome.bounds, doubt, path)
+        form = likelihood.form(run.shape.units(model.n_features_in_))
+        shape = likelihood.n_blocks, -1
+        inference = infer(pool.equations, theta - pool.theta, found, form, grounds, likelihood.spread(theta))
         coefs = (form @ theta).reshape(shape)
-        lines = self._lines(coefs, inference.noise.reshape(shape), self._outcome(run).shift)
-        coefs[:, model.n_features_in_ :] += self._outcome(run).shift
+        lines = self._lines(coefs, inference.noise.reshape(shape), outcome.shift)
+        coefs[:, model.n_features_in_ :] += outcome.shift
         return {**lines, "_fitted_inference": inference._replace(estimate=coefs.ravel(), n_lines=len(coefs))}
 
 

@@ -8,23 +8,17 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks import targets as target_checks
 from skdp._checks.groups import Units, check_row_limit
 from skdp._checks.notices import few_rows_notice
 from skdp._checks.parameters import check_real, check_switch, show, silent_arithmetic
 from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
 from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
-from skdp._checks.targets import (
-    TargetBounds,
-    TargetReader,
-    TargetScale,
-    bring_into_bounds,
-    check_y_bounds,
-    report_bounds_read,
-)
+from skdp._checks.targets import TargetBounds, TargetReader, TargetScale, check_y_bounds
 from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._dpsgd.models.linear import clipped_scores
 from skdp.accounting import DpEvent, GaussianDpEvent, compose
@@ -62,7 +56,7 @@ class BoundedTargets(NamedTuple):
 
     scaled: np.ndarray
     bounds: TargetBounds
-    beyond: NDArray[np.bool_]
+    beyond: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +104,7 @@ class TargetMoments(ProductQuery):
         d = len(self.ball.center)
         dtype = rows.dtype if self.by_position else np.dtype(np.float64)
         block = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        inside = np.empty(block.shape, dtype)
-        self.ball.bring_in(block, inside)
+        self.ball.bring_in(block, inside := np.empty(block.shape, dtype))
         z = np.full((len(inside), self.width), self.intercept, dtype)
         z[:, :d] = inside
         z[:, -1] = TARGET * targets
@@ -221,7 +214,13 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         given = TargetReader(bounds, scale, weight_reader) if targets is None else targets.scaled
         equations = query.equations_of(fit.release(query, rows, given, weights=weights), fit.n)
         learned = model._solve(equations, scale, query.ball.radius)
-        inference, interrupted = model._infer(fit, query, rows, targets, weights, equations, scale)
+        # Of the same event, the moments of scores at the released coefficients; an interrupt leaves these.
+        inference, interrupted = None, ""
+        try:
+            if model.inference:
+                inference = fit.learn(model._release_scores, fit, query, rows, targets, weights, equations, scale)
+        except KeyboardInterrupt:
+            interrupted = "after the release of the coefficients, before that of their standard errors"
         learned |= {"y_bounds_": bounds, "data_norm_": query.ball.radius, "weight_bound_": weight_reader.bound}
         return fit.publish(interrupted=interrupted, _fitted_inference=inference, **learned)
 
@@ -273,29 +272,14 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         if self.fit_intercept:
             learned["intercept_"] = scale.middle + float(theta[d]) * INTERCEPT * scale.half
             learned["intercept_std_"] = float(errors[d]) * INTERCEPT * scale.half
-        return learned | self._of_ridge(ridge * radius**2)
-
-    def _of_ridge(self, alpha: float) -> dict[str, float]:
-        """Return the penalty that is published, where there is one."""
-        return {}
-
-    def _infer(self, fit: Fit, *given: Any) -> tuple[Any, str]:
-        """Return what `summary` needs, from a second release, and where an interrupt cut that short, or ""."""
-        try:
-            return (fit.learn(self._release_scores, fit, *given) if self.inference else None), ""
-        except KeyboardInterrupt:
-            return None, "after the release of the coefficients, before that of their standard errors"
+        if hasattr(self, "alpha"):
+            learned["alpha_"] = ridge * radius**2
+        return learned
 
     def _release_scores(
-        self,
-        fit: Fit,
-        query: TargetMoments,
-        rows: Any,
-        targets: BoundedTargets,
-        weights: Any,
-        equations: Equations,
+        self, fit: Fit, query: TargetMoments, rows: Any, targets: BoundedTargets, weights: Any, equations: Equations,
         scale: TargetScale,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Return standard errors by the moments of scores, in the units of y and X."""
         theta, radius = solve_without_bias(equations), query.ball.radius
         have_weights = fit.units is not None or np.ndim(weights) > 0
@@ -315,15 +299,11 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         inference.estimate[d:] += scale.middle
         return inference
 
-    # --- checks of parameters ---
-
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
             return None
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
-
-    # --- what a coefficient is worth ---
 
     # --- predictions ---
 
@@ -332,7 +312,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         return report_rows(whole)
 
     @silent_arithmetic
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of rows.
 
         Parameters
@@ -352,7 +332,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         check_schema(self, source.like(), reset=False)
         return source.map_blocks(lambda rows: self._predict(read_cells(rows, source.names)))
 
-    def _predict(self, X: Any) -> NDArray[np.float64]:
+    def _predict(self, X: Any) -> np.ndarray:
         """Predict the targets of checked rows."""
         scores = clipped_scores(X, self.data_norm_, self.coef_[None, :])[:, 0]
         return np.clip(scores + self.intercept_, *self.y_bounds_)
@@ -371,11 +351,8 @@ def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) ->
     if source is None or not are_named:
         return X
     check_switch("inference", model.inference)
-    for name, unused, given in (
-        ("inference", False, model.inference or None),
-        ("rows_per_group", None, model.rows_per_group),
-    ):
-        if given is not None:
+    for name, unused in (("inference", False), ("rows_per_group", None)):
+        if (given := getattr(model, name)) not in (unused, None):
             raise ValueError(
                 f"{name}={show(given)} with rows that are not in memory, which are read once: use {name}={unused}, or "
                 "give the rows as an array."
@@ -392,7 +369,7 @@ def _event_of_both(noise_multiplier: float) -> DpEvent:
 def _read_targets(model: Any, y: Any, n_rows: int, bounds: TargetBounds | None) -> BoundedTargets:
     """Return targets between their bounds, which are read from them where they are not public."""
     if bounds is None:
-        report_bounds_read(model)
-    values, bounds = bring_into_bounds(given := check_targets(y, n_rows), bounds)
+        target_checks.report_bounds_read(model)
+    values, bounds = target_checks.bring_into_bounds(given := check_targets(y, n_rows), bounds)
     scale = TargetScale.of(bounds, model.fit_intercept)
     return BoundedTargets((values - scale.middle) / scale.half, bounds, values != given)

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
@@ -201,8 +201,8 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
 
     _table_title, _table_meaning = "Private ordinal logistic regression", "the log-odds of a higher class"
     class_weight: ClassVar[Any] = None
-    coef_: NDArray[np.float64] = field(init=False)
-    thresholds_: NDArray[np.float64] = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    thresholds_: np.ndarray = field(init=False)
     levels_: np.ndarray = field(init=False)
     classes_: np.ndarray = field(init=False)
 
@@ -245,7 +245,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     def _lines_learned(self, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef[0], "thresholds_": intercept[0], "coef_noise_": noise[0]}
 
-    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_[None, :], intercept=np.zeros(1))
 
     # --- what a coefficient is worth ---
@@ -257,7 +257,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     # --- predictions ---
 
     @silent_arithmetic
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict the probability of each class.
 
         Parameters
@@ -289,7 +289,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         best = self._level_probabilities(X).argmax(axis=1)
         return self.levels_[best]
 
-    def _level_probabilities(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _level_probabilities(self, X: ArrayLike) -> np.ndarray:
         """Probabilities of the classes in their order."""
         scores = self._score_rows(X).astype(np.float64)  # one a row, with which the thresholds are compared
         lines = self.thresholds_ - scores

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from skdp._checks.weights import WeightReader
@@ -214,15 +214,13 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     def _lines_learned(self, coef: np.ndarray, intercept: np.ndarray, noise: np.ndarray) -> dict[str, Any]:
         return {"coef_": coef[0], "intercept_": float(intercept[0, 0]), "coef_noise_": noise[0]}
 
-    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
         line = {"coef": self.coef_[None, :], "intercept": np.array([self.intercept_])}
         return partial(clipped_scores, radius=self.data_norm_, **line)
 
-    # --- what a coefficient is worth ---
-
     # --- predictions ---
 
-    def predict(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the means of rows.
 
         Parameters

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from skdp._checks.groups import Units
@@ -27,13 +26,6 @@ class Noise(NamedTuple):
     gram: float
     product: float
     square: float
-
-
-class Solution(NamedTuple):
-    """Coefficients of u, and their standard errors."""
-
-    theta: np.ndarray
-    errors: np.ndarray
 
 
 class Equations(NamedTuple):
@@ -60,9 +52,8 @@ class Equations(NamedTuple):
     def residual_variance(self, theta: np.ndarray) -> float:
         """The mean squared residual, no less than its noise."""
         length = float(theta @ theta)
-        deviation = math.hypot(
-            self.noise.square, 2.0 * self.noise.product * math.sqrt(length), self.noise.gram * length
-        )
+        product, gram = 2.0 * self.noise.product * math.sqrt(length), self.noise.gram * length
+        deviation = math.hypot(self.noise.square, product, gram)
         squares = self.square - 2.0 * float(theta @ self.product) + float(theta @ self.gram @ theta)
         return max(squares, deviation) / self.n
 
@@ -72,7 +63,7 @@ def symmetric(lower: np.ndarray) -> np.ndarray:
     return np.tril(lower) + np.tril(lower, -1).T
 
 
-def solve(equations: Equations, least: float, ridge: float, intercept: bool) -> Solution:
+def solve(equations: Equations, least: float, ridge: float, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
     """Solve the equations, with eigenvalues of at least `least` and a ridge on all but the intercept.
 
     The errors are those of `DPLinearRegression`.
@@ -90,19 +81,16 @@ def solve(equations: Equations, least: float, ridge: float, intercept: bool) -> 
     variances = residual * np.einsum("ij,jk,ik->i", inverse, positive, inverse, optimize=True)
     variances += (noise.product**2 + noise.gram**2 * length / 2.0) * np.einsum("ij,ij->i", inverse, inverse)
     variances += noise.gram**2 / 2.0 * (inverse @ theta) ** 2
-    return Solution(theta, np.sqrt(variances))
+    return theta, np.sqrt(variances)
 
 
 SCORE_RATIO = noise_ratio(0.1)
 """Noise multiplier of the moments of scores over that of the moments of rows: they have a tenth of mu**2."""
 
-CLIP = 4.0
-"""Norm at which scores are clipped, divided by the root of the mean squared norm that the first release shows."""
 
 _CUT = 0.1
 """Squared entry of a unit of which a row was cut, where the norm of the vector is 1."""
 
-_LONGER = 1.0 + 1e-6  # than its bound, so that rounding of float32 is not taken for a cut
 _ROWS = 2048
 
 
@@ -112,16 +100,13 @@ class ScoreRule(Protocol):
     @property
     def width(self) -> int:
         """Length of a score."""
-        ...
 
     @property
     def clip(self) -> float:
         """Norm at which scores are clipped."""
-        ...
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """The scores of rows, of shape (m, width)."""
-        ...
 
 
 class Scoring(NamedTuple):
@@ -148,7 +133,8 @@ class Scoring(NamedTuple):
         the largest weight would be clipped, and standard errors too small.
         """
         mean_square = equations.residual_variance(theta) * max(float(np.trace(equations.gram)), equations.edge)
-        return cls(theta, size, target, CLIP * spread * math.sqrt(mean_square / equations.n))
+        # Four roots of the mean squared norm that the first release shows.
+        return cls(theta, size, target, 4.0 * spread * math.sqrt(mean_square / equations.n))
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.
@@ -178,13 +164,14 @@ class ScoreMoments(NamedTuple):
     cut_deviation: float
 
 
-def is_longer(rows: Any, radius: float) -> NDArray[np.bool_]:
+def is_longer(rows: Any, radius: float) -> np.ndarray:
     """Return which rows, of a matrix dense or sparse, are longer than `radius`."""
     found = np.empty(rows.shape[0], bool)
     for start in range(0, rows.shape[0], _ROWS):
         block = rows[start : start + _ROWS]
         block = (block if isinstance(block, np.ndarray) else block.toarray()).astype(np.float64)
-        found[start : start + _ROWS] = np.linalg.norm(block, axis=1) > _LONGER * radius
+        # Rounding of float32 is not taken for a cut.
+        found[start : start + _ROWS] = np.linalg.norm(block, axis=1) > (1.0 + 1e-6) * radius
     return found
 
 
@@ -226,7 +213,7 @@ class ScoreSum(MomentSum):
         super().__init__(UnitBall(np.zeros(query.how.width + 1), 1.0), 0.0, by_position=False)
         self._query = query
 
-    def add(self, cut: NDArray[np.bool_], weights: Any = 1.0, units: Units | None = None) -> None:
+    def add(self, cut: np.ndarray, weights: Any = 1.0, units: Units | None = None) -> None:
         """Add all rows, given whether each row or its target is beyond its bound, and weights in [0, 1]."""
         (vectors, how), n = (self._query.vectors, self._query.how), len(cut)
         each = weight_of_each(weights, n)
@@ -245,7 +232,7 @@ class ScoreSum(MomentSum):
             super().add(_into_ball(total, of_units, how.clip))
 
 
-def _into_ball(scores: np.ndarray, cut: NDArray[np.bool_], clip: float) -> np.ndarray:
+def _into_ball(scores: np.ndarray, cut: np.ndarray, clip: float) -> np.ndarray:
     """The vectors x of scores, which are clipped, and of whether something was cut."""
     x = np.empty((len(scores), scores.shape[1] + 1))
     scale = math.sqrt(1.0 - _CUT) / np.maximum(np.linalg.norm(scores, axis=1), clip)

@@ -97,8 +97,8 @@ FAULTS = faults_of(
             (
                 "least-squares-rows-not-clipped",
                 "TargetMoments.vectors",
-                "self.ball.bring_in(block, inside)",
-                "np.divide(block, self.ball.radius, out=inside)",
+                "self.ball.bring_in(block, (inside := np.empty(block.shape, dtype)))",
+                "np.divide(block, self.ball.radius, out=(inside := np.empty(block.shape, dtype)))",
             ),
             ("least-squares-divisor-from-private-n", "MomentsRegressor.fit", "fit.n", "fit.n_rows"),
         ],
