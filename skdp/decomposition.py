@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
@@ -23,15 +22,8 @@ from skdp.accounting import GaussianDpEvent
 from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import NoisySum, begin, warn_of_weak_delta
 from skdp.base.private_step import StepPlan, StepTraits
-from skdp.mechanisms.second_moments import (
-    FEW_COLUMNS,
-    BallMoments,
-    Moments,
-    ProductQuery,
-    UnitBall,
-    about_mean,
-    mean_weight,
-)
+from skdp.mechanisms import second_moments
+from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall
 
 MEAN_SHARE = 0.03
 """Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
@@ -47,19 +39,8 @@ WEIGHED_ENTRY = 0.25
 The noise is 6 % larger for it. That of the sum of weights is 17 times that of a diagonal entry of the Gram matrix, and
 that of an entry of the weighted sum of rows 3 times.
 """
-
-EDGE_MARGIN = 1.1
-"""An eigenvalue stands out of the noise if it exceeds this multiple of the edge of the noise's spectrum."""
-
 _TRANSFORM_ROWS = 4096
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
-
-
-class _Centring(NamedTuple):
-    """Centering: `public` is subtracted before rows are clipped; a `private` mean is released with the Gram matrix."""
-
-    public: np.ndarray | None
-    private: bool
 
 
 class _Sums(NamedTuple):
@@ -305,10 +286,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         fit = begin(self, _rows_to_fit(X, y, sample_weight, groups), groups)
         model, d, weight_reader = fit.model, fit.n_features, WeightReader.of(fit.model.weight_bound)
-        centering, norm = model._read_parameters(d if fit.precedes_charge else None)
-        of_groups = fit.units is not None
-        is_weighted = of_groups or sample_weight is not None
-        query_of = partial(_query, centering, norm, is_weighted, of_groups, not model._shifts_rows())
+        center, has_mean, norm = model._read_parameters(d if fit.precedes_charge else None)
+        of_groups, by_position = fit.units is not None, not model._shifts_rows()
         fit.plan()
 
         rows, weights = fit.rows, 1.0
@@ -318,8 +297,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         fit.charge()
 
         if isinstance(rows, Iterator):
-            rows, d = model._check_blocks(rows, centering)
-        query = query_of(d or 1)
+            rows, d = model._check_blocks(rows, center)
+        ball = _ball(center, norm, d or 1)
+        query: WeightedMoments | UnweightedMoments
+        if of_groups or sample_weight is not None:
+            query = WeightedMoments(ball, by_position, has_mean, of_groups)
+        else:
+            query = UnweightedMoments(ball, second_moments.mean_weight(MEAN_SHARE) if has_mean else 0.0, by_position)
         noisy = fit.release(query, rows, weights=weights)
         sums = query.sums_of(noisy, fit.n or noisy.n_rows)
         fit.publish(weight_bound_=weight_reader.bound, **model._decompose(sums))
@@ -353,7 +337,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """See `PrivateEstimator`: one Gaussian release."""
         return StepPlan(GaussianDpEvent, {})
 
-    def _check_blocks(self, blocks: Iterator[Any], centering: _Centring) -> tuple[Iterator[np.ndarray], int]:
+    def _check_blocks(self, blocks: Iterator[Any], center: Any) -> tuple[Iterator[np.ndarray], int]:
         """Return blocks that are checked as they are read, after the charge, and their number of columns."""
 
         def checked() -> Iterator[np.ndarray]:
@@ -361,7 +345,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
                 refusal = ""
                 try:
                     rows = check_table(self, block, reset=number == 0, by_blocks=True)
-                    self._check_width(rows.shape[1], centering)
+                    self._check_width(rows.shape[1], center)
                 except (TypeError, ValueError) as error:
                     refusal = f"block {number} of the iterator, after the fit was charged: {error}"
                 if refusal:
@@ -373,41 +357,34 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
         return chain([first], found), first.shape[1]
 
-    # --- checks and decisions before the data are read ---
-
-    def _read_parameters(self, n_features: int | None) -> tuple[_Centring, float | None]:
-        """Check parameters, and return the centering and the bound on the norm of rows."""
-        centering, norm = self._check_center(), self._check_data_norm()
+    def _read_parameters(self, n_features: int | None) -> tuple[np.ndarray | None, bool, float | None]:
+        """Check parameters, and return the public mean, whether one is released, and the bound on the norm of rows."""
+        center, norm = self._check_center(), self._check_data_norm()
         if self.n_components is not None and not self._by_edge():
             check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
         if n_features is not None:
-            self._check_width(n_features, centering)
-        return centering, norm
+            self._check_width(n_features, center)
+        return center, isinstance(self.center, str), norm
 
     def __step_traits__(self) -> StepTraits:
-        known = not self._by_edge()
-        return replace(
-            super().__step_traits__(), width_is_public=known, sets_width=known and self.n_components is not None
-        )
+        known, sets_width = not self._by_edge(), not self._by_edge() and self.n_components is not None
+        return replace(super().__step_traits__(), width_is_public=known, sets_width=sets_width)
 
     def _by_edge(self) -> bool:
         return isinstance(self.n_components, str) and self.n_components == "auto"
 
-    def _check_width(self, n_features: int, centring: _Centring) -> None:
+    def _check_width(self, n_features: int, center: np.ndarray | None) -> None:
         k = self.n_components
         if k is not None and not self._by_edge() and int(k) > n_features:
             raise ValueError(f"n_components={k} is more than the {n_features} columns of X: {_N_COMPONENTS_REMEDY}.")
-        if centring.public is not None and len(centring.public) != n_features:
-            raise ValueError(
-                f"center has {len(centring.public)} numbers where X has {n_features} columns: give one a column."
-            )
+        if center is not None and len(center) != n_features:
+            raise ValueError(f"center has {len(center)} numbers where X has {n_features} columns: give one a column.")
 
-    def _check_center(self) -> _Centring:
+    def _check_center(self) -> np.ndarray | None:
+        """Return the public mean, None where there is none."""
         center = self.center
-        if isinstance(center, bool | np.bool_) and not center:
-            return _Centring(None, False)
-        if isinstance(center, str) and center == "private":
-            return _Centring(None, True)
+        if (isinstance(center, bool | np.bool_) and not center) or (isinstance(center, str) and center == "private"):
+            return None
         if isinstance(center, str | bool | np.bool_) or center is None:
             raise ValueError(
                 f"center={center!r} is not known: use 'private', False or a public mean, one number a column."
@@ -417,25 +394,21 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError(
                 f"center has shape {mean.shape}: give a public mean in one dimension, one number a column."
             )
-        return _Centring(mean, False)
+        return mean
 
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
-            return 0.0 if self.normalize else self._norm_that_came()
+            if self.normalize:
+                return 0.0
+            # The bound that came with the rows, of what is left of them after centering by a public mean.
+            center, known = self._check_center(), self._fitted_row_norm
+            return known if known is None or center is None else known + float(np.linalg.norm(center))
         if self.normalize:
             raise ValueError(
                 f"data_norm={self.data_norm!r} with normalize=True: rows have norm 1 then, so leave data_norm=None."
             )
         remedy = "choose a public bound from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
-
-    def _norm_that_came(self) -> float | None:
-        """Return the bound that came with the rows, of what is left of them after centering by a public mean."""
-        center = self._check_center().public
-        known = self._fitted_row_norm
-        return known if known is None or center is None else known + float(np.linalg.norm(center))
-
-    # --- post-processing of the release ---
 
     @silent_arithmetic
     def _decompose(self, sums: _Sums) -> dict[str, Any]:
@@ -445,19 +418,25 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         (moments, total_weight, _, n, ball), noise = sums, sums.noise / sums.total
         d = len(ball.center)
-        edge = EDGE_MARGIN * noise * math.sqrt(2.0 * d)
+        edge = 1.1 * noise * math.sqrt(2.0 * d)  # eigenvalues that stand out of the noise exceed that of its spectrum
         wanted = 1 if self._by_edge() else min(int(self.n_components or d), d)
         trace = float(np.trace(moments.gram)) / total_weight
         gram = np.divide(moments.gram, total_weight, out=moments.gram)
-        with single_threaded_blas() if d <= FEW_COLUMNS else blas_within_quota():
-            spectrum = about_mean(moments.total / total_weight, gram, edge, wanted, and_above=self._by_edge())
-        mean, values, vectors = spectrum
+        with single_threaded_blas() if d <= second_moments.FEW_COLUMNS else blas_within_quota():
+            found = second_moments.about_mean(
+                moments.total / total_weight, gram, edge, wanted, and_above=self._by_edge()
+            )
+        mean, values, vectors = found
         k, radius = len(values), ball.radius or 1.0
+        # The sign of an eigenvector is arbitrary: the entry of largest magnitude is positive.
+        components = vectors.T
+        largest = np.abs(components).argmax(axis=1)
+        components = components * np.sign(components[np.arange(k), largest])[:, None]
         variances = np.maximum(values, 0.0) * radius**2
         trace -= float(mean @ mean)
         total = max(trace * radius**2, float(variances.sum()))
         return {
-            "components_": _fix_signs(vectors.T),
+            "components_": components,
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / total if total > 0.0 else np.zeros(k),
             "singular_values_": np.sqrt(n * variances),
@@ -470,10 +449,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             "_fitted_ball": ball,
         }
 
-    # --- new rows ---
-
     @silent_arithmetic
-    def transform(self, X: Any) -> NDArray[np.floating]:
+    def transform(self, X: Any) -> np.ndarray:
         """Project rows onto the components.
 
         Rows are treated as in ``fit``: longer rows are scaled down to `data_norm_`, or all rows to norm 1 with
@@ -498,24 +475,22 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             return source.map_blocks(lambda rows: self._project(read_cells(rows, source.names)))
         return self._project(check_table(self, X, reset=False, by_blocks=True))
 
-    def _project(self, X: np.ndarray) -> NDArray[np.floating]:
+    def _project(self, X: np.ndarray) -> np.ndarray:
         """Transform checked rows."""
         dtype = np.float32 if X.dtype == np.float32 else np.float64
-        ball = self._fitted_ball
-        scale = self._whitening()
+        ball, scale = self._fitted_ball, self._whitening()
         axes = (self.components_.T * (self.data_norm_ / scale)).astype(dtype)
         # Projecting the mean once replaces subtracting it from every row.
         origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(dtype)
         X_new = np.empty((X.shape[0], self.n_components_), dtype)
         for start in range(0, X.shape[0], _TRANSFORM_ROWS):
             block = X[start : start + _TRANSFORM_ROWS]
-            rows = np.empty(block.shape, dtype)
-            ball.bring_in(block, rows)
+            ball.bring_in(block, rows := np.empty(block.shape, dtype))
             X_new[start : start + len(rows)] = rows @ axes - origin
         return X_new
 
     @silent_arithmetic
-    def inverse_transform(self, X: Any) -> NDArray[np.floating]:
+    def inverse_transform(self, X: Any) -> np.ndarray:
         """Transform coordinates back to the space of the rows.
 
         The result lies in the span of the components. Clipping and normalization are not undone.
@@ -579,8 +554,7 @@ class WeightedMoments(ProductQuery):
 
     def vectors(self, rows: np.ndarray) -> np.ndarray:
         dtype = np.float32 if self.by_position and np.can_cast(rows.dtype, np.float32) else np.float64
-        inside = np.empty(rows.shape, dtype)
-        self.ball.bring_in(rows, inside)
+        self.ball.bring_in(rows, inside := np.empty(rows.shape, dtype))
         z = np.full((len(inside), self.width), WEIGHED_ENTRY, dtype)
         z[:, :-1] = inside
         z *= dtype(1.0 / math.sqrt(1.0 + WEIGHED_ENTRY**2))
@@ -597,14 +571,9 @@ class WeightedMoments(ProductQuery):
         return _Sums(Moments(np.ascontiguousarray(gram[:d, :d]), mean), total, noise, n, self.ball)
 
 
-def _query(
-    centering: _Centring, norm: float | None, is_weighted: bool, of_groups: bool, by_position: bool, n_features: int
-) -> UnweightedMoments | WeightedMoments:
-    """Return what is released of rows with this number of columns."""
-    ball = _ball(centering, norm, n_features)
-    if is_weighted:
-        return WeightedMoments(ball, by_position, centering.private, of_groups)
-    return UnweightedMoments(ball, mean_weight(MEAN_SHARE) if centering.private else 0.0, by_position)
+def _ball(center: np.ndarray | None, norm: float | None, n_features: int) -> UnitBall:
+    radius = math.sqrt(n_features) if norm is None else norm
+    return UnitBall(np.zeros(n_features) if center is None else center, radius)
 
 
 def _rows_to_fit(X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
@@ -623,20 +592,9 @@ def _rows_to_fit(X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
     return X if source is None else source.of_features()
 
 
-def _ball(centring: _Centring, norm: float | None, n_features: int) -> UnitBall:
-    center = np.zeros(n_features) if centring.public is None else centring.public
-    return UnitBall(center, math.sqrt(n_features) if norm is None else norm)
-
-
 def _refuse_iterator(X: Any, method: str) -> None:
     if isinstance(X, Iterator):
         raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
-
-
-def _fix_signs(components: np.ndarray) -> np.ndarray:
-    """Make the entry of largest magnitude positive, since the sign of an eigenvector is arbitrary."""
-    largest = np.abs(components).argmax(axis=1)
-    return components * np.sign(components[np.arange(len(components)), largest])[:, None]
 
 
 __all__ = ["DPPCA"]

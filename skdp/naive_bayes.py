@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -64,11 +64,11 @@ class ClassMoments(VectorQuery):
     def group_limits(self, adjacency: str) -> tuple[float, float]:
         return (np.inf, 1.0) if adjacency == "replace_one" else (self.row_limit, np.inf)
 
-    def cells(self, rows: np.ndarray, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def cells(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """See `VectorQuery`: the class of each row."""
         return codes
 
-    def vectors(self, rows: np.ndarray, codes: NDArray[np.int64]) -> np.ndarray:
+    def vectors(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
         d = len(self.bounds)
         found = np.empty((len(rows), self.width))
         found[:, 0] = math.sqrt(COUNT_SHARE * d)
@@ -373,7 +373,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return tags
 
 
-def _read_labels(model: Any, y: Any, n_rows: int, classes: np.ndarray | None) -> tuple[np.ndarray, NDArray[np.int64]]:
+def _read_labels(model: Any, y: Any, n_rows: int, classes: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes, and the number of the class of each row."""
     if classes is None:
         report_classes_read(model)
@@ -383,9 +383,7 @@ def _read_labels(model: Any, y: Any, n_rows: int, classes: np.ndarray | None) ->
 
 
 @silent_arithmetic
-def _moments_of(
-    noisy: NoisySum, bounds: np.ndarray, indicators: np.ndarray | None, weight_bound: float
-) -> dict[str, Any]:
+def _moments_of(noisy: NoisySum, bounds: np.ndarray, indicators: Any, weight_bound: float) -> dict[str, Any]:
     """Return counts, prevalences, means and variances of the classes, of released sums."""
     sums, deviation, d = noisy.value, noisy.deviation, len(bounds)
     weight, half = math.sqrt(COUNT_SHARE * d), 0.5 * bounds[:, 1] - 0.5 * bounds[:, 0]

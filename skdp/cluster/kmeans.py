@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import k_means
 from sklearn.exceptions import ConvergenceWarning
@@ -324,7 +324,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     # --- new rows ---
 
     @silent_arithmetic
-    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the cluster that is nearest to each row.
 
         Parameters

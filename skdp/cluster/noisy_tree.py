@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from skdp.mechanisms.bounded_sum import row_products
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -128,14 +127,14 @@ def within(offsets: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     return offsets / longest[:, None], np.minimum(squares / longest**2, 1.0)
 
 
-def sums_by_group(codes: NDArray[np.int64], n_groups: int, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def sums_by_group(codes: np.ndarray, n_groups: int, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted sums of the rows of each group, of shape (n_groups, d)."""
     n = len(codes)
     chosen = sp.csr_array((weights, (codes, np.arange(n))), shape=(n_groups, n))
     return np.asarray(chosen @ values)
 
 
-def counts_by_group(codes: NDArray[np.int64], n_groups: int, weights: np.ndarray) -> np.ndarray:
+def counts_by_group(codes: np.ndarray, n_groups: int, weights: np.ndarray) -> np.ndarray:
     """Sums of the weights of each group, of shape (n_groups,)."""
     return np.bincount(codes, weights, minlength=n_groups).astype(np.float64)
 
@@ -155,7 +154,7 @@ def squared_distances(values: CubeRows, centers: np.ndarray) -> np.ndarray:
     return found
 
 
-def nearest(values: CubeRows, centers: np.ndarray) -> NDArray[np.int64]:
+def nearest(values: CubeRows, centers: np.ndarray) -> np.ndarray:
     """Return the number of the center that is nearest to each row."""
     return squared_distances(values, centers).argmin(axis=1)
 
@@ -320,9 +319,7 @@ class NodeShapes(NamedTuple):
         directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300)
         return Planes(normals, directions)
 
-    def sides(
-        self, planes: Planes, values: CubeRows, chosen: NDArray[np.int64], node: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def sides(self, planes: Planes, values: CubeRows, chosen: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Return 0 or 1 for the side of the plane of its node on which each of the chosen rows is."""
         thresholds = np.einsum("ki,ki->k", planes.normals, self.means)
         heights = np.empty(len(chosen))
@@ -331,7 +328,7 @@ class NodeShapes(NamedTuple):
             heights[part] = row_products(values[chosen[part]], planes.normals[node[part]])
         return (heights > thresholds[node]).astype(np.int64)
 
-    def cut(self, planes: Planes, children: NDArray[np.int64]) -> NodeShapes:
+    def cut(self, planes: Planes, children: np.ndarray) -> NodeShapes:
         """Return the shapes of these children, 2 c and 2 c + 1 being those of node c."""
         parent, sign = children // 2, 2.0 * (children % 2) - 1.0
         directions = planes.directions[parent]
@@ -346,7 +343,7 @@ def count_sensitivity(adjacency: str) -> float:
     return math.sqrt(0.5) if adjacency == "replace_one" else 1.0
 
 
-def _numbers(chosen: NDArray[np.bool_], first: int) -> NDArray[np.int64]:
+def _numbers(chosen: np.ndarray, first: int) -> np.ndarray:
     """Number those that are chosen from `first` on."""
     return np.where(chosen, first + np.cumsum(chosen) - 1, _OUTSIDE)
 
@@ -366,7 +363,7 @@ def leaf_parts(adjacency: str, d: int) -> tuple[float, float]:
 
 def _release_leaves(
     rows: WeightedRows,
-    leaf: NDArray[np.int64],
+    leaf: np.ndarray,
     found: NoisyVector,
     moments: RowMoments,
     adjacency: str,

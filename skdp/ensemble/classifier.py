@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._dpsgd.run_fit import fit_run
 from skdp._dpsgd.targets import GradientClassifier
@@ -286,7 +286,7 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
-    def decision_function(self, X: ArrayLike) -> NDArray[np.floating]:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Predict confidence scores for samples.
 
         The score of a sample is the log-odds of ``classes_[1]`` for two classes, and one score per class for more.

@@ -8,19 +8,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks import parameters
 from skdp._checks.bounds import bounds_of_columns, check_bounds
-from skdp._checks.parameters import (
-    check_count,
-    count_threads,
-    refuse_removed,
-    reject_fit_params,
-    show,
-    silent_arithmetic,
-)
+from skdp._checks.parameters import check_count, count_threads, show, silent_arithmetic
 from skdp._checks.rows import check_schema, with_row_form, with_row_norm
 from skdp._checks.table import Table, tag_raw_tables
 from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
@@ -31,14 +24,7 @@ from skdp.base.public_steps import register
 from skdp.base.saved_state import PlainState
 from skdp.ensemble.marginal_counts import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
-from skdp.preprocessing.raw_columns import (
-    check_input_names,
-    kinds_by_type,
-    match_columns,
-    read_schema,
-    refuse_dates,
-    sparse_rows,
-)
+from skdp.preprocessing import raw_columns
 from skdp.preprocessing.schema.blocks import Block, unique_names
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -46,9 +32,6 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 _ROWS = 4096  # of a block: fewer calls, and next to what stays in cache
 _MOST_LEAVES = 1 << 24
 _PLAIN = 1 / 3  # fraction of the squared norm of a row that the plain columns have together
-
-_FINER = 4
-"""Bins that a bin is cut into where a schema has many."""
 
 
 @with_parameters
@@ -190,7 +173,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         self : object
             The estimator itself.
         """
-        refuse_removed(type(self), params)
+        parameters.refuse_removed(type(self), params)
         return super().set_params(**params)
 
     @silent_arithmetic
@@ -216,7 +199,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         TypeError, ValueError
             A parameter is invalid, the schema does not fit the table, or is not complete.
         """
-        reject_fit_params(fit_params, type(self).__name__)
+        parameters.reject_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
 
     def _learn(self, X: Any) -> None:
@@ -230,12 +213,11 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         schema = self._read_schema(table.names)
         order = [name for name, _ in schema.items()]
         # In the order of the schema, so that the trees do not depend on how a table orders its columns.
-        columns = sorted(
-            match_columns(schema, table), key=lambda each: order.index(each[0]) if each[0] in order else -1
-        )
+        matched = raw_columns.match_columns(schema, table)
+        columns = sorted(matched, key=lambda each: order.index(each[0]) if each[0] in order else -1)
         check_schema(self, table.source, reset=True)
         self.schema_ = TableSchema({name: column for name, _, column in columns})
-        self._fitted_kinds = kinds_by_type(table, columns)
+        self._fitted_kinds = raw_columns.kinds_by_type(table, columns)
         self.seed_ = _public_seed(self.random_state)
         self._fitted_blocks = blocks_of(columns, int(self.n_bins))
         self._fitted_plain = plain_blocks(self._fitted_blocks)
@@ -253,7 +235,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         for name in ("bounds", "categories"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name}={show(getattr(self, name))} is given beside schema: say it in the schema.")
-        schema = read_schema(self.schema, "or None, and bounds and categories")
+        schema = raw_columns.read_schema(self.schema, "or None, and bounds and categories")
         if not schema.is_complete:
             raise ValueError(
                 "schema leaves out bounds or categories, and the trees buy nothing: complete it, or buy it with "
@@ -283,6 +265,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         ValueError
             The table cannot be read. The message holds no cell.
         """
+        # Plain columns first, then a column of each tree; all rows have the same weights.
         codes = self._codes(X)
         encoder, trees, n_plain = self._encoder, self._fitted_trees, len(self._fitted_plain)
         starts, form = np.cumsum([0, *(block.width for block in self._fitted_plain)]).tolist(), encoder.form
@@ -299,11 +282,11 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
             writer.write_leaves([each[part] for each in codes], starts[-1], trees.n_leaves, columns[part, n_plain:])
 
         _by_parts(write, len(columns), self.n_jobs)
-        made = sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
+        made = raw_columns.sparse_rows(columns, values, starts[-1] + trees.n_trees * trees.n_leaves)
         return with_row_form(with_row_norm(made, self.row_norm_), form)
 
     @silent_arithmetic
-    def apply(self, X: Any) -> NDArray[np.int32]:
+    def apply(self, X: Any) -> np.ndarray:
         """Return the leaf of each row in each tree.
 
         Parameters
@@ -402,7 +385,7 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
             ``publictreesembedding_{tree}_{leaf}``.
         """
         check_is_fitted(self)
-        check_input_names(self, input_features)
+        raw_columns.check_input_names(self, input_features)
         trees, prefix = self._fitted_trees, type(self).__name__.lower()
         names = [name for block in self._fitted_plain for name in block.feature_names()]
         names += [f"{prefix}_{tree}_{leaf}" for tree in range(trees.n_trees) for leaf in range(trees.n_leaves)]
@@ -438,7 +421,7 @@ class TreeEncoder:
     trees: Trees
     n_jobs: int | None
 
-    def leaves(self, codes: list[np.ndarray]) -> NDArray[np.int32]:
+    def leaves(self, codes: list[np.ndarray]) -> np.ndarray:
         """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
         leaves = np.empty((len(codes[0]), self.trees.n_trees), np.int32)
         writer = leaf_writer(self.trees, self.blocks, len(leaves))
@@ -482,7 +465,7 @@ class TreeEncoder:
         _by_parts(write, n, self.n_jobs)
         return OneHotRows(blocks, packed, n_features)
 
-    def plain_places(self, codes: list[np.ndarray]) -> list[NDArray[np.int32]]:
+    def plain_places(self, codes: list[np.ndarray]) -> list[np.ndarray]:
         """Return the bin or level of each row in each plain block."""
         at = {block.position: each for block, each in zip(self.blocks, codes, strict=True)}
         # One entry each: bins and levels have no values.
@@ -499,7 +482,7 @@ class TreeEncoder:
 def codes_of(blocks: list[Block], table: Table) -> list[np.ndarray]:
     """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
     for block in blocks:
-        refuse_dates(block.name, block.column, table, block.position)
+        raw_columns.refuse_dates(block.name, block.column, table, block.position)
     return [block.codes(table.cells(block.position)) for block in blocks]
 
 
@@ -556,7 +539,7 @@ def plain_blocks(blocks: list[Block]) -> list[Block]:
     More than `n_bins` edges say that near numbers differ, as codes of occupations do.
     """
     has_more = [each for each in blocks if each.is_line and len(each.column.edges or ()) - 1 > each.n_bins]
-    return [*blocks, *(each.finer(_FINER) for each in has_more)]
+    return [*blocks, *(each.finer(4) for each in has_more)]
 
 
 def one_hot_blocks(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
@@ -592,9 +575,8 @@ class TableCodes:
 
 def takes_any_columns(estimator: Any) -> bool:
     """Tell whether the parameters of trees fit any number of columns: one pair of bounds, and no schema."""
-    if estimator.schema is not None or estimator.categories is not None:
-        return False
-    return not isinstance(check_bounds(estimator.bounds), list)
+    is_any = estimator.schema is None and estimator.categories is None
+    return is_any and not isinstance(check_bounds(estimator.bounds), list)
 
 
 def _public_seed(random_state: Any) -> int:

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_real, show, silent_arithmetic
@@ -249,9 +249,8 @@ class DPIsolationForest(TreesOfTables):
     def _check_columns(self, n_features: int | None) -> None:
         """Reject parameters that do not fit the columns. Codes have a schema, which is checked with the rows."""
         embedding = self._embedding()
-        if self._takes_codes():
-            return
-        embedding._public_blocks([f"x{j}" for j in range(n_features or self._assumed_width())])
+        if not self._takes_codes():
+            embedding._public_blocks([f"x{j}" for j in range(n_features or self._assumed_width())])
 
     def _check_contamination(self) -> float | None:
         """Return the fraction of outliers, None for "auto"."""
@@ -278,7 +277,7 @@ class DPIsolationForest(TreesOfTables):
         place = np.searchsorted(np.cumsum(weights[order]), share)
         return float(scores[order][min(int(place), _N_DRAWN - 1)])
 
-    def _scores(self, leaves: NDArray[np.int32]) -> np.ndarray:
+    def _scores(self, leaves: np.ndarray) -> np.ndarray:
         """Return the scores of rows in these leaves."""
         lengths = self._fitted_lengths[np.arange(leaves.shape[1]), leaves]
         return -np.exp2(-lengths.mean(axis=1) / self._fitted_scale)
@@ -318,7 +317,7 @@ class DPIsolationForest(TreesOfTables):
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Tell outliers from the rest.
 
         Parameters
@@ -374,18 +373,13 @@ def path_lengths(trees: Trees, counts: np.ndarray) -> np.ndarray:
         left = trees.left[tree, node]
         depth[tree, left] = depth[tree, left + 1] = depth[tree, node] + 1.0
     found = np.zeros(counts.shape)
-    at = np.nonzero(~is_split & is_node(trees))
+    is_node = np.arange(trees.left.shape[1]) < 2 * is_split.sum(axis=1, keepdims=True) + 1  # numbered without gaps
+    at = np.nonzero(~is_split & is_node)
     found[at[0], trees.leaf[at]] = depth[at]
     return found + average_path_length(counts)
 
 
-def is_node(trees: Trees) -> NDArray[np.bool_]:
-    """Which nodes are in their trees, of shape (n_trees, n_nodes): they are numbered without gaps."""
-    n_nodes = 2 * trees.is_split.sum(axis=1, keepdims=True) + 1
-    return np.asarray(np.arange(trees.left.shape[1]) < n_nodes)
-
-
-def is_leaf(trees: Trees) -> NDArray[np.bool_]:
+def is_leaf(trees: Trees) -> np.ndarray:
     """Which numbers of leaves are in use, of shape (n_trees, n_leaves)."""
     n_leaves = trees.is_split.sum(axis=1, keepdims=True) + 1
     return np.asarray(np.arange(trees.n_leaves) < n_leaves)
@@ -399,7 +393,7 @@ class Boxes(NamedTuple):
 
     low: np.ndarray
     high: np.ndarray
-    levels: NDArray[np.bool_]
+    levels: np.ndarray
 
     @classmethod
     def whole(cls, blocks: list[Block], n: int) -> Boxes:
@@ -427,7 +421,7 @@ class Boxes(NamedTuple):
 
 def draw_leaves(
     trees: Trees, blocks: list[Block], counts: np.ndarray, n: int, coins: np.random.Generator
-) -> NDArray[np.int32]:
+) -> np.ndarray:
     """Draw leaves, in all trees at once, of people who are spread like noisy counts, of shape (n, n_trees).
 
     Counts say how many are in each leaf, tree by tree, and not who. So n boxes are the whole space first, and walk down
@@ -453,7 +447,7 @@ def draw_leaves(
     return found
 
 
-def weigh(leaves: NDArray[np.int32], counts: np.ndarray, deviation: float) -> np.ndarray:
+def weigh(leaves: np.ndarray, counts: np.ndarray, deviation: float) -> np.ndarray:
     """Return weights of people in these leaves, by which noisy counts say how many are there; they sum to 1.
 
     Weights are multiplied, tree by tree, by a power of the quotient of noisy and weighted counts (multiplicative

@@ -50,11 +50,10 @@ class TreesSolver(LookupSolver):
     def before_steps(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Solver`. Trees that are there already are those of earlier rows."""
         rows, targets = super().before_steps(run, rows, targets)
-        if isinstance(rows, TableCodes):
-            self._grow(run, rows, targets)
-            grown: OneHotRows = self.model.embedding_._encoder.encode(rows.codes, rows.n_features)
-            return grown, targets
-        return rows, targets
+        if not isinstance(rows, TableCodes):
+            return rows, targets
+        self._grow(run, rows, targets)
+        return self.model.embedding_._encoder.encode(rows.codes, rows.n_features), targets
 
     def _grow(self, run: Run, rows: TableCodes, targets: Targets) -> None:
         """Buy where people are, and grow the trees by it."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import Units
 from skdp._checks.notices import narrow_bounds_notice
@@ -22,8 +21,6 @@ N_CELLS = 32
 PEOPLE_SHARE = 0.03
 """Part of mu^2 of a fit that the counts get. The steps then have 1.5 % less of mu."""
 
-_AT_A_BOUND = 0.98
-"""Share of the rows from which on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer."""
 
 _SURE = 5.0
 """Standard deviations of the noise that a cell is above half of the rows, too: noise alone passes them once in three
@@ -37,10 +34,7 @@ _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
 
 
 def count_people(
-    blocks: list[Block],
-    codes: list[np.ndarray],
-    weights: np.ndarray,
-    units: Units | None = None,
+    blocks: list[Block], codes: list[np.ndarray], weights: np.ndarray, units: Units | None = None
 ) -> np.ndarray:
     """Count the cells of each column: exact numbers, which noise of `PEOPLE_SHARE` is added to.
 
@@ -76,8 +70,13 @@ def shares_of_people(
     counts: np.ndarray, blocks: list[Block], mechanism: GaussianMechanism, n_public: int
 ) -> list[list[float]]:
     """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
-    columns = _by_column(counts, blocks)
-    return [_shares(each, mechanism.standard_deviation, n_public).tolist() for each in columns]
+    found = []
+    for each in _by_column(counts, blocks):
+        deviation, kept = mechanism.standard_deviation, np.maximum(each, 0.0)
+        kept[kept < _DOUBTFUL * deviation] /= 2.0
+        kept += max(_EVEN_ROWS * n_public / len(kept), _EVEN_NOISE * deviation)
+        found.append((kept / kept.sum()).tolist())
+    return found
 
 
 def notice_of_edges(
@@ -87,14 +86,12 @@ def notice_of_edges(
 
     Weights that are small beside their bound count for less: then nothing is said.
     """
+    # From so many rows on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer.
     noise = mechanism.standard_deviation
-    least = max(_AT_A_BOUND * n_public + _DOUBTFUL * noise, 0.5 * n_public + _SURE * noise)
-    found = [
-        name
-        for name, block, each in zip(names, blocks, _by_column(counts, blocks), strict=True)
-        if block.is_line and max(each[0], each[N_CELLS - 1]) > least
-    ]
-    return narrow_bounds_notice(found)
+    least = max(0.98 * n_public + _DOUBTFUL * noise, 0.5 * n_public + _SURE * noise)
+    columns = zip(names, blocks, _by_column(counts, blocks), strict=True)
+    is_at_bound = {name: block.is_line and max(each[0], each[N_CELLS - 1]) > least for name, block, each in columns}
+    return narrow_bounds_notice([name for name, found in is_at_bound.items() if found])
 
 
 def _by_column(counts: np.ndarray, blocks: list[Block]) -> list[np.ndarray]:
@@ -108,7 +105,7 @@ def _n_cells(block: Block) -> int:
     return N_CELLS + 1 if block.is_line else block.width
 
 
-def _cells(block: Block, codes: np.ndarray) -> NDArray[np.integer]:
+def _cells(block: Block, codes: np.ndarray) -> np.ndarray:
     """Number of the cell of each row in a column."""
     if not block.is_line:
         return codes
@@ -145,10 +142,3 @@ def _read_shares(block: Block, given: Any) -> np.ndarray | None:
         )
     shares = shares / shares.max()  # whose sum does not overflow
     return shares / shares.sum()
-
-
-def _shares(counts: np.ndarray, deviation: float, n_public: int) -> np.ndarray:
-    found = np.maximum(counts, 0.0)
-    found[found < _DOUBTFUL * deviation] /= 2.0
-    found += max(_EVEN_ROWS * n_public / len(found), _EVEN_NOISE * deviation)
-    return found / found.sum()

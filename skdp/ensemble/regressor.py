@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._checks.groups import Units
 from skdp._checks.targets import TargetBounds, TargetScale
@@ -329,7 +329,8 @@ class TargetsInUnits(BoundedRegression):
     def means(self, outputs: Any) -> TargetMean:
         """See `Target`: the mean of targets in their units."""
         center, unit = self.released_units
-        return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, _LARGEST_ERROR, doubted=1.0)
+        error = 2.25  # at most, in units of targets: five standard deviations of targets
+        return TargetMean((-1.0 - center) / unit, (1.0 - center) / unit, error, doubted=1.0)
 
     def learned(self, outputs: Any) -> dict[str, Any]:
         public, (center, unit) = self.scale_of(outputs.bounds), self.released_units
@@ -365,15 +366,15 @@ class TreesOfTargets(TreesSolver):
     def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
         """See `Solver`. Later runs have the units of the first one."""
         rows, targets = super().before_steps(run, rows, targets)
-        units = self.model._fitted_units if run.earlier is not None else self._buy_units(run, targets)
+        if run.earlier is not None:
+            units = self.model._fitted_units
+        else:
+            mechanism = run.mechanism(_TARGETS, SUMS_SENSITIVITY)
+            weights = weight_of_each(targets.weights, len(targets.values))
+            sums = run.released(_TARGETS, mechanism, partial(sum_targets, targets.values, weights, targets.units))
+            units = units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
         self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
-
-    def _buy_units(self, run: Run, targets: Targets) -> TargetUnits:
-        mechanism = run.mechanism(_TARGETS, SUMS_SENSITIVITY)
-        weights = weight_of_each(targets.weights, len(targets.values))
-        sums = run.released(_TARGETS, mechanism, partial(sum_targets, targets.values, weights, targets.units))
-        return units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
 
     def _digest_of_bought(self) -> str:
         """See `TreesSolver`: the units of targets are bought too."""
@@ -381,7 +382,6 @@ class TreesOfTargets(TreesSolver):
 
 
 _TARGETS = "targets"
-_LARGEST_ERROR = 2.25  # in units of targets: five standard deviations of targets
 
 
 # --- units of the targets of a regressor, bought ---
@@ -415,11 +415,7 @@ class TargetUnits(NamedTuple):
     unit: float = 1.0
 
 
-def sum_targets(
-    values: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    units: Units | None = None,
-) -> np.ndarray:
+def sum_targets(values: np.ndarray, weights: np.ndarray, units: Units | None = None) -> np.ndarray:
     """Add up weights, weighted targets and their squares: exact numbers, which noise of `UNITS_SHARE` is added to.
 
     Parameters

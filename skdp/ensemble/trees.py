@@ -22,18 +22,14 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._kernels.fixed_features import write_leaves
 from skdp.preprocessing.schema.blocks import Block
 
 _MOST_LEAVES = 16  # bits of a mask
-_MOST_MASKS = 1 << 21  # 4 MB, which stay near
-_MOST_COLUMNS = 64  # a row costs a mask for each column and tree, and a walk some steps for each tree
-_FEWEST_ROWS = 8192  # tables take as long as some thousand rows
 _ROWS = 256  # of a block, whose masks stay in cache
 _ORDER = np.uint16(0b0000111100101101)
 """A sequence of de Bruijn: moved up by 0 to 15 places, its upper four bits are each number from 0 to 15 once."""
@@ -85,20 +81,24 @@ class LeafTables:
 
 
 def leaf_writer(trees: Trees, blocks: list[Block], n_rows: int) -> Trees | LeafTables:
-    """Return what writes the leaves of so many rows soonest; the leaves are the same."""
-    if n_rows < _FEWEST_ROWS or trees.n_leaves > _MOST_LEAVES or len(blocks) > _MOST_COLUMNS:
+    """Return what writes the leaves of so many rows soonest; the leaves are the same.
+
+    Tables take as long as some thousand rows. A row costs a mask for each column and tree, and a walk some steps for
+    each tree. Masks of 4 MB stay near.
+    """
+    if n_rows < 8192 or trees.n_leaves > _MOST_LEAVES or len(blocks) > 64:
         return trees
     n_cells = int(trees.is_split.sum()) + sum(block.width + 2 for block in blocks)
-    return trees if n_cells * trees.n_trees > _MOST_MASKS else LeafTables(trees, blocks)
+    return trees if n_cells * trees.n_trees > 1 << 21 else LeafTables(trees, blocks)
 
 
-def _thresholds(trees: Trees, j: int) -> NDArray[np.float64]:
+def _thresholds(trees: Trees, j: int) -> np.ndarray:
     """Thresholds of a column of numbers, ascending."""
     found = np.unique(trees.threshold[trees.is_split & (trees.column == j)])
     return found[~np.isnan(found)]
 
 
-def _cells(codes: np.ndarray, thresholds: NDArray[np.float64] | None) -> np.ndarray:
+def _cells(codes: np.ndarray, thresholds: np.ndarray | None) -> np.ndarray:
     """How many thresholds a number has reached, one more for a gap; or the level."""
     if thresholds is None:
         return codes
@@ -107,9 +107,7 @@ def _cells(codes: np.ndarray, thresholds: NDArray[np.float64] | None) -> np.ndar
     return reached
 
 
-def _masks(
-    trees: Trees, j: int, below: NDArray[np.uint16], thresholds: NDArray[np.float64] | None, width: int
-) -> NDArray[np.uint16]:
+def _masks(trees: Trees, j: int, below: np.ndarray, thresholds: np.ndarray | None, width: int) -> np.ndarray:
     """What each cell of a column leaves open in each tree, of shape (n_cells, n_trees)."""
     tree, node = np.nonzero(trees.is_split & (trees.column == j))  # tree after tree
     if thresholds is None:
@@ -277,14 +275,6 @@ class LevelPeople:
         return goes
 
 
-class Node(NamedTuple):
-    """A node of a tree: what it sees of each column, and how many people are expected in it."""
-
-    views: tuple[Any, ...]
-    mass: float
-    depth: int
-
-
 def views_of(blocks: list[Block], shares: list[np.ndarray | None] | None) -> tuple[Any, ...]:
     """Return what a root sees of each column; `shares` are those of people, of each column in turn.
 
@@ -311,20 +301,19 @@ def grow(
     and 2 k + 2.
     """
     splits: list[tuple[int, int, Split]] = []
-    waiting = [(-1.0, 0, Node(root, 1.0, 0))]
+    waiting = [(-1.0, 0, root, 0)]  # of a node: less its mass, its number, what it sees of each column, its depth
     while waiting and len(splits) + 1 < n_leaves:
-        _, number, node = heapq.heappop(waiting)
-        free = [j for j, view in enumerate(node.views) if view.can_split]
-        if not free or node.depth >= max_depth:
+        mass, number, views, depth = heapq.heappop(waiting)
+        free = [j for j, view in enumerate(views) if view.can_split]
+        if not free or depth >= max_depth:
             continue
         j = free[int(rng.random() * len(free))]
-        view = node.views[j]
-        split = view.split(rng)
+        split = views[j].split(rng)
         splits.append((number, j, split))
         for side, child in enumerate((split.left, split.right)):
-            mass = node.mass * (child.share / view.share if view.share > 0.0 else 0.0)
-            views = (*node.views[:j], child, *node.views[j + 1 :])
-            heapq.heappush(waiting, (-mass, 2 * len(splits) - 1 + side, Node(views, mass, node.depth + 1)))
+            part = mass * (child.share / views[j].share if views[j].share > 0.0 else 0.0)
+            seen = (*views[:j], child, *views[j + 1 :])
+            heapq.heappush(waiting, (part, 2 * len(splits) - 1 + side, seen, depth + 1))
     return splits
 
 
@@ -351,14 +340,14 @@ class Trees:
         Numbers of the leaves from the left, from 0 on. Where nothing was left to split, the last numbers are unused.
     """
 
-    column: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    gaps_right: NDArray[np.bool_]
-    first_word: NDArray[np.int32]
-    words: NDArray[np.uint64]
-    left: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    leaf: NDArray[np.int32]
+    column: np.ndarray
+    threshold: np.ndarray
+    gaps_right: np.ndarray
+    first_word: np.ndarray
+    words: np.ndarray
+    left: np.ndarray
+    depth: np.ndarray
+    leaf: np.ndarray
 
     @property
     def n_trees(self) -> int:
@@ -371,11 +360,11 @@ class Trees:
         return (self.column.shape[1] + 1) // 2
 
     @property
-    def is_split(self) -> NDArray[np.bool_]:
+    def is_split(self) -> np.ndarray:
         """Which nodes are split, of shape (n_trees, n_nodes)."""
         return self.left > np.arange(self.left.shape[1])
 
-    def leaves_of_nodes(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def leaves_of_nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """First leaf below each node, and the leaf behind the last one, of shape (n_trees, n_nodes)."""
         first, end, tree = self.leaf.copy(), self.leaf + np.int32(1), np.arange(self.n_trees)
         for node in range(self.left.shape[1] - 1, -1, -1):  # children have higher numbers
@@ -384,7 +373,7 @@ class Trees:
             end[split, node] = end[tree[split], left[split] + 1]
         return first, end
 
-    def write_leaves(self, codes: list[np.ndarray], first: int, stride: int, out: NDArray[np.int32]) -> None:
+    def write_leaves(self, codes: list[np.ndarray], first: int, stride: int, out: np.ndarray) -> None:
         """Write ``first + t * stride`` plus the leaf, counted from the left, of each row in each tree t.
 
         `codes` are those of the columns (`Block.codes`): floats are numbers, integers are levels.
@@ -398,13 +387,9 @@ class Trees:
 
 
 def draw_trees(
-    blocks: list[Block],
-    n_trees: int,
-    n_leaves: int,
-    max_depth: int,
-    seed: int,
+    blocks: list[Block], n_trees: int, n_leaves: int, max_depth: int, seed: int,
     shares: list[np.ndarray | None] | None = None,
-) -> Trees:
+) -> Trees:  # fmt: skip
     """Draw trees. The first ones are the same whatever their number.
 
     Parameters
@@ -427,29 +412,30 @@ def draw_trees(
     rng = np.random.Generator(np.random.PCG64(seed))
     shape = n_trees, 2 * n_leaves - 1
     column, first_word, leaf = (np.zeros(shape, np.int32) for _ in range(3))
-    place, gaps_right = np.full(shape, np.nan), np.zeros(shape, np.bool_)
+    threshold, gaps_right = np.full(shape, np.nan), np.zeros(shape, np.bool_)
     left = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
     depth = np.zeros(n_trees, np.int32)
     words = [0] * max([1, *(-(-block.width // _WORD) for block in blocks if not block.is_line)])
     root = views_of(blocks, shares)
+    # Grow tree after tree; levels that go to the right are bits of words.
     for t in range(n_trees):
         splits = grow(rng, root, n_leaves, max_depth)
         for k, (node, j, split) in enumerate(splits):
             column[t, node], left[t, node] = j, 2 * k + 1
             if blocks[j].is_line:
-                place[t, node], gaps_right[t, node] = split.threshold, split.gaps_right
+                threshold[t, node], gaps_right[t, node] = split.threshold, split.gaps_right
             else:
                 first_word[t, node] = len(words)
                 words += _as_words(split.levels, blocks[j].width)
         depth[t] = _number_leaves(left[t], leaf[t])
-    threshold = place
+    # Shares of the range of a column become thresholds.
     for j, block in enumerate(blocks):
         if block.is_line:
-            threshold[column == j] = block.line.at(place[column == j])  # NaN stays NaN
+            threshold[column == j] = block.line.at(threshold[column == j])  # NaN stays NaN
     return Trees(column, threshold, gaps_right, first_word, np.array(words, np.uint64), left, depth, leaf)
 
 
-def _number_leaves(left: NDArray[np.int32], leaf: NDArray[np.int32]) -> int:
+def _number_leaves(left: np.ndarray, leaf: np.ndarray) -> int:
     """Number the leaves of a tree from the left, and return the depth of the deepest."""
     waiting, n_leaves, deepest = [(0, 0)], 0, 0
     while waiting:
@@ -494,12 +480,14 @@ def importances(
     shares : ndarray of shape (n_blocks,)
         They sum to 1, or are all 0.
     """
+    # Of plain columns: the squares of the coefficients, less their noise.
     position = {block.position: k for k, block in enumerate(blocks)}
     parts, start = np.zeros(len(blocks)), 0
     for block in plain:
         levels = slice(start, start + block.width)
         parts[position[block.position]] += np.mean(coef[:, levels] ** 2 - noise[:, levels] ** 2, axis=1).sum()
         start += block.width
+    # Of trees: what the mean coefficient differs by between the sides of each split, times the rows that come there.
     shape = len(coef), trees.n_trees, trees.n_leaves
     leaves, variance = coef[:, start:].reshape(shape), noise[:, start:].reshape(shape)[..., :1] ** 2
     variance = variance / (1.0 - 1.0 / trees.n_leaves)  # of a leaf before the projection

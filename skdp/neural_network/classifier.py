@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import show
 from skdp._checks.rows import number_of_columns
@@ -333,13 +333,13 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- predictions ---
 
-    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
         )  # fmt: skip
 
-    def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
+    def _outputs_are_labels(self, scores: np.ndarray) -> bool:
         return scores.shape[1] > 1 and self.out_activation_ == "logistic"
 
     def __sklearn_tags__(self) -> Any:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._dpsgd.models.network import network_scores
 from skdp._dpsgd.network_solver import NetworkSolver
@@ -324,7 +324,7 @@ class DPMLPRegressor(GradientRegressor):
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkSolver:
         return NetworkSolver(self, target, lambda n_outputs: REGRESSION_LOSSES[self.loss].rule, anew=anew)
 
-    def _scorer(self) -> Callable[[Any], NDArray[np.floating]]:
+    def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(
             network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
             activation=self.activation,
