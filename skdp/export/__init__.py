@@ -12,9 +12,5 @@ from __future__ import annotations
 from skdp import lazy_face
 
 __getattr__, __dir__, __all__ = lazy_face(
-    __name__,
-    {
-        "skops_types": "skdp.export.trusted_types",
-        "to_onnx": "skdp.export.onnx_model",
-    },
+    __name__, {"skops_types": "skdp.export.trusted_types", "to_onnx": "skdp.export.onnx_model"}
 )

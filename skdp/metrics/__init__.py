@@ -1,14 +1,10 @@
 """Private evaluation: how good a model is on private rows, from one noisy table of counts.
 
-- `private_evaluation`: `evaluate`, `PrivateEvaluation`
-- `counted`: the fit of all evaluations by counts, its price and its sensitivity; `scored_rows`: scores, block by block;
-  `amounts`: what a row or a unit adds
-- `figures`: what all figures share; `binary_figures`, `binary_metrics`: what follows from a table of two classes
+- `private_evaluation`: `evaluate`, `PrivateEvaluation`; `functions`: a private counterpart of each metric
+- `histogram_evaluation`: the fit of all evaluations, its price and its sensitivity; `scored_rows`: scores by blocks
+- `binary`, `multiclass`, `regression`: what follows from a table of two classes, of more or of labels, and of errors
 - `comparison`: how two models differ on the same rows
-- `one_vs_rest`: of each of several classes or labels, by their scores
-- `multiclass`: from a confusion matrix; `regression`, `error_metrics`: from counts of errors
-- `scale`: the scale of score bins
-- `replicates`: projection of noisy tables, and the bootstrap; `estimates`: figures with intervals
+- `replicates`: what all figures share, projection of noisy tables, and the bootstrap
 """
 
 from __future__ import annotations

@@ -150,9 +150,8 @@ def _above(counts: np.ndarray, thresholds: np.ndarray, part_of: Any = np.positiv
 def confusion(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Counts of shape (n_tables, 4, n_thresholds): true negatives, false positives, false negatives, true positives."""
     predicted, totals = above(tables, thresholds, loose_at), tables.sum(-1)[..., None]
-    return np.stack(
-        [totals[:, 0] - predicted[:, 0], predicted[:, 0], totals[:, 1] - predicted[:, 1], predicted[:, 1]], axis=1
-    )
+    others = totals - predicted
+    return np.stack([others[:, 0], predicted[:, 0], others[:, 1], predicted[:, 1]], axis=1)
 
 
 def accuracy(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
@@ -450,8 +449,7 @@ class BinaryFigures(TableFigures):
         """
         remedy = "give a cost of 0 or above"
         costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
-        at = self._edges()[::-1]
-        scores = scores_at(at)
+        scores = scores_at(at := self._edges()[::-1])
         return self._share(lambda tables: scores[np.argmin(cost(tables, at, *costs), axis=-1)])
 
     def conformal_quantile(self, alpha: float = 0.1) -> Estimate:

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import values_of
 from skdp.base.estimates import Estimate
@@ -17,8 +16,6 @@ from skdp.metrics.binary import BinaryFigures, checked_threshold
 from skdp.metrics.histogram_evaluation import CountedEvaluation
 from skdp.metrics.replicates import Metric, TableFigures, sides
 from skdp.metrics.scored_rows import FARTHEST, ScoredRows, bins_of, scores_given
-
-_MOST_BINS = 32
 
 
 class ComparisonFigures(TableFigures):
@@ -149,7 +146,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         A power of two near 0.4 times the cube root of n epsilon of a subgroup, from 4 to 32.
         """
         wanted = np.log2(0.4 * (strength / self._n_parts()) ** (1 / 3))
-        return int(2 ** np.clip(np.rint(wanted), 2, math.log2(_MOST_BINS)))
+        return int(2 ** np.clip(np.rint(wanted), 2, 5))
 
     def _given(self, X: Any) -> np.ndarray:
         """See `CountedEvaluation`: scores of both models."""
@@ -164,7 +161,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
             return PairedScores(*(ScoredRows(None, scores[:, k : k + 1]) for k in range(2)))
         return PairedScores(*(self._scored_by(each, X) for each in self.model))
 
-    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:
         """See `CountedEvaluation`: the pair of bins of a pair of scores."""
         bins = math.isqrt(n_bins)
         return bins_of(scores[:, 0], bins) * bins + bins_of(scores[:, 1], bins)
@@ -186,17 +183,9 @@ class PairedScores:
 
 
 def compare(
-    first: Any,
-    second: Any,
-    X: Any,
-    y: Any,
-    *,
-    epsilon: Any = None,
-    groups: Any = None,
-    sample_weight: Any = None,
-    by: Any = None,
-    **options: Any,
-) -> PrivateComparison:
+    first: Any, second: Any, X: Any, y: Any, *, epsilon: Any = None, groups: Any = None, sample_weight: Any = None,
+    by: Any = None, **options: Any,
+) -> PrivateComparison:  # fmt: skip
     """Compare two models of two classes on the same private rows.
 
     One table is released: how many rows of either class have a score of the first model in each of some bins, and one

@@ -12,14 +12,9 @@ from skdp.metrics.private_evaluation import evaluate, n_columns
 
 
 def private_roc_auc_score(
-    y_true: Any,
-    y_score: Any,
-    *,
-    epsilon: float,
-    average: str | None = "macro",
-    multi_class: str = "raise",
+    y_true: Any, y_score: Any, *, epsilon: float, average: str | None = "macro", multi_class: str = "raise",
     **options: Any,
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Area under the ROC curve of private scores.
 
     Parameters

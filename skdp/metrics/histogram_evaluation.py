@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import GROUP, ROW, Units, estimand_of, read_units, take_unit
 from skdp._checks.leaks import begin_record, warn
@@ -42,11 +41,6 @@ from skdp.metrics.scored_rows import (
     scores_given,
 )
 
-_OF_TRAINING_ROWS = (
-    "The fit of the model was charged for these rows too: if they are its training rows, the scores are optimistic. "
-    "Evaluate the model on other rows, such as the test part of skdp.private_train_test_split."
-)
-NOISES = "laplace", "gaussian"
 OTHER = "other"
 """The subgroup of rows whose category is not listed."""
 
@@ -76,26 +70,21 @@ class RowsOfCounts(NamedTuple):
     """What is known of each row beside its score: its class or target, what it adds, and its subgroup."""
 
     labels: np.ndarray
-    amounts: NDArray[np.int64] | None
-    subgroups: NDArray[np.int64] | None
+    amounts: np.ndarray | None
+    subgroups: np.ndarray | None
 
-    def of_block(self, block: slice) -> tuple[np.ndarray, NDArray[np.int64], NDArray[np.int64]]:
+    def of_block(self, block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same of a slice of rows: each adds 1, to the first subgroup, where nothing else is known."""
         labels = self.labels[block]
         amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
         groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
         return labels, amounts, groups
 
-    def take(self, rows: NDArray[np.intp]) -> RowsOfCounts:
+    def take(self, rows: np.ndarray) -> RowsOfCounts:
         """Return the same of some rows."""
         amounts, subgroups = (each if each is None else each[rows] for each in self[1:])
         return RowsOfCounts(self.labels[rows], amounts, subgroups)
 
-
-_OF_FOLDS = (
-    "Scores of models that were fitted to part of the records with part of the budget. With a small budget they are "
-    "far below the score of a final model that is fitted to all records with the whole budget."
-)
 
 _LEAST_EPSILON = 1e-5
 """Of a table with Laplace noise: what its mechanism takes."""
@@ -214,7 +203,12 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
                 "scores that are so too, or numbers from 0 where each row is a unit of its own."
             )
         if self._are_training_rows():
-            tell_now(self, _OF_TRAINING_ROWS)
+            tell_now(
+                self,
+                "The fit of the model was charged for these rows too: if they are its training rows, the scores are "
+                "optimistic. Evaluate the model on other rows, such as the test part of "
+                "skdp.private_train_test_split.",
+            )
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
@@ -268,15 +262,13 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _plan(self, budget: Budget, n_units: int) -> CountingPlan:
         """Check the parameters, and plan the release of counts of so many rows or groups."""
         self._check_own_parameters()
-        unit, n_public = self._unit_of_counts(), n_units if budget.n_public is None else budget.n_public
+        n_public = n_units if budget.n_public is None else budget.n_public
+        unit = self._cells_of_row() * (GRID if self._adds_parts() else 1)  # in whole numbers
         mechanism, price = self._priced_noise(budget, unit)
         strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
-            what = self._units_in_words()
-            warn(
-                f"{n_public} {what} at this epsilon: the noise hides most figures; give more {what}, or a larger "
-                "epsilon."
-            )
+            few = f"{n_public} {(what := self._units_in_words())} at this epsilon"
+            warn(f"{few}: the noise hides most figures; give more {what}, or a larger epsilon.")
         total = None if self._has_weights or budget.adjacency == "add_remove" else float(n_units)
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
 
@@ -288,12 +280,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self._note_given(y, sample_weight)
         return self._plan(read_counting_budget(self), n_units)
 
-    def _unit_of_counts(self) -> int:
-        """What a row of weight 1 adds to all cells together, in whole numbers."""
-        return self._cells_of_row() * (GRID if self._adds_parts() else 1)
-
     def _cells_of_row(self) -> int:
-        """The same of a row that adds 1 to a cell: 1 where it is in one cell."""
+        """What a row of weight 1 adds to all cells together: 1 where it is in one cell."""
         return 1
 
     def _whole(self, plan: CountingPlan) -> int:
@@ -314,8 +302,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         if self.noise == "laplace":
             laplace = self._laplace_for(budget, unit)
             return laplace, PrivacyCost(laplace.event, laplace.epsilon * (2 if replaced else 1), 0.0)
-        sigma = solve_noise(budget, GaussianDpEvent)
-        norm = unit * self._norm_of_row()
+        sigma, norm = solve_noise(budget, GaussianDpEvent), unit * self._norm_of_row()
         gaussian = GaussianMechanism(sigma, norm * (math.sqrt(0.5) if replaced else 1.0))
         return gaussian, cost_of(budget, gaussian.event)
 
@@ -378,7 +365,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else None
         return RowsOfCounts(labels, amounts, self._subgroups(given["by"], n_rows))
 
-    def _subgroups(self, by: Any, n_samples: int) -> NDArray[np.int64] | None:
+    def _subgroups(self, by: Any, n_samples: int) -> np.ndarray | None:
         """The number of each row's category, that of "other" being the last."""
         if (by is None) != (self.categories is None):
             raise ValueError("by and categories belong together: give labels of subgroups, and a public list of them.")
@@ -399,8 +386,14 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self.noisy_counts_ = noisy / self._whole(plan)
         self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
         self.n_bins_ = plan.n_bins
-        stated = "\n".join(filter(None, [estimand_of(self._unit()), _OF_FOLDS if self._n_folds else ""]))
-        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated(stated)
+        stated = [text] if (text := estimand_of(self._unit())) else []
+        if self._n_folds:
+            stated.append(
+                "Scores of models that were fitted to part of the records with part of the budget. With a small "
+                "budget they are far below the score of a final model that is fitted to all records with the whole "
+                "budget."
+            )
+        self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated("\n".join(stated))
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
 
     def _parts(self) -> list[Any]:
@@ -413,11 +406,11 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """What figures of a subgroup need beside its tables, by the name of the attribute."""
         return {}
 
-    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
         """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
         return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
-    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:
         return bins_of(scores, n_bins)
 
     def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
@@ -430,7 +423,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
 def read_counting_budget(model: CountedEvaluation) -> Budget:
     """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
-    if check_choice("noise", model.noise, NOISES) == "gaussian":
+    if check_choice("noise", model.noise, ("laplace", "gaussian")) == "gaussian":
         if model.delta == 0:
             raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
         return read_budget(model)
@@ -459,7 +452,9 @@ class CountingFit(Fit):
         """See `Fit`: of scores, their number, so that no cell is read before the accountant is asked."""
         if self.model.model is not None:
             return super()._public_shape()
-        n_scores = _number_of(self.rows)
+        # The number of scores is public; 0 where it does not show.
+        shape = getattr(self.rows, "shape", None)
+        n_scores = int(shape[0]) if shape else len(self.rows) if hasattr(self.rows, "__len__") else 0
         with recording_refusals(self._find_payment):
             check_shape((n_scores, 1), self.model)
         return n_scores, 1
@@ -481,15 +476,9 @@ def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple
     return X, {"y": y, "groups": given["groups"], "sample_weight": weights, "by": by}
 
 
-def _number_of(scores: Any) -> int:
-    """Number of scores, which is public, 0 where it does not show."""
-    shape = getattr(scores, "shape", None)
-    return int(shape[0]) if shape else len(scores) if hasattr(scores, "__len__") else 0
-
-
 def count_cells(
-    rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., NDArray[np.int64]]
-) -> NDArray[np.int64]:
+    rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., np.ndarray]
+) -> np.ndarray:
     """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
     counts = np.zeros(math.prod(shape), np.int64)
     for block, scores in rows.blocks():
@@ -508,7 +497,7 @@ GRID = 2**20
 """What a row of weight 1 adds where there are weights or units: parts of it are rounded down to whole numbers."""
 
 
-def amounts_of(weights: Any, units: Units | None, n_rows: int) -> NDArray[np.int64]:
+def amounts_of(weights: Any, units: Units | None, n_rows: int) -> np.ndarray:
     """Return what each row adds to the count of its cell, from 0 to `GRID`.
 
     Parameters

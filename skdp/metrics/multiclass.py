@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.numbers import values_of
 from skdp._checks.rows import check_labels, column_names, encode_labels, is_continuous, number_of_columns
@@ -120,7 +119,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
         found = check_labels(labels, len(labels), classes=self.classes_)
         return encode_labels(found, self.classes_, "X").astype(np.float64)
 
-    def _bins_of(self, scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+    def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:
         """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""
         return np.nan_to_num(scores).astype(np.int64)
 
@@ -141,9 +140,6 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Of counts; 0 where there are none."""
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
-
-
-_MOST_BINS = 64
 
 
 class FiguresOfEach(TableFigures):
@@ -291,7 +287,7 @@ class OfEach(CountedEvaluation):
         Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
         """
         wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
-        return int(np.clip(2 ** np.rint(wanted), 8, _MOST_BINS))
+        return int(np.clip(2 ** np.rint(wanted), 8, 64))
 
     def _facts_of_parts(self) -> dict[str, Any]:
         return {"_fitted_names": self._fitted_names}
@@ -364,7 +360,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         """See `CountedEvaluation`: a third, of a K-th of the rows, where it is half of them for two classes."""
         return 2.0 / (3.0 * len(self.classes_))
 
-    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
         """See `CountedEvaluation`: of shape (n_subgroups, n_classes, n_classes + 2 * n_bins)."""
         n = len(self.classes_)
         table = np.zeros((self._n_parts(), n, n + 2 * n_bins), np.int64)
@@ -436,7 +432,9 @@ class MultilabelEvaluation(OfEach, LabelFigures):
 
     def _check_targets_known(self) -> None:
         """See `CountedEvaluation`: names of the labels, and what is public of the model's."""
-        if any(list(each) not in ([0, 1], [False, True]) for model in self._models() for each in _classes_of(model)):
+        found = [getattr(model, "classes_", None) for model in self._models()]
+        of_labels = [list(each) for classes in found if isinstance(classes, list) for each in classes]
+        if any(each not in ([0, 1], [False, True]) for each in of_labels):
             raise ValueError("model was fitted to labels other than 0 and 1, or to one of them alone: give 0 and 1.")
         names = self.classes if self.classes is not None else self._named or range(self._n_labels)
         self.labels_ = list(names)
@@ -458,7 +456,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     def _share_of_table(self) -> float:
         return 1.0 / len(self.labels_)
 
-    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
         """See `CountedEvaluation`: of shape (n_subgroups, n_labels, 2 * n_bins)."""
         table = np.zeros((self._n_parts(), len(self.labels_), 2 * n_bins), np.int64)
         for block, scores in rows.blocks():
@@ -472,12 +470,6 @@ class MultilabelEvaluation(OfEach, LabelFigures):
         unit, starts = self._whole(plan), (0, plan.n_bins)
         projected = partial(_each_projected, total=plan.total)
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, _each_like, starts)
-
-
-def _classes_of(model: Any) -> list[Any]:
-    """Classes of each label, where a model has a list of them."""
-    found = getattr(model, "classes_", None)
-    return found if isinstance(found, list) else []
 
 
 def _each_projected(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:

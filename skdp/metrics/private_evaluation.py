@@ -45,27 +45,12 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
 
 @without_removed
 def evaluate(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    epsilon: Any = None,
-    delta: float | str = 0,
-    groups: Any = None,
-    sample_weight: Any = None,
-    weight_bound: float | None = None,
-    by: Any = None,
-    categories: Any = None,
-    classes: Any = None,
-    y_bounds: Any = None,
-    one_vs_rest: bool = False,
-    noise: str = "laplace",
-    n_bins: int | str = "auto",
-    level: float = 0.95,
-    adjacency: Any = None,
-    accountant: Any = None,
+    model: Any, X: Any, y: Any, *, epsilon: Any = None, delta: float | str = 0, groups: Any = None,
+    sample_weight: Any = None, weight_bound: float | None = None, by: Any = None, categories: Any = None,
+    classes: Any = None, y_bounds: Any = None, one_vs_rest: bool = False, noise: str = "laplace",
+    n_bins: int | str = "auto", level: float = 0.95, adjacency: Any = None, accountant: Any = None,
     random_state: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Evaluate a model on private rows.
 
     **Two classes.** One table is released: how many rows of either class have a score in each of some bins, with noise.
@@ -186,20 +171,10 @@ def evaluate(
     """
     kind = kind_of(model, classes, y_bounds, n_labels=n_columns(y), one_vs_rest=one_vs_rest)
     evaluation = kind(
-        model,
-        epsilon=epsilon,
-        delta=delta,
-        noise=noise,
-        classes=classes,
-        y_bounds=y_bounds,
-        categories=categories,
-        n_bins=n_bins,
-        weight_bound=weight_bound,
-        level=level,
-        adjacency=adjacency,
-        accountant=accountant,
+        model, epsilon=epsilon, delta=delta, noise=noise, classes=classes, y_bounds=y_bounds, categories=categories,
+        n_bins=n_bins, weight_bound=weight_bound, level=level, adjacency=adjacency, accountant=accountant,
         random_state=random_state,
-    )
+    )  # fmt: skip
     return evaluation.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
@@ -216,9 +191,7 @@ def kind_of(
         found = MultilabelEvaluation if n_labels > 1 else RegressionEvaluation
     if one_vs_rest and (n_labels > 1 or of_numbers):
         raise ValueError("one_vs_rest=True is for one label a row, of more than two classes: leave it out.")
-    if one_vs_rest:
-        found = OneVsRestEvaluation
-    return found
+    return OneVsRestEvaluation if one_vs_rest else found
 
 
 def n_columns(y: Any) -> int:

@@ -15,7 +15,6 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_real
 from skdp._checks.rows import check_targets
@@ -303,7 +302,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     def _score(self, model: Any, rows: Any) -> np.ndarray:
         return np.asarray(model.predict(rows), np.float64)
 
-    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> NDArray[np.int64]:
+    def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
         low, high = self.y_bounds_
         inner, half = edges(n_bins)[1:-1], (high - low) / 2
         table = np.zeros((self._n_parts(), n_bins + 2), np.int64)

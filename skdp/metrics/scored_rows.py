@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from skdp._checks.leaks import silence
@@ -213,6 +212,6 @@ def scores_given(y_score: Any, width: int = 1) -> np.ndarray:
         return numbers.astype(np.float64)
 
 
-def bins_of(scores: np.ndarray, n_bins: int) -> NDArray[np.int64]:
+def bins_of(scores: np.ndarray, n_bins: int) -> np.ndarray:
     """Return the bin of each score, of equal width on the scale of places; scores are clipped, NaN is in the first."""
     return np.minimum((places_of(scores) * n_bins).astype(np.int64), n_bins - 1)

@@ -11,31 +11,13 @@ import numpy as np
 
 from skdp.accounting import DpEvent, NoOpDpEvent, PrivacyProfile, get_epsilon
 from skdp.accounting.methods import APPROXIMATIONS, METHOD_NAMES, METHODS
-from skdp.plotting._axes import (
-    AS_IT_IS,
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    PURPLE,
-    VERMILION,
-    axes_for,
-    clear_frame,
-    draw_legend,
-    in_a_line,
-)
+from skdp.plotting import _axes
 
 _METHOD_COLOURS = {
-    "naive": GREY,
-    "strong": VERMILION,
-    "strong_2016": VERMILION,
-    "optimal": PURPLE,
-    "optimal_exact": PURPLE,
-    "moments": BLUE,
-    "moments_asymptotic": BLUE,
-    "rdp": GREEN,
-    "pld": BLACK,
-}
+    "naive": _axes.GREY, "strong": _axes.VERMILION, "strong_2016": _axes.VERMILION, "optimal": _axes.PURPLE,
+    "optimal_exact": _axes.PURPLE, "moments": _axes.BLUE, "moments_asymptotic": _axes.BLUE, "rdp": _axes.GREEN,
+    "pld": _axes.BLACK,
+}  # fmt: skip
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -72,17 +54,10 @@ class AccountantComparisonDisplay:
 
     @classmethod
     def from_event(
-        cls,
-        event_of_steps: Callable[[Any], DpEvent],
-        steps: Iterable[float],
-        delta: float,
-        *,
-        methods: Sequence[str] = ("naive", "strong", "moments", "rdp", "pld"),
-        adjacency: str = "zero_out",
-        xlabel: str = "step",
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> AccountantComparisonDisplay:
+        cls, event_of_steps: Callable[[Any], DpEvent], steps: Iterable[float], delta: float, *,
+        methods: Sequence[str] = ("naive", "strong", "moments", "rdp", "pld"), adjacency: str = "zero_out",
+        xlabel: str = "step", ax: Any = None, **kwargs: Any,
+    ) -> AccountantComparisonDisplay:  # fmt: skip
         """Price an event at several lengths by several methods, and plot the result.
 
         Parameters
@@ -136,27 +111,26 @@ class AccountantComparisonDisplay:
         display : AccountantComparisonDisplay
             The display itself, with `ax_`, `figure_` and `lines_`.
         """
-        ax = axes_for(self, ax)
+        ax = _axes.axes_for(self, ax)
         self.lines_: dict[str, Any] = {}
         known = {method: name.partition(" (")[0] for method, name in METHOD_NAMES.items()}
-        names = {method: known.get(method, in_a_line(method)) for method in self.epsilons}
+        names = {method: known.get(method, _axes.in_a_line(method)) for method in self.epsilons}
         for method, epsilons in self.epsilons.items():
             style: dict[str, Any] = {"linestyle": "--" if method in APPROXIMATIONS else "-"}
-            style |= {"label": names[method], "color": _METHOD_COLOURS.get(method, PURPLE)}
+            style |= {"label": names[method], "color": _METHOD_COLOURS.get(method, _axes.PURPLE)}
             finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
             (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
-        ax.set_xlabel(self.xlabel, **AS_IT_IS)
+        ax.set_xlabel(self.xlabel, **_axes.AS_IT_IS)
         ax.set_ylabel(f"epsilon at delta = {self.delta:g}")
         if ax.get_yscale() == "linear":
             ax.set_ylim(bottom=0)
-        clear_frame(ax)
-        draw_legend(ax, [(self.lines_[method], name) for method, name in names.items()], fontsize="small")
+        _axes.clear_frame(ax)
+        _axes.draw_legend(ax, [(self.lines_[method], name) for method, name in names.items()], fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-_CURVE_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
-_POINTS = 401
+_CURVE_COLOURS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.BLACK)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -189,15 +163,9 @@ class TradeOffDisplay:
 
     @classmethod
     def from_events(
-        cls,
-        events: DpEvent | Mapping[str, DpEvent],
-        *,
-        adjacency: str = "zero_out",
-        method: str = "pld",
-        group_size: int = 1,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> TradeOffDisplay:
+        cls, events: DpEvent | Mapping[str, DpEvent], *, adjacency: str = "zero_out", method: str = "pld",
+        group_size: int = 1, ax: Any = None, **kwargs: Any,
+    ) -> TradeOffDisplay:  # fmt: skip
         """Compute the trade-off functions of events, and plot them.
 
         Parameters
@@ -221,7 +189,7 @@ class TradeOffDisplay:
             Display that holds the plot.
         """
         named = {"": events} if isinstance(events, DpEvent) else dict(events)
-        half = 0.5 * np.linspace(0.0, 1.0, _POINTS // 2 + 1) ** 3  # most points where curves are steep
+        half = 0.5 * np.linspace(0.0, 1.0, 201) ** 3  # most points where curves are steep
         type_1 = np.concatenate([half, 1.0 - half[-2::-1]])
         options: dict[str, Any] = {"adjacency": adjacency, "method": method, "group_size": group_size}
         type_2 = {name: PrivacyProfile(event, **options).trade_off(type_1) for name, event in named.items()}
@@ -265,18 +233,18 @@ class TradeOffDisplay:
         display : TradeOffDisplay
             The display itself, with `ax_`, `figure_`, `lines_` and `chance_level_`.
         """
-        ax = axes_for(self, ax, (5.2, 4.6))
-        (self.chance_level_,) = ax.plot([0, 1], [1, 0], color=GREY, linestyle=":", linewidth=1.0, label="guessing")
+        ax = _axes.axes_for(self, ax, (5.2, 4.6))
+        (self.chance_level_,) = ax.plot(
+            [0, 1], [1, 0], color=_axes.GREY, linestyle=":", linewidth=1.0, label="guessing"
+        )
         self.lines_: dict[str, Any] = {}
         for place, (name, values) in enumerate(self.type_2.items()):
-            style: dict[str, Any] = {
-                "color": _CURVE_COLOURS[place % len(_CURVE_COLOURS)],
-                "label": in_a_line(name) or None,
-            }
+            colour = _CURVE_COLOURS[place % len(_CURVE_COLOURS)]
+            style: dict[str, Any] = {"color": colour, "label": _axes.in_a_line(name) or None}
             (self.lines_[name],) = ax.plot(self.type_1, values, **{**style, **kwargs})
         ax.set(xlabel="false positives", ylabel="false negatives, at least", xlim=(0, 1), ylim=(0, 1))
-        clear_frame(ax)
-        named = [(line, in_a_line(name)) for name, line in self.lines_.items()]
-        draw_legend(ax, [(self.chance_level_, "guessing"), *named], fontsize="small")
+        _axes.clear_frame(ax)
+        named = [(line, _axes.in_a_line(name)) for name, line in self.lines_.items()]
+        _axes.draw_legend(ax, [(self.chance_level_, "guessing"), *named], fontsize="small")
         self.ax_, self.figure_ = ax, ax.figure
         return self

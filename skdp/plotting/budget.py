@@ -12,19 +12,7 @@ import numpy as np
 from skdp._checks.parameters import without_removed
 from skdp.accounting import DpEvent, PrivacyAccountant, PrivacyProfile, resolve_accountant
 from skdp.accounting.ledger.report import to_digits
-from skdp.plotting._axes import (
-    AS_IT_IS,
-    BLUE,
-    GREY,
-    PALE,
-    VERMILION,
-    axes_for,
-    clear_frame,
-    draw_legend,
-    in_a_line,
-    small_print,
-    width_beside,
-)
+from skdp.plotting import _axes
 
 _MOST_BARS = 16
 
@@ -137,27 +125,28 @@ class BudgetDisplay:
         ends = np.asarray(self.totals, float)
         starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
         rows = np.arange(len(ends))
-        ticks = [*self.labels, *([] if self.budget is None else [_remaining_label(self.remaining)])]
-        ticks = [in_a_line(tick) for tick in ticks]
-        ax = axes_for(self, ax, size=(0.8 + width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
-        self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": BLUE, "height": 0.6, **kwargs})
-        ax.vlines(ends[:-1], rows[:-1], rows[1:], color=GREY, linewidth=0.8)  # from one total to the next
+        ticks = [_axes.in_a_line(tick) for tick in self.labels]
+        if self.budget is not None:  # in three digits, and never more than it is
+            left = "" if self.remaining is None else f": {to_digits(float(self.remaining), 3)}"
+            ticks.append(f"remaining{left}")
+        ax = _axes.axes_for(self, ax, size=(0.8 + _axes.width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
+        self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": _axes.BLUE, "height": 0.6, **kwargs})
+        ax.vlines(ends[:-1], rows[:-1], rows[1:], color=_axes.GREY, linewidth=0.8)  # from one total to the next
         privacy_costs = [None] * len(ends) if self.privacy_costs is None else list(self.privacy_costs)
         for row, start, end, price in zip(rows, starts, ends, privacy_costs, strict=True):
             text = f"+{_spent(end - start)}" + (_beside(price, end) if row else "")
-            ax.annotate(
-                text, (end, row), (5, 0), textcoords="offset points", va="center", fontsize="small", bbox=_ON_WHITE
-            )
+            style = {"textcoords": "offset points", "va": "center", "fontsize": "small", "bbox": _ON_WHITE}
+            ax.annotate(text, (end, row), (5, 0), **style)
         total = float(ends[-1]) if len(ends) else 0.0
         self.remaining_bar_, self.budget_line_ = self._draw_budget(ax, len(ends), total)
         n_rows = len(ticks)
-        ax.set_yticks(np.arange(n_rows), ticks, **AS_IT_IS)
+        ax.set_yticks(np.arange(n_rows), ticks, **_axes.AS_IT_IS)
         ax.set_ylim(max(n_rows, 1) - 0.4, -0.6)
         ax.set_xlim(0.0, 1.3 * max(total, self.budget or 0.0) or 1.0)
         ax.set_xlabel(f"epsilon at delta = {self.delta:g}")
-        clear_frame(ax, "x")
+        _axes.clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
-        self.note_ = small_print(ax, self.note) if self.note else None
+        self.note_ = _axes.small_print(ax, self.note) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -165,14 +154,14 @@ class BudgetDisplay:
         """The line of the budget, and below the charges the room up to it."""
         if self.budget is None:
             return None, None
-        line = ax.axvline(self.budget, color=VERMILION, linestyle="--", linewidth=1.2)
+        line = ax.axvline(self.budget, color=_axes.VERMILION, linestyle="--", linewidth=1.2)
         ax.annotate(
             f"budget {self.budget:g}", (self.budget, 1.0), (0, 3), xycoords=("data", "axes fraction"),
-            textcoords="offset points", ha="center", va="bottom", fontsize="small", color=VERMILION,
+            textcoords="offset points", ha="center", va="bottom", fontsize="small", color=_axes.VERMILION,
         )  # fmt: skip
         room, bar = self.budget - total, None
         if room > 0:
-            (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=GREY, hatch="////")
+            (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=_axes.GREY, hatch="////")
         return bar, line
 
 
@@ -186,11 +175,6 @@ def _spent(epsilon: float) -> str:
 
 def _beside(price: float | None, total: float) -> str:
     return ("" if price is None else f" (alone {_spent(price)})") + f", total {_spent(total)}"
-
-
-def _remaining_label(remaining: float | None) -> str:
-    """What is left in three digits, and never more than it is."""
-    return "remaining" if remaining is None else f"remaining: {to_digits(float(remaining), 3)}"
 
 
 def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
@@ -213,11 +197,8 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
     totals: list[float] = []
     privacy_costs: list[float | None] = []
     for number, charge in enumerate(charges, 1):
-        named: dict[str, Any] = {
-            "partition": charge.partition,
-            "partition_rule": charge.partition and ledger.partition_rule,
-        }
-        again.spend(charge.event, adjacency=charge.adjacency, **named)
+        rule = charge.partition and ledger.partition_rule
+        again.spend(charge.event, adjacency=charge.adjacency, partition=charge.partition, partition_rule=rule)
         if number < n_together:
             continue
         alone = PrivacyAccountant()
@@ -360,14 +341,14 @@ class RiskDisplay:
         display : RiskDisplay
             The display itself, with `ax_`, `figure_`, `people_` and `text_`.
         """
-        ax = axes_for(self, ax, (6.4, 4.6))
+        ax = _axes.axes_for(self, ax, (6.4, 4.6))
         place = np.arange(PEOPLE)
         x, y = place % _COLUMNS, place // _COLUMNS
         more = max(0, self.with_release - self.by_chance)
         kinds = [
-            (slice(0, self.by_chance), BLUE, f"{self.by_chance} named without the model"),
-            (slice(self.by_chance, self.by_chance + more), VERMILION, f"{more} more named with it, at most"),
-            (slice(self.by_chance + more, PEOPLE), PALE, "not named"),
+            (slice(0, self.by_chance), _axes.BLUE, f"{self.by_chance} named without the model"),
+            (slice(self.by_chance, self.by_chance + more), _axes.VERMILION, f"{more} more named with it, at most"),
+            (slice(self.by_chance + more, PEOPLE), _axes.PALE, "not named"),
         ]
         self.people_ = []
         named = []
@@ -379,14 +360,14 @@ class RiskDisplay:
         ax.set(xticks=[], yticks=[], xlim=(-1, _COLUMNS), ylim=(PEOPLE // _COLUMNS, -1))
         ax.spines[:].set_visible(False)
         ax.set_xlabel(f"{PEOPLE:,} people whose records were used")
-        draw_legend(ax, named, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(named))
+        _axes.draw_legend(ax, named, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(named))
         self.text_ = (
             f"An attacker who knows all other records accepts to name {self.fpr:.3g} of those who are not in the data: "
             f"of {PEOPLE:,} people who are, {self.by_chance} are then named by chance, and {self.with_release} at most "
             f"with the model. If a coin decides who is in, {self.right_guesses} of {PEOPLE:,} guesses are right at "
             f"most, instead of {PEOPLE // 2}."
         )
-        small_print(ax, self.text_)
+        _axes.small_print(ax, self.text_)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

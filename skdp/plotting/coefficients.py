@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdp._checks.parameters import check_count, check_real, last_step, without_removed
-from skdp.plotting._axes import (
-    AS_IT_IS,
-    BLACK,
-    BLUE,
-    GREY,
-    PALE,
-    axes_for,
-    clear_frame,
-    draw_legend,
-    in_a_line,
-    require_matplotlib,
-    small_print,
-    width_beside,
-)
+from skdp.plotting import _axes
 
 if TYPE_CHECKING:
     from skdp.inspection import ColumnEffect
@@ -86,16 +73,9 @@ class CoefficientDisplay:
     @classmethod
     @without_removed
     def from_estimator(
-        cls,
-        estimator: Any,
-        *,
-        feature_names: Sequence[str] | None = None,
-        class_label: Any = None,
-        level: float = 0.95,
-        max_features: int = 20,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> CoefficientDisplay:
+        cls, estimator: Any, *, feature_names: Sequence[str] | None = None, class_label: Any = None,
+        level: float = 0.95, max_features: int = 20, ax: Any = None, **kwargs: Any,
+    ) -> CoefficientDisplay:  # fmt: skip
         """Plot the coefficients of a fitted model. No data are read, and nothing is charged.
 
         Parameters
@@ -128,22 +108,21 @@ class CoefficientDisplay:
         """
         model = last_step(estimator)
         drawn: dict[str, Any] = {"level": level, "max_features": max_features}
-        if (importances := getattr(model, "feature_importances_", None)) is not None:
-            names = _names_of(estimator, model) if feature_names is None else feature_names
-            display = cls(coef=importances, coef_noise=None, feature_names=list(names), xlabel="importance", **drawn)
-            return display.plot(ax=ax, **kwargs)
+        importances = getattr(model, "feature_importances_", None)
         coef, noise = getattr(model, "coef_", None), getattr(model, "coef_noise_", None)
-        if coef is None or noise is None:
+        if importances is None and (coef is None or noise is None):
             missing = "coef_" if coef is None else "coef_noise_"
             raise ValueError(
                 f"estimator: {type(model).__name__} has no {missing}: give a fitted DPLogisticRegression, or a "
                 "pipeline that ends in one."
             )
+        names = _names_of(estimator, model) if feature_names is None else list(feature_names)
+        if importances is not None:
+            display = cls(coef=importances, coef_noise=None, feature_names=names, xlabel="importance", **drawn)
+            return display.plot(ax=ax, **kwargs)
         row, of_class = _row_of(model, class_label)
-        if feature_names is None:
-            feature_names = _names_of(estimator, model)
         return cls(
-            coef=np.asarray(coef)[row], coef_noise=np.asarray(noise)[row], feature_names=list(feature_names),
+            coef=np.asarray(coef)[row], coef_noise=np.asarray(noise)[row], feature_names=names,
             xlabel=f"coefficient, in favour of {of_class}", **drawn,
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
@@ -174,30 +153,30 @@ class CoefficientDisplay:
         self.features_ = self._largest(coef, noise)
         reach = NormalDist().inv_cdf(0.5 + level / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
-        ticks = [in_a_line(names[number]) for number in self.features_]
-        ax = axes_for(self, ax, size=(width_beside(ticks), 1.6 + 0.26 * len(rows)))
+        ticks = [_axes.in_a_line(names[number]) for number in self.features_]
+        ax = _axes.axes_for(self, ax, size=(_axes.width_beside(ticks), 1.6 + 0.26 * len(rows)))
         self.bands_ = None
         if self.coef_noise is not None:
             band = f"noise alone, for a coefficient of 0 ({level:.0%})"
-            self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=PALE, label=band)
-        style = {"color": BLUE, "height": 0.4, "label": "coefficient", **kwargs}
+            self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=_axes.PALE, label=band)
+        style = {"color": _axes.BLUE, "height": 0.4, "label": "coefficient", **kwargs}
         self.bars_ = ax.barh(rows, coef[self.features_], **style)
-        ax.axvline(0.0, color=BLACK, linewidth=0.8)
-        ax.set_yticks(rows, ticks, **AS_IT_IS)
+        ax.axvline(0.0, color=_axes.BLACK, linewidth=0.8)
+        ax.set_yticks(rows, ticks, **_axes.AS_IT_IS)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        ax.set_xlabel(self.xlabel, **AS_IT_IS)
-        clear_frame(ax, "x")
+        ax.set_xlabel(self.xlabel, **_axes.AS_IT_IS)
+        _axes.clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
         text = f"{len(rows)} of {len(coef)} columns, the most important ones."
         if self.bands_ is not None:
             corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-            draw_legend(ax, [], ncols=2, fontsize="small", **corner)
+            _axes.draw_legend(ax, [], ncols=2, fontsize="small", **corner)
             text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
-        self.note_ = small_print(ax, text) if len(rows) < len(coef) else None
+        self.note_ = _axes.small_print(ax, text) if len(rows) < len(coef) else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _largest(self, coef: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.intp]:
+    def _largest(self, coef: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Numbers of the columns to draw, the largest coefficient first, measured by its noise."""
         n_drawn = check_count("max_features", self.max_features, remedy="choose a whole number of columns above 0")
         size = np.abs(coef) / np.maximum(noise, np.finfo(float).tiny)
@@ -210,14 +189,14 @@ def _row_of(model: Any, class_label: Any) -> tuple[int, str]:
     if len(classes) == 2:
         if class_label is not None and class_label != classes[1]:
             raise ValueError(f"class_label: of two classes the coefficients are those of {classes[1]}: leave it out.")
-        return 0, f"class {in_a_line(classes[1])}"
+        return 0, f"class {_axes.in_a_line(classes[1])}"
     found = [] if class_label is None else np.flatnonzero(classes == class_label).tolist()
     if not found:
         raise ValueError(f"class_label={class_label!r} with {len(classes)} classes: give one of classes_.")
-    return found[0], f"class {in_a_line(classes[found[0]])}"
+    return found[0], f"class {_axes.in_a_line(classes[found[0]])}"
 
 
-def _names_of(estimator: Any, model: Any) -> Sequence[str]:
+def _names_of(estimator: Any, model: Any) -> list[str]:
     """Names of the columns that the model saw."""
     if hasattr(estimator, "steps") and len(estimator.steps) > 1:
         try:
@@ -229,8 +208,6 @@ def _names_of(estimator: Any, model: Any) -> Sequence[str]:
 
 
 _MOST_TICKS = 5
-_MOST_LEVELS = 8
-_COLUMNS = 3
 
 
 @without_removed
@@ -319,7 +296,7 @@ class EffectDisplay:
 
         effects = column_effects(estimator, features=features, class_label=class_label)
         if features is None:
-            effects = sorted(effects, key=_size)[:n]
+            effects = sorted(effects, key=lambda each: -cast("Any", each.difference)[2])[:n]
         return cls(effects=effects, level=level).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -337,22 +314,20 @@ class EffectDisplay:
         display : EffectDisplay
             The display itself, with `axes_`, `figure_` and `note_`.
         """
-        require_matplotlib(self)
-        remedy = "choose a share such as 0.95"
-        share = check_real("level", self.level, above=0, below=1, remedy=remedy)
+        _axes.require_matplotlib(self)
+        share = check_real("level", self.level, above=0, below=1, remedy="choose a share such as 0.95")
         effects, reach = list(self.effects), NormalDist().inv_cdf(0.5 + share / 2)
         self.axes_ = self._axes(ax, len(effects))
         self.figure_ = self.axes_[0].figure
-        single = [each for each in effects if len(each.names) == 1]
-        limits = _limits(single, reach)
+        limits = _limits([each for each in effects if len(each.names) == 1], reach)
         for axes, effect in zip(self.axes_, effects, strict=True):
             if len(effect.names) == 2:
                 _draw_pair(axes, effect, reach)
             else:
-                _draw_curve(axes, effect, reach, limits, {"color": BLUE, **kwargs})
+                _draw_curve(axes, effect, reach, limits, {"color": _axes.BLUE, **kwargs})
         has_noise = any(each.noise is not None for each in effects)
         text = f"Bands: {share:.0%} of the noise of the fit alone, without that of who happened to be there."
-        self.note_ = small_print(self.axes_[-1], text, 60) if has_noise else None
+        self.note_ = _axes.small_print(self.axes_[-1], text, 60) if has_noise else None
         return self
 
     def _axes(self, ax: Any, n: int) -> Any:
@@ -361,7 +336,7 @@ class EffectDisplay:
         if ax is None:
             import matplotlib.pyplot as plt
 
-            n_columns = min(n, _COLUMNS)
+            n_columns = min(n, 3)
             size, shape = (3.6 * n_columns + 0.4, 2.9 * -(-n // n_columns) + 0.3), (-(-n // n_columns), n_columns)
             found = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)[1].ravel()
             for each in found[n:]:
@@ -371,12 +346,6 @@ class EffectDisplay:
         if len(given) != n:
             raise ValueError(f"ax has {len(given)} axes for {n} effects: give one for each, or None.")
         return given
-
-
-def _size(effect: ColumnEffect) -> float:
-    """Sorts the columns that do most first."""
-    assert effect.difference is not None  # a single column
-    return -effect.difference[2]
 
 
 def _limits(effects: list[ColumnEffect], reach: float) -> tuple[float, float]:
@@ -392,7 +361,7 @@ def _draw_curve(ax: Any, effect: ColumnEffect, reach: float, limits: tuple[float
     n, labels = effect.n_ordered[0], effect.labels[0]
     band = np.zeros_like(effect.effect) if effect.noise is None else reach * effect.noise
     colour = style["color"]
-    ax.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+    ax.axhline(0.0, color=_axes.GREY, linewidth=0.8, linestyle=":")
     if n:
         at = np.arange(n)
         ax.fill_between(at, (effect.effect - band)[:n], (effect.effect + band)[:n], step="mid", alpha=0.2,
@@ -400,24 +369,20 @@ def _draw_curve(ax: Any, effect: ColumnEffect, reach: float, limits: tuple[float
         ax.plot(at, effect.effect[:n], drawstyle="steps-mid", **style)
         others = np.arange(n, len(labels))
     else:
-        others = _standing_out(effect.effect, band)
+        # The levels in their order: those that stand out most where there are many.
+        rank = np.argsort(-np.abs(effect.effect) / np.where(band > 0.0, band, 1.0), kind="stable")
+        others = np.sort(rank[:8])
     places = n + np.arange(len(others)) + (max(0.3, n / 16) if n else 0.0)
-    ax.errorbar(places, effect.effect[others], band[others], fmt="o", markersize=4, color=GREY if n else colour,
+    ax.errorbar(places, effect.effect[others], band[others], fmt="o", markersize=4, color=_axes.GREY if n else colour,
                 elinewidth=1.2, capsize=2)  # fmt: skip
     shown = np.unique(np.linspace(0, n - 1, min(n, _MOST_TICKS)).round().astype(int)) if n else others[:0]
     ticks = [*shown.tolist(), *places.tolist()]
-    names = [in_a_line(labels[k]) for k in [*shown.tolist(), *others.tolist()]]
+    names = [_axes.in_a_line(labels[k]) for k in [*shown.tolist(), *others.tolist()]]
     _name_ticks(ax, ticks, names)
     ax.set_ylim(limits)
-    ax.set_title(in_a_line(effect.names[0]), fontsize="medium", **AS_IT_IS)
-    ax.set_ylabel(in_a_line(effect.unit), fontsize="small", **AS_IT_IS)
+    ax.set_title(_axes.in_a_line(effect.names[0]), fontsize="medium", **_axes.AS_IT_IS)
+    ax.set_ylabel(_axes.in_a_line(effect.unit), fontsize="small", **_axes.AS_IT_IS)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _standing_out(effect: Any, band: Any) -> Any:
-    """The levels that are drawn, in their order: those that stand out most where there are many."""
-    rank = np.argsort(-np.abs(effect) / np.where(band > 0.0, band, 1.0), kind="stable")
-    return np.sort(rank[:_MOST_LEVELS])
 
 
 def _draw_pair(ax: Any, effect: ColumnEffect, reach: float) -> None:
@@ -427,17 +392,19 @@ def _draw_pair(ax: Any, effect: ColumnEffect, reach: float) -> None:
     most = float(np.abs(values).max()) or 1.0
     image = ax.imshow(values.T, cmap="RdBu_r", vmin=-most, vmax=most, origin="lower", aspect="auto")
     for i, j in zip(*np.nonzero(np.abs(values) < reach * (0.0 if effect.noise is None else effect.noise)), strict=True):
-        ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, fill=False, hatch="////", edgecolor=GREY, linewidth=0))
-    ax.figure.colorbar(image, ax=ax, shrink=0.85).set_label(in_a_line(effect.unit), fontsize="small", **AS_IT_IS)
+        ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, fill=False, hatch="////", edgecolor=_axes.GREY, linewidth=0))
+    ax.figure.colorbar(image, ax=ax, shrink=0.85).set_label(
+        _axes.in_a_line(effect.unit), fontsize="small", **_axes.AS_IT_IS
+    )
     for axis, labels in (("x", effect.labels[0]), ("y", effect.labels[1])):
         at = np.unique(np.linspace(0, len(labels) - 1, min(len(labels), _MOST_TICKS)).round().astype(int)).tolist()
-        names = [in_a_line(labels[k]) for k in at]
-        _name_ticks(ax, at, names) if axis == "x" else ax.set_yticks(at, names, fontsize="x-small", **AS_IT_IS)
-    ax.set_title(" x ".join(map(in_a_line, effect.names)), fontsize="medium", **AS_IT_IS)
+        names = [_axes.in_a_line(labels[k]) for k in at]
+        _name_ticks(ax, at, names) if axis == "x" else ax.set_yticks(at, names, fontsize="x-small", **_axes.AS_IT_IS)
+    ax.set_title(" x ".join(map(_axes.in_a_line, effect.names)), fontsize="medium", **_axes.AS_IT_IS)
 
 
 def _name_ticks(ax: Any, ticks: list[Any], names: list[str]) -> None:
     turned = sum(map(len, names)) > 30
     style: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if turned else {}
     ax.set_xticks(ticks, [each if len(each) <= 16 else each[:15] + "…" for each in names], fontsize="x-small",
-                  **style, **AS_IT_IS)  # fmt: skip
+                  **style, **_axes.AS_IT_IS)  # fmt: skip

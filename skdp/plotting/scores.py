@@ -8,19 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from skdp.base.estimates import Estimate, EstimatedCurve
-from skdp.plotting._axes import (
-    AS_IT_IS,
-    BLUE,
-    GREY,
-    axes_for,
-    clear_frame,
-    draw_legend,
-    in_a_line,
-    require_matplotlib,
-    small_print,
-)
-
-_LEVEL = "bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"
+from skdp.plotting import _axes
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -60,23 +48,22 @@ class _CurveDisplay:
         display : object
             The display itself, with `ax_`, `figure_`, `line_`, `band_` and `reference_`.
         """
-        ax = axes_for(self, ax, (5.2, 4.8))
-        (self.reference_,) = ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.0)
-        style = {"color": BLUE, "marker": self._marker, "markersize": 4, **kwargs}
+        ax = _axes.axes_for(self, ax, (5.2, 4.8))
+        (self.reference_,) = ax.plot([0, 1], [0, 1], color=_axes.GREY, linestyle=":", linewidth=1.0)
+        style = {"color": _axes.BLUE, "marker": self._marker, "markersize": 4, **kwargs}
         (self.line_,) = ax.plot(self.curve.x, self.curve.y, **style)
         order = np.argsort(self.curve.x, kind="stable")
         low, high = self.curve.low[order], self.curve.high[order]
-        self.band_ = ax.fill_between(
-            self.curve.x[order], low, high, color=self.line_.get_color(), alpha=0.2, linewidth=0
-        )
+        style = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
+        self.band_ = ax.fill_between(self.curve.x[order], low, high, **style)
         ax.set(xlabel=self._labels[0], ylabel=self._labels[1], xlim=(0, 1), ylim=(0, 1.005))
-        clear_frame(ax)
-        named = [(self.line_, in_a_line(self.name))] if self.name else []
-        self.line_.set_label(in_a_line(self.name) or "_")
+        _axes.clear_frame(ax)
+        named = [(self.line_, _axes.in_a_line(self.name))] if self.name else []
+        self.line_.set_label(_axes.in_a_line(self.name) or "_")
         self.reference_.set_label(self._reference)
-        draw_legend(ax, [*named, (self.reference_, self._reference)], fontsize="small", loc="best")
+        _axes.draw_legend(ax, [*named, (self.reference_, self._reference)], fontsize="small", loc="best")
         if self.note:
-            small_print(ax, self.note, 72)
+            _axes.small_print(ax, self.note, 72)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -172,14 +159,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
     @classmethod
     def from_evaluation(
-        cls,
-        evaluation: Any,
-        *,
-        n_bins: int = 8,
-        pos_label: Any = None,
-        name: str = "",
-        ax: Any = None,
-        **kwargs: Any,
+        cls, evaluation: Any, *, n_bins: int = 8, pos_label: Any = None, name: str = "", ax: Any = None, **kwargs: Any
     ) -> Self:
         """Plot the calibration curve of an evaluation. It costs nothing.
 
@@ -283,9 +263,9 @@ class PrivateConfusionMatrixDisplay:
         display : PrivateConfusionMatrixDisplay
             The display itself, with `ax_`, `figure_`, `im_` and `text_`.
         """
-        require_matplotlib(self)
+        _axes.require_matplotlib(self)
         counts, n = np.asarray(self.confusion_matrix.value), len(self.display_labels)
-        ax = axes_for(self, ax, (3.2 + 0.7 * n, 2.8 + 0.6 * n))
+        ax = _axes.axes_for(self, ax, (3.2 + 0.7 * n, 2.8 + 0.6 * n))
         shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
         self.im_ = ax.imshow(shares, **{"cmap": "Blues", "vmin": 0.0, "vmax": 1.0, **kwargs})
         reach = (np.asarray(self.confusion_matrix.high) - np.asarray(self.confusion_matrix.low)) / 2
@@ -294,12 +274,12 @@ class PrivateConfusionMatrixDisplay:
             colour = "white" if shares[i, j] > 0.6 else "black"
             text = f"{counts[i, j]:.0f}\n±{reach[i, j]:.0f}"
             self.text_[i, j] = ax.text(j, i, text, ha="center", va="center", color=colour, fontsize="small")
-        names = [in_a_line(each) for each in self.display_labels]
-        ax.set_xticks(range(n), names, **AS_IT_IS)
-        ax.set_yticks(range(n), names, **AS_IT_IS)
+        names = [_axes.in_a_line(each) for each in self.display_labels]
+        ax.set_xticks(range(n), names, **_axes.AS_IT_IS)
+        ax.set_yticks(range(n), names, **_axes.AS_IT_IS)
         ax.set(xlabel="predicted class", ylabel="class")
         if self.note:
-            small_print(ax, self.note, 56)
+            _axes.small_print(ax, self.note, 56)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -380,22 +360,22 @@ class PrivateSubgroupDisplay:
         display : PrivateSubgroupDisplay
             The display itself, with `ax_`, `figure_`, `bars_` and `overall_`.
         """
-        require_matplotlib(self)
-        names, found = [in_a_line(each) for each in self.estimates], list(self.estimates.values())
-        ax = axes_for(self, ax, (5.2, 1.8 + 0.35 * len(names)))
+        _axes.require_matplotlib(self)
+        names, found = [_axes.in_a_line(each) for each in self.estimates], list(self.estimates.values())
+        ax = _axes.axes_for(self, ax, (5.2, 1.8 + 0.35 * len(names)))
         value, low, high = (np.array([float(getattr(each, k)) for each in found]) for k in ("value", "low", "high"))
-        self.overall_ = ax.axvline(float(self.overall.value), color=GREY, linestyle=":", linewidth=1.0)
-        style = {"fmt": "o", "color": BLUE, "markersize": 5, "capsize": 3, **kwargs}
+        self.overall_ = ax.axvline(float(self.overall.value), color=_axes.GREY, linestyle=":", linewidth=1.0)
+        style = {"fmt": "o", "color": _axes.BLUE, "markersize": 5, "capsize": 3, **kwargs}
         reach = np.maximum(np.stack([value - low, high - value]), 0.0)
         self.bars_ = ax.errorbar(value, np.arange(len(names)), xerr=reach, **style)
-        ax.set_yticks(range(len(names)), names, **AS_IT_IS)
+        ax.set_yticks(range(len(names)), names, **_axes.AS_IT_IS)
         ax.invert_yaxis()
-        ax.set_xlabel(in_a_line(self.metric))
-        clear_frame(ax)
+        ax.set_xlabel(_axes.in_a_line(self.metric))
+        _axes.clear_frame(ax)
         self.overall_.set_label("all rows")
-        draw_legend(ax, [(self.overall_, "all rows")], fontsize="small", loc="best")
+        _axes.draw_legend(ax, [(self.overall_, "all rows")], fontsize="small", loc="best")
         if self.note:
-            small_print(ax, self.note, 72)
+            _axes.small_print(ax, self.note, 72)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -422,4 +402,5 @@ def _figure_of(part: Any, metric: str) -> Estimate:
 
 
 def _note(evaluation: Any) -> str:
-    return _LEVEL.format(level=float(evaluation.level), epsilon=evaluation.epsilon_)
+    level, epsilon = float(evaluation.level), evaluation.epsilon_
+    return f"bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"

@@ -17,7 +17,7 @@ from skdp._checks.groups import Units, split_labels
 from skdp._checks.leaks import report_leak, silence
 from skdp._checks.parameters import check_count, check_real, is_private, last_step, show, silent_arithmetic
 from skdp._checks.rows import column_names, table_shape
-from skdp.accounting import AddRemove, DpEvent, PrivacyAccountant, SelfComposedDpEvent, compose
+from skdp.accounting import AddRemove, PrivacyAccountant, SelfComposedDpEvent, compose
 from skdp.accounting.ledger.report import to_digits
 from skdp.accounting.statements.targets import EpsilonTarget
 from skdp.base.budget import PrivacyCost
@@ -25,19 +25,7 @@ from skdp.base.private_step import private_steps
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.model_selection.whole_fit import PartRows, PartWeights, WholeFit
 from skdp.pipeline.private_pipeline import PrivatePipeline, weighted_steps
-from skdp.plotting._axes import (
-    AS_IT_IS,
-    BLUE,
-    VERMILION,
-    axes_for,
-    clear_frame,
-    draw_legend,
-    in_a_line,
-    keep_small_differences_small,
-    log_axis_of_epsilon,
-    require_matplotlib,
-    small_print,
-)
+from skdp.plotting import _axes
 
 Scorer = Callable[..., float]
 
@@ -119,7 +107,9 @@ class Study:
         event = compose([SelfComposedDpEvent(each.event(1.0), model.n_repeats) for each in plans])
         name = type(seen_by_the_user(template)).__name__
         fit.keep(estimator=name, epsilons=model._epsilons, n_repeats=model.n_repeats, delta=fit.delta)
-        fit.plan_at(PrivacyCost(event, joint_epsilon(event, fit.delta, fit.adjacency), fit.delta))
+        ledger = PrivacyAccountant()  # whose price is that of whichever method a ledger takes
+        ledger.spend(event, adjacency=fit.adjacency)
+        fit.plan_at(PrivacyCost(event, ledger.get_epsilon(fit.delta), fit.delta))
 
         rows = PartRows(fit.rows, y, _weights_to_fit(model._weights), fit.units)
         fit.read(plans[0].check_rows, rows.X, y, fit.units, model._weights)
@@ -140,7 +130,11 @@ class Study:
         template.set_params(delta=fit.delta)
         plans: list[FitPlan] = []
         for epsilon in self._epsilons:
-            made = make_candidate(_with_budget(template, epsilon), {}, fit.rows, fit.n_units)
+            given = template._copied().set_params(epsilon=epsilon)
+            if (seen := seen_by_the_user(given)) is not given:  # an estimator alone has a budget of its own too
+                budget = {"epsilon": epsilon, "noise_multiplier": None}
+                seen.set_params(**{name: value for name, value in budget.items() if hasattr(seen, name)})
+            made = make_candidate(given, {}, fit.rows, fit.n_units)
             plans += fit_plans([{}], [made], fit.n, fit.n_features, EpsilonTarget(epsilon, fit.delta), fit.delta)
         return plans
 
@@ -173,10 +167,8 @@ class Study:
 
     def _fit_all(self, fit: WholeFit, plans: list[FitPlan], rows: PartRows) -> list[list[Any]]:
         """Fit at each budget, each time with other noise. What a fit would say was said before, once for all."""
-        return [
-            [self._fitted(fit, plan, fit.seed(i, j), rows) for j in range(self.n_repeats)]
-            for i, plan in enumerate(plans)
-        ]
+        repeats = range(self.n_repeats)
+        return [[self._fitted(fit, plan, fit.seed(i, j), rows) for j in repeats] for i, plan in enumerate(plans)]
 
     def _fitted(self, fit: WholeFit, plan: FitPlan, seed: int | None, rows: PartRows) -> Any:
         with silence():
@@ -192,47 +184,6 @@ class Study:
 
 def _weights_to_fit(weights: Any) -> PartWeights | None:
     return None if weights is None else PartWeights(weights, weights)
-
-
-def check_model(estimator: Any) -> None:
-    """Refuse a pipeline without a budget."""
-    if isinstance(estimator, Pipeline) and not isinstance(estimator, PrivatePipeline):
-        raise ValueError("estimator is a Pipeline without a budget: give it one by skdp.allocate_budget.")
-
-
-def _with_budget(template: PrivatePipeline, epsilon: float) -> PrivatePipeline:
-    """A copy with this budget, which an estimator that is studied alone has as a parameter of its own too."""
-    made = template._copied().set_params(epsilon=epsilon)
-    if (seen := seen_by_the_user(made)) is not made:
-        budget = {"epsilon": epsilon, "noise_multiplier": None}
-        seen.set_params(**{name: value for name, value in budget.items() if hasattr(seen, name)})
-    return made
-
-
-def joint_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
-    """The price of an event, by whichever method a ledger takes for it."""
-    ledger = PrivacyAccountant()
-    ledger.spend(event, adjacency=adjacency)
-    return ledger.get_epsilon(delta)
-
-
-# --- scores on rows that are public ---
-
-
-def report_unpaid_scores(test_is_public: bool) -> None:
-    """Report that scores are exact, unless the rows that they are computed on are declared public."""
-    if not test_is_public:
-        report_leak(
-            "test_is_public=False: scores on X_test and y_test are exact and not paid for: score rows that are public "
-            "and say so by test_is_public=True."
-        )
-
-
-def scorer_of(estimator: Any, scoring: Any) -> Scorer:
-    """The function (model, X, y) that `scoring` names; None means the method ``score``."""
-    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
-        raise ValueError(f"scoring={show(scoring)} is not valid: give one name of scikit-learn's, a function or None.")
-    return check_scoring(estimator, scoring)
 
 
 def report_baseline(baseline: Any) -> None:
@@ -256,15 +207,6 @@ def score_baseline(baseline: Any, score_of: Callable[[Any], float], rows: tuple[
     if refused:
         raise ValueError(f"baseline={type(baseline).__name__} fails with a {refused}: fit it alone to see why.")
     return score
-
-
-_NAMES = {
-    "roc_auc": "area under the ROC curve",
-    "average_precision": "average precision",
-    "neg_log_loss": "negative log-loss",
-    "r2": "R²",
-}
-_LEAST_SPAN = 0.05  # of the largest score: less would make noise look like a loss
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -331,26 +273,11 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        X_test: Any,
-        y_test: Any,
-        *,
-        epsilons: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0),
-        n_repeats: int = 3,
-        baseline: Any = None,
-        scoring: Any = None,
-        score_name: str | None = None,
-        test_is_public: bool = False,
-        sample_weight: Any = None,
-        sample_weight_test: Any = None,
-        groups: Any = None,
-        random_state: Any = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> PrivacyUtilityDisplay:
+        cls, estimator: Any, X: Any, y: Any, X_test: Any, y_test: Any, *,
+        epsilons: Sequence[float] = (0.1, 0.3, 1.0, 3.0, 10.0), n_repeats: int = 3, baseline: Any = None,
+        scoring: Any = None, score_name: str | None = None, test_is_public: bool = False, sample_weight: Any = None,
+        sample_weight_test: Any = None, groups: Any = None, random_state: Any = None, ax: Any = None, **kwargs: Any,
+    ) -> PrivacyUtilityDisplay:  # fmt: skip
         """Fit a private model at several budgets, score it on public rows, and plot the scores.
 
         Every fit costs its epsilon, each repeat again. All of them are planned before a row is read and are charged at
@@ -443,18 +370,10 @@ class PrivacyUtilityDisplay:
 
     @classmethod
     def from_scores(
-        cls,
-        epsilons: ArrayLike,
-        scores: ArrayLike,
-        *,
-        baseline_score: ArrayLike | None = None,
-        score_name: str = "score",
-        model_name: str = "private",
-        baseline_name: str = "not private",
-        note: str = "",
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> PrivacyUtilityDisplay:
+        cls, epsilons: ArrayLike, scores: ArrayLike, *, baseline_score: ArrayLike | None = None,
+        score_name: str = "score", model_name: str = "private", baseline_name: str = "not private", note: str = "",
+        ax: Any = None, **kwargs: Any,
+    ) -> PrivacyUtilityDisplay:  # fmt: skip
         """Plot scores that are at hand. Nothing is fitted or charged.
 
         Parameters
@@ -506,26 +425,27 @@ class PrivacyUtilityDisplay:
         display : PrivacyUtilityDisplay
             The display itself, with `ax_`, `figure_`, `line_`, `band_`, `baseline_line_` and `note_`.
         """
-        ax = axes_for(self, ax)
+        ax = _axes.axes_for(self, ax)
         epsilons, scores = np.asarray(self.epsilons, float), np.asarray(self.scores, float)
         scores = scores[:, None] if scores.ndim == 1 else scores
         mean = scores.mean(axis=1)
-        label = in_a_line(self.model_name)
+        label = _axes.in_a_line(self.model_name)
         self.band_ = None
         if scores.shape[1] > 1:
             spread = scores.std(axis=1, ddof=1)
-            colour = kwargs.get("color", BLUE)
+            colour = kwargs.get("color", _axes.BLUE)
             self.band_ = ax.fill_between(epsilons, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
             label += f", mean ± standard deviation of {scores.shape[1]} fits"
-        (self.line_,) = ax.plot(epsilons, mean, **{"color": BLUE, "marker": "o", "label": label, **kwargs})
+        (self.line_,) = ax.plot(epsilons, mean, **{"color": _axes.BLUE, "marker": "o", "label": label, **kwargs})
         self.baseline_line_ = self._draw_baseline(ax)
-        log_axis_of_epsilon(ax, epsilons.tolist())
-        keep_small_differences_small(ax, _LEAST_SPAN * float(np.nanmax(np.abs(mean))))
-        ax.set_ylabel(self.score_name, **AS_IT_IS)
-        clear_frame(ax)
-        named = [(self.line_, label), (self.baseline_line_, in_a_line(self.baseline_name))]
-        draw_legend(ax, named[: 1 + (self.baseline_line_ is not None)], loc="best", fontsize="small")
-        self.note_ = small_print(ax, self.note, 114) if self.note else None
+        _axes.log_axis_of_epsilon(ax, epsilons.tolist())
+        # A twentieth of the largest score: less would make noise look like a loss.
+        _axes.keep_small_differences_small(ax, 0.05 * float(np.nanmax(np.abs(mean))))
+        ax.set_ylabel(self.score_name, **_axes.AS_IT_IS)
+        _axes.clear_frame(ax)
+        named = [(self.line_, label), (self.baseline_line_, _axes.in_a_line(self.baseline_name))]
+        _axes.draw_legend(ax, named[: 1 + (self.baseline_line_ is not None)], loc="best", fontsize="small")
+        self.note_ = _axes.small_print(ax, self.note, 114) if self.note else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -533,17 +453,17 @@ class PrivacyUtilityDisplay:
         if self.baseline_score is None:
             return None
         found = np.atleast_1d(np.asarray(self.baseline_score, float))
-        mean, label = found.mean(), in_a_line(self.baseline_name)
+        mean, label = found.mean(), _axes.in_a_line(self.baseline_name)
         if len(found) > 1:
             spread = found.std(ddof=1)
-            ax.axhspan(mean - spread, mean + spread, color=VERMILION, alpha=0.15, linewidth=0)
-        return ax.axhline(mean, color=VERMILION, linestyle="--", label=label)
+            ax.axhspan(mean - spread, mean + spread, color=_axes.VERMILION, alpha=0.15, linewidth=0)
+        return ax.axhline(mean, color=_axes.VERMILION, linestyle="--", label=label)
 
     # --- what `from_estimator` does before anything is drawn ---
 
     def _check_drawing(self, ax: Any, kwargs: dict[str, Any]) -> None:
         """Refuse what could not be drawn: after the charge it would be too late."""
-        require_matplotlib(self)
+        _axes.require_matplotlib(self)
         if ax is not None and not hasattr(ax, "fill_between"):
             raise TypeError(f"ax is a {type(ax).__name__} and no axes: give axes of matplotlib, or None.")
         from matplotlib.lines import Line2D
@@ -556,9 +476,18 @@ class PrivacyUtilityDisplay:
     ) -> Self:  # fmt: skip
         """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
 
-        check_model(estimator)
-        scorer = scorer_of(estimator, scoring)
-        report_unpaid_scores(test_is_public)
+        if isinstance(estimator, Pipeline) and not isinstance(estimator, PrivatePipeline):
+            raise ValueError("estimator is a Pipeline without a budget: give it one by skdp.allocate_budget.")
+        if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+            raise ValueError(
+                f"scoring={show(scoring)} is not valid: give one name of scikit-learn's, a function or None."
+            )
+        scorer = check_scoring(estimator, scoring)
+        if not test_is_public:
+            report_leak(
+                "test_is_public=False: scores on X_test and y_test are exact and not paid for: score rows that are "
+                "public and say so by test_is_public=True."
+            )
         if baseline is not None:
             report_baseline(baseline)
         epsilons: Any = self.epsilons
@@ -572,7 +501,10 @@ class PrivacyUtilityDisplay:
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
         self.privacy_event_, self.epsilon_total_, self.delta_ = study.price_
         self.adjacency_ = study.adjacency_
-        self.note = _price_note(self.scores.size, self.epsilon_total_, self.delta_, baseline is not None)
+        total = to_digits(self.epsilon_total_, 3, up=True)
+        self.note = f"All {self.scores.size} private fits together cost epsilon {total} at delta {self.delta_:g}."
+        if baseline is not None:
+            self.note += " The baseline is not private and not included."
         return self
 
 
@@ -599,9 +531,5 @@ def _name_of(scoring: Any, estimator: Any) -> str:
         name = "accuracy" if is_classifier(estimator) else "score"
     else:
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    return f"{_NAMES.get(name, name.replace('_', ' '))} on public rows"
-
-
-def _price_note(n_fits: int, epsilon: float, delta: float, has_baseline: bool) -> str:
-    text = f"All {n_fits} private fits together cost epsilon {to_digits(epsilon, 3, up=True)} at delta {delta:g}."
-    return text + " The baseline is not private and not included." if has_baseline else text
+    names = {"roc_auc": "area under the ROC curve", "neg_log_loss": "negative log-loss", "r2": "R²"}
+    return f"{names.get(name, name.replace('_', ' '))} on public rows"

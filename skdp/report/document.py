@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from skdp.accounting.ledger.report import escaped, html_table, without_empty_columns
 from skdp.report import sentences as wording
 from skdp.report.report_data import SCHEMA, SCHEMA_VERSION, gather
-from skdp.report.sentences import Facts, TableCells, figure, nist_rows, one_line, publication_rows
+from skdp.report.sentences import Facts, TableCells, figure, one_line
 
 REFERENCES = (
     "Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis.",
@@ -49,22 +49,14 @@ def title(facts: Facts) -> str:
 
 def sections(facts: Facts) -> list[Section]:
     """All sections, in order."""
-    made = [
-        _summary(facts),
-        _guarantee(facts),
-        _accounting(facts),
-        _noise(facts),
-        _shares(facts),
-        Section("tuning", "What tuning cost", [wording.tuned(facts)], [], []),
-        _quality(facts),
-        _effects(facts),
-        _public(facts),
-        _unpaid(facts),
-        _notices(facts),
-        _not_covered(facts),
-        _checklists(facts),
-        _versions(facts),
-    ]
+    tuning = Section("tuning", "What tuning cost", [wording.tuned(facts)], [], [])
+    made = [_summary(facts), _guarantee(facts), _accounting(facts), _noise(facts), _shares(facts), tuning]
+    made += [_quality(facts), _effects(facts), _public(facts), _unpaid(facts)]
+    if facts["notices"]:
+        notices = [each[:1].upper() + each[1:] for each in facts["notices"]]
+        made.append(Section("notices", "What costs quality", notices, [], []))
+    outside = Listing("Outside the guarantee", ("topic", "meaning"), [*wording.not_covered(facts)])
+    made += [Section("not_covered", "What is not covered", [], [outside], []), _checklists(facts), _versions(facts)]
     return [each for each in made if each is not None]
 
 
@@ -84,9 +76,8 @@ def _summary(facts: Facts) -> Section:
         ("Noise", wording.noise(facts)),
     ]
     notices = ["The guarantee holds with these exceptions.", *exceptions] if exceptions else []
-    return Section(
-        "summary", "Summary", [wording.layperson(facts)], [Listing("Key figures", ("figure", "value"), rows)], notices
-    )
+    figures = Listing("Key figures", ("figure", "value"), rows)
+    return Section("summary", "Summary", [wording.layperson(facts)], [figures], notices)
 
 
 _IN_SHORT = {
@@ -101,17 +92,9 @@ def _percent(probability: float | None) -> str:
 
 
 def _guarantee(facts: Facts) -> Section:
-    words = [
-        wording.formal(facts),
-        wording.neighbours(facts),
-        wording.tighter(facts),
-        wording.people(facts),
-        wording.delta_and_rows(facts),
-        wording.outcome(facts),
-        wording.partition(facts),
-    ]
-    words = [each for each in words if each]
-    return Section("guarantee", "What is guaranteed", words, [], [])
+    words = [wording.formal(facts), wording.neighbours(facts), wording.tighter(facts), wording.people(facts)]
+    words += [wording.delta_and_rows(facts), wording.outcome(facts), wording.partition(facts)]
+    return Section("guarantee", "What is guaranteed", [each for each in words if each], [], [])
 
 
 def _accounting(facts: Facts) -> Section:
@@ -123,11 +106,13 @@ def _accounting(facts: Facts) -> Section:
 
 def _noise(facts: Facts) -> Section:
     found = facts["mechanisms"]
-    rows: TableCells = [
-        (each["mechanism"], str(each["times"]), _optional(each["noise_multiplier"]), _rows_used(each), each["within"],
-         each["note"])
-        for each in found["rows"]
-    ]  # fmt: skip
+    rows: TableCells = []
+    for each in found["rows"]:
+        rate, used = each["sampling_rate"], ""
+        if each["noise_multiplier"] is not None:
+            used = each["rows"] + ("" if rate == 1.0 else f", rate {rate:.6g}")
+        cells = (each["mechanism"], str(each["times"]), _optional(each["noise_multiplier"]), used)
+        rows.append((*cells, each["within"], each["note"]))
     if found["number"] > len(rows):
         rows.append((f"... and {found['number'] - len(rows)} more", "", "", "", "", ""))
     header = ("release", "times", "noise multiplier", "computed from", "within", "note")
@@ -146,12 +131,6 @@ def _optional(value: Any) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def _rows_used(row: dict[str, Any]) -> str:
-    if row["noise_multiplier"] is None:
-        return ""
-    return row["rows"] + ("" if row["sampling_rate"] == 1.0 else f", rate {row['sampling_rate']:.6g}")
-
-
 def _shares(facts: Facts) -> Section | None:
     if not facts["fractions"]:
         return None
@@ -162,8 +141,8 @@ def _shares(facts: Facts) -> Section | None:
         "The steps cost less together than one by one. The share of a step is its part of the sum of mu squared, where "
         "mu is that of the Gaussian mechanism of the same price."
     )
-    return Section("fractions", "Budget of the steps", [words],
-                   [Listing("Private steps", ("step", "epsilon alone", "fraction"), rows)], [])  # fmt: skip
+    table = Listing("Private steps", ("step", "epsilon alone", "fraction"), rows)
+    return Section("fractions", "Budget of the steps", [words], [table], [])
 
 
 def _quality(facts: Facts) -> Section | None:
@@ -231,36 +210,17 @@ def _unpaid(facts: Facts) -> Section:
     return Section("unaccounted", "What was read without payment", words, [], [])
 
 
-def _notices(facts: Facts) -> Section | None:
-    if not facts["notices"]:
-        return None
-    return Section("notices", "What costs quality", [each[:1].upper() + each[1:] for each in facts["notices"]], [], [])
-
-
-def _not_covered(facts: Facts) -> Section:
-    table = Listing("Outside the guarantee", ("topic", "meaning"), [*wording.not_covered(facts)])
-    return Section("not_covered", "What is not covered", [], [table], [])
-
-
 def _checklists(facts: Facts) -> Section:
-    tables = [
-        Listing(
-            "To state in a publication (How to DP-fy ML, section 5.3)", ("item", "answer"), publication_rows(facts)
-        ),
-        Listing("NIST SP 800-226, from the top of its pyramid", ("block", "status", "answer"), nist_rows(facts)),
-    ]
-    return Section("checklists", "Checklists", [], tables, [])
+    stated = "To state in a publication (How to DP-fy ML, section 5.3)"
+    publication = Listing(stated, ("item", "answer"), wording.publication_rows(facts))
+    pyramid = "NIST SP 800-226, from the top of its pyramid"
+    nist = Listing(pyramid, ("block", "status", "answer"), wording.nist_rows(facts))
+    return Section("checklists", "Checklists", [], [publication, nist], [])
 
 
 def _versions(facts: Facts) -> Section:
-    rows: TableCells = [*facts["versions"].items()]
-    return Section(
-        "versions",
-        "Versions and citation",
-        [f"Cite: {citation(facts)}", *REFERENCES],
-        [Listing("Versions that made this report", ("package", "version"), rows)],
-        [],
-    )
+    table = Listing("Versions that made this report", ("package", "version"), [*facts["versions"].items()])
+    return Section("versions", "Versions and citation", [f"Cite: {citation(facts)}", *REFERENCES], [table], [])
 
 
 def citation(facts: Facts) -> str:

@@ -18,17 +18,8 @@ from skdp.accounting import DpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, fla
 from skdp.accounting.events.kinds import kind_of, law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
-from skdp.report.sentences import (
-    Priced,
-    attack_figures,
-    attacker_accuracy_by_profile,
-    guess_at,
-    is_hidden,
-    number,
-    one_line,
-    price_of,
-    shown,
-)
+from skdp.report import sentences
+from skdp.report.sentences import Priced, number, one_line
 
 SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 3
 _MOST_NAMES, _MOST_ROWS = 50, 60
@@ -39,9 +30,9 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
 
     Keys and their order are the same for all models; the version of the schema changes with them.
     """
-    priced = price_of(model)
-    leaks = leaks_of(model)
-    parts = _parts(model)
+    priced = sentences.price_of(model)
+    leaks, parts = leaks_of(model), _parts(model)
+    kinds = {leak.kind for leak in leaks}
     rows, n_rows = mechanism_rows(priced.event)
     if not rows:
         raise ValueError(
@@ -60,7 +51,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
         },
         "guarantee": _guarantee(model, priced),
         "accounting": _accounting(priced),
-        "noise": {"source": _noise_source(leaks)},
+        "noise": {"source": "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret"},
         "mechanisms": {"rows": rows, "number": n_rows},
         "constants": [
             {"part": one_line(name), "rows": _constant_rows(part)}
@@ -72,16 +63,12 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
         "effects": _effects(model),
         "public": _public(model, parts, priced, leaks),
         "unaccounted": {
-            "recorded": not any(leak.kind == UNKNOWN for leak in leaks),
+            "recorded": UNKNOWN not in kinds,
             "reads": [leak._asdict() for leak in leaks if leak.kind not in (SEED, UNKNOWN)],
         },
         "notices": [one_line(text) for text in notices_of(model)],
-        "versions": {
-            "skdp": skdp.__version__,
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": {"skdp": skdp.__version__, "numpy": np.__version__}
+        | {"scikit-learn": sklearn.__version__, "python": platform.python_version()},
     }
 
 
@@ -116,19 +103,19 @@ def _named(name: str, part: Any) -> dict[str, str]:
 
 
 def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
-    guess = attacker_accuracy_by_profile(priced)
+    groups, n_public = (model.__dict__.get(name) for name in ("_fitted_group_name", "_fitted_n_public"))
     return {
         "unit": getattr(model, "privacy_unit_", "row"),
         "accountant_unit": _unit(model),
-        "groups": _groups(model),
+        "groups": None if groups is None else one_line(groups),
         **_partition(model),
         "adjacency": priced.adjacency,
         "epsilon": number(priced.epsilon),
         "delta": priced.delta,
-        "attacker_accuracy": guess_at(priced.epsilon, priced.delta),
-        "attacker_accuracy_by_profile": guess,
-        **attack_figures(priced),
-        "n_units_public": _n_public(model),
+        "attacker_accuracy": sentences.guess_at(priced.epsilon, priced.delta),
+        "attacker_accuracy_by_profile": sentences.attacker_accuracy_by_profile(priced),
+        **sentences.attack_figures(priced),
+        "n_units_public": None if n_public is None else int(n_public),
     }
 
 
@@ -153,17 +140,6 @@ def _partition(model: Any) -> dict[str, str | None]:
     return {"partition": name, "partition_rule": rule}
 
 
-def _groups(model: Any) -> str | None:
-    """Name of the labels of units, None where they have none, or where a unit is a row."""
-    name = model.__dict__.get("_fitted_group_name")
-    return None if name is None else one_line(name)
-
-
-def _n_public(model: Any) -> int | None:
-    found = model.__dict__.get("_fitted_n_public")
-    return None if found is None else int(found)
-
-
 def _accounting(priced: Priced) -> dict[str, Any]:
     bounds = priced.bounds
     return {
@@ -173,11 +149,6 @@ def _accounting(priced: Priced) -> dict[str, Any]:
         "event": describe(priced.event),
         "sampling": sorted({row["rows"] for row in mechanism_rows(priced.event)[0] if row["noise_multiplier"]}),
     }
-
-
-def _noise_source(leaks: tuple[Leak, ...]) -> str:
-    kinds = {leak.kind for leak in leaks}
-    return "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret"
 
 
 # --- what was released with noise: from the event, and from the fitted constants of each part ---
@@ -321,13 +292,11 @@ def _quality(model: Any, evaluation: Any) -> dict[str, Any] | None:
         "adjacency": found.adjacency_,
         "level": float(found.level),
         "figures": [
-            {"name": one_line(name.replace("_", " ")), **{k: number(float(getattr(each, k))) for k in _INTERVAL}}
+            {"name": one_line(name.replace("_", " "))}
+            | {end: number(float(getattr(each, end))) for end in ("value", "low", "high")}
             for name, each in found.summary().items()
         ],
     }
-
-
-_INTERVAL = "value", "low", "high"
 
 
 def _effects(model: Any) -> list[dict[str, Any]]:
@@ -348,13 +317,13 @@ def _effects(model: Any) -> list[dict[str, Any]]:
 
 
 def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tuple[Leak, ...]) -> dict[str, Any]:
-    names = getattr(model, "feature_names_in_", None)
+    names, width = getattr(model, "feature_names_in_", None), getattr(model, "n_features_in_", None)
     read = any(leak.kind == CLASSES for leak in leaks)
     classes = None if read else getattr(parts[-1][1], "classes_", None)
     return {
         "parameters": _parameters(model, {"classes"} if read else set()),
         "n_units": "public" if priced.adjacency != "add_remove" else "private",
-        "n_features": _integer(getattr(model, "n_features_in_", None)),
+        "n_features": int(width) if isinstance(width, int | np.integer) else None,
         "feature_names": None if names is None else [one_line(name) for name in list(names)[:_MOST_NAMES]],
         "columns": _columns(model),
         "classes": None if classes is None else [one_line(each) for each in np.asarray(classes).tolist()[:_MOST_NAMES]],
@@ -379,10 +348,6 @@ def _columns(model: Any) -> list[dict[str, str]]:
     return found
 
 
-def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | np.integer) else None
-
-
 def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
     """Constructor parameters, but for `private` ones, seeds, paths, and the noise that a whole allots to its parts."""
     given = model.get_params(deep=True)
@@ -390,10 +355,7 @@ def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
     found = []
     for name, value in sorted(given.items()):
         owner, _, last = name.rpartition("__")
-        allotted = whole and owner and last in _ALLOTTED
-        if not (is_hidden(name) or allotted or last == "steps" or last in private):
-            found.append({"name": one_line(name), "value": shown(value)})
+        allotted = whole and owner and last in ("epsilon", "delta", "noise_multiplier", "fractions")
+        if not (sentences.is_hidden(name) or allotted or last == "steps" or last in private):
+            found.append({"name": one_line(name), "value": sentences.shown(value)})
     return found
-
-
-_ALLOTTED = {"epsilon", "delta", "noise_multiplier", "fractions"}
