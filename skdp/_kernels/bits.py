@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from skdp._kernels.caching import njit
 
+# Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache.
 BLOCK = 512
-"""Words (and normals) in a block: the first half makes radii, the second half angles; a block stays in cache."""
 
 
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
@@ -250,8 +250,8 @@ def rows_from_gaps(rows, n, last):
     return len(rows), last
 
 
+# Copies are split into powers of two up to ``2**LARGEST_POWER``, whose table has some thousands of values.
 LARGEST_POWER = 16
-"""Copies are split into powers of two up to ``2**LARGEST_POWER``, whose table has some thousands of values."""
 
 _POINT = 192  # bits after the point of weights
 _WORD = 64

@@ -33,6 +33,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _KEPT = "SKDP_COMPILES"
 _ANEW = "SKDP_COMPILES_ANEW"
+# What is said once, by the variable in the environment that tells that it was.
 _LINES = {
     _KEPT: (
         "skdp: compiling for this processor, which takes some seconds at the first use of each kernel; the result is "
@@ -43,7 +44,6 @@ _LINES = {
         "only you can write to: set NUMBA_CACHE_DIR to one."
     ),
 }
-"""What is said once, by the variable in the environment that tells that it was."""
 
 _lock = threading.Lock()
 

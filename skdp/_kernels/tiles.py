@@ -25,8 +25,8 @@ from numba.extending import intrinsic
 from skdp._kernels.caching import njit
 
 ROWS = 6
+# Rows that are summed up in the dtype of the rows; sums of blocks are float64.
 SUMMED_ROWS = 128
-"""Rows that are summed up in the dtype of the rows; sums of blocks are float64."""
 
 _FEATURES = (config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()).split(",")
 _REGISTER = 64 if "+avx512f" in _FEATURES else 32 if "+avx" in _FEATURES else 16  # bytes

@@ -20,25 +20,10 @@ from skdp.accounting.calibration import (
     calibrate_selection,
     fewest_trials,
 )
-from skdp.accounting.events import noise_events
+from skdp.accounting.events import specifications
 from skdp.accounting.events.composition import compose, flatten
 from skdp.accounting.events.kinds import from_dp_accounting, to_dp_accounting
-from skdp.accounting.events.noise_events import *  # noqa: F403 - the events that `__all__` of the module lists
-from skdp.accounting.events.specifications import (
-    ComposedDpEvent,
-    DpEvent,
-    EpsilonDeltaDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SelfComposedDpEvent,
-    WorstOfDpEvent,
-    ZCDpEvent,
-)
+from skdp.accounting.events.specifications import *  # noqa: F403 - the events, which `__all__` of the module lists
 from skdp.accounting.formulas.selection_law import NumberOfTrials
 from skdp.accounting.ledger import Charge, PrivacyAccountant
 from skdp.accounting.ledger import resolve_accountant as resolve_accountant  # for the estimators
@@ -48,35 +33,8 @@ from skdp.accounting.statements.curves import PrivacyProfile, RenyiCurve, compar
 from skdp.accounting.statements.targets import Risk as Risk
 
 __all__ = [
-    "Charge",
-    "ComposedDpEvent",
-    "DpEvent",
-    "EpsilonDeltaDpEvent",
-    "GaussianDpEvent",
-    "LaplaceDpEvent",
-    "NoOpDpEvent",
-    "NonPrivateDpEvent",
-    "NumberOfTrials",
-    "PoissonSampledDpEvent",
-    "PrivacyAccountant",
-    "PrivacyProfile",
-    "RenyiCurve",
-    "RepeatAndSelectDpEvent",
-    "SampledWithoutReplacementDpEvent",
-    "SelfComposedDpEvent",
-    "WorstOfDpEvent",
-    "ZCDpEvent",
-    "calibrate_jointly",
-    "calibrate_noise_multiplier",
-    "calibrate_selection",
-    "compare_accountants",
-    "compose",
-    "fewest_trials",
-    "flatten",
-    "from_dp_accounting",
-    "get_delta",
-    "get_epsilon",
-    "get_epsilon_bounds",
-    "to_dp_accounting",
-]
-__all__ += noise_events.__all__
+    "Charge", "NumberOfTrials", "PrivacyAccountant", "PrivacyProfile", "RenyiCurve", "calibrate_jointly",
+    "calibrate_noise_multiplier", "calibrate_selection", "compare_accountants", "compose", "fewest_trials", "flatten",
+    "from_dp_accounting", "get_delta", "get_epsilon", "get_epsilon_bounds", "to_dp_accounting",
+]  # fmt: skip
+__all__ += specifications.__all__

@@ -27,14 +27,8 @@ _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
-# In a bracket of the log this narrow the price jumps over the goal, as it does where delta covers the event.
-_JUMP = 1e-7
-_REMEMBERED = 1024
-
-PriceOf = Callable[[float], float]
+Price = Callable[[float], float]
 Range = tuple[float, float]
-
-_TRIED = (MOST_NOISE, 1e5, 1e3, 1e2)  # noises at which a budget may turn out to be in reach
 _memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
 
 
@@ -43,7 +37,7 @@ def log_of(price: float) -> float:
     return math.log(max(price, sys.float_info.min))
 
 
-def _search(price: PriceOf, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
+def _search(price: Price, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
     """Log of a noise multiplier whose log price is within `off` of `goal`, and the slope there.
 
     Secant steps kept inside a bracket; `price` falls with the noise. Returns an end of the admitted
@@ -56,7 +50,7 @@ def _search(price: PriceOf, goal: float, off: float, start: float, slope: float,
         error = log_of(price(math.exp(at))) - goal
         if abs(error) <= off:
             return at, secant.slope
-        if high - low < _JUMP:
+        if high - low < 1e-7:  # the price jumps over the goal, as it does where delta covers the event
             return high, secant.slope
         nxt = at + secant.move(at, error)
         if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
@@ -103,15 +97,12 @@ def _limit_mu(found: Releases, replace_one: bool) -> float:
 def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
     """Log of the noise multiplier at which the central limit would meet the budget."""
     goal = target.mu
-
-    def is_below(at: float) -> bool:
-        return _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal
-
-    low, high = bisect(is_below, *ends, steps=20)
-    return 0.5 * (low + high)
+    return 0.5 * sum(
+        bisect(lambda at: _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal, *ends, steps=20)
+    )
 
 
-def _in_reach(price: PriceOf, goal: float, places: Sequence[float], refusal: str) -> float:
+def _in_reach(price: Price, goal: float, places: Sequence[float], refusal: str) -> float:
     """The first of some parameters whose price is at most `goal`, or a ValueError."""
     for place in places:
         if price(place) <= goal:
@@ -119,7 +110,7 @@ def _in_reach(price: PriceOf, goal: float, places: Sequence[float], refusal: str
     raise ValueError(refusal)
 
 
-def _affordable(parameter: float, price: PriceOf, goal: float, most: float, refusal: str) -> float:
+def _affordable(parameter: float, price: Price, goal: float, most: float, refusal: str) -> float:
     """The parameter, raised in growing steps up to `most` until its price is at most `goal`."""
     step = 1e-5
     while parameter < most:
@@ -193,7 +184,8 @@ def calibrate_to(
         f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
         f"{target.remedy}, or make fewer releases."
     )
-    most = _in_reach(price, target.goal, _TRIED, refusal)
+    # the bound may be loose at the end of the range and tight before it
+    most = _in_reach(price, target.goal, (MOST_NOISE, 1e5, 1e3, 1e2), refusal)
     if method == "pld" and releases(make_event(1.0)).plain:
         at = _plain(make_event, target, replace_one)
     else:
@@ -201,7 +193,7 @@ def calibrate_to(
         at, slope = _search(rough, goal, _ROUGH, _guess(make_event, target, replace_one, ends), -1.2, ends)
         at, _ = _search(price, goal, 0.5 * _NEAR, at, slope, ends)
     result = _affordable(math.exp(at), price, target.goal, most, refusal)
-    if len(_memory) >= _REMEMBERED:
+    if len(_memory) >= 1024:
         _memory.clear()
     _memory[key] = (result, resolve(make_event(result)))
     return result

@@ -28,9 +28,7 @@ import numpy as np
 from skdp.accounting.formulas.gaussian import gaussian_epsilon, mixture_loss, randomised_response_epsilon
 from skdp.accounting.formulas.numeric import minimize
 from skdp.accounting.rdp.mechanisms import log_moment
-from skdp.accounting.releases import FixedSample, Releases, SampledGaussian, Statement
-
-_MOST_EXACT = 10**6  # equal steps; a sum over the losses of more grows with the root of their number
+from skdp.accounting.releases import Releases, SampledGaussian, Statement, pure_of_sample
 
 
 def _amplify(epsilon: float, share: float) -> float:
@@ -40,7 +38,7 @@ def _amplify(epsilon: float, share: float) -> float:
     return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
 
 
-def _noisy(found: Releases) -> list[SampledGaussian | FixedSample]:
+def _noisy(found: Releases) -> list[SampledGaussian]:
     """Releases whose delta is to be chosen, those without sampling as if all records were sampled."""
     plain = [SampledGaussian(1.0, noise, count) for noise, count in found.gaussian]
     return [*plain, *found.sampled, *found.without_replacement]
@@ -50,15 +48,13 @@ def _fixed(found: Releases, change: float) -> list[Statement]:
     """Statements that are what they are."""
     steps = [Statement(change / noise, 0.0, count) for noise, count in found.laplace]
     steps += found.epsilon_delta
-    for each in found.sampled_pure:
-        epsilon, delta = each.statement(change)
-        # of replaced records alone: whether the record was drawn may show (`dominating.pairs`)
-        unseen = change > 1.0 and each.kind == "poisson" and each.is_statement
-        steps.append(Statement(epsilon if unseen else _amplify(epsilon, each.share), each.share * delta, each.times))
+    for event, times in found.sampled_pure:
+        epsilon, delta, share, shown = pure_of_sample(event, change)
+        steps.append(Statement(epsilon if shown else _amplify(epsilon, share), share * delta, times))
     return steps
 
 
-def _choose(noisy: list[SampledGaussian | FixedSample], delta: float, change: float) -> list[Statement]:
+def _choose(noisy: list[SampledGaussian], delta: float, change: float) -> list[Statement]:
     """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
     steps = []
     for share, noise, count in noisy:
@@ -68,11 +64,9 @@ def _choose(noisy: list[SampledGaussian | FixedSample], delta: float, change: fl
     return steps
 
 
-Composition = Callable[[list[Statement], float], float]
-
-
-def _best(found: Releases, delta: float, change: float, join: Composition) -> float:
+def _best(found: Releases, delta: float, replace_one: bool, join: Callable[[list[Statement], float], float]) -> float:
     """Least of `join(steps, delta)` over how much of delta the Gaussian steps take in all."""
+    change = 2.0 if replace_one else 1.0
     fixed, noisy = _fixed(found, change), _noisy(found)
     left = _slack(fixed, delta)
     if left <= 0.0:
@@ -147,7 +141,7 @@ def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) 
     float
         In nats; inf where the deltas alone exceed `delta`. May exceed the naive sum for few or large steps.
     """
-    return _best(found, delta, 2.0 if replace_one else 1.0, _strong)
+    return _best(found, delta, replace_one, _strong)
 
 
 def _heterogeneous(steps: list[Statement], delta: float) -> float:
@@ -176,7 +170,7 @@ def _exact(steps: list[Statement], delta: float) -> float:
     (step,), left = steps, _left(steps, delta)
     if left <= 0.0 or step.epsilon > 300.0:
         return math.inf
-    if step.times > _MOST_EXACT:
+    if step.times > 10**6:  # a sum over the losses of more grows with the root of their number
         return _heterogeneous(steps, left)
     return randomised_response_epsilon(step.epsilon, step.times, left)
 
@@ -197,7 +191,7 @@ def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False)
     float
         In nats; inf where the deltas alone exceed `delta`.
     """
-    return _best(found, delta, 2.0 if replace_one else 1.0, _optimal)
+    return _best(found, delta, replace_one, _optimal)
 
 
 def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
@@ -218,7 +212,7 @@ def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = 
     float
         In nats; inf where the deltas alone exceed `delta`.
     """
-    return _best(found, delta, 2.0 if replace_one else 1.0, _exact)
+    return _best(found, delta, replace_one, _exact)
 
 
 def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
@@ -264,9 +258,7 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
     return minimize(at, -16.0, 16.0)
 
 
-LARGEST = 32
-_LAMBDAS = np.arange(1.0, LARGEST + 1.0)
-_MOST_SHIFT = 16.0
+_LAMBDAS = np.arange(1.0, 33.0)
 
 
 def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
@@ -275,7 +267,7 @@ def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
     E_{mu0}[mu / mu0 - 1] = 0, so E1 - 1 is the mean of v^-lambda - 1 + lambda (v - 1) >= 0 with v = mu / mu0.
     """
     m = 1.0 / noise_multiplier
-    if m > _MOST_SHIFT:
+    if m > 16.0:
         return -_LAMBDAS * math.log1p(-q)  # mu0 / mu <= 1 / (1 - q) everywhere; E2 is far above it
     step = min(1.0 / 32.0, 0.2 / m)
     z = np.arange(-14.0, m + 14.0, step)
@@ -308,7 +300,7 @@ def _sampled(q: float, noise_multiplier: float) -> np.ndarray:
 def _pure(epsilon: float) -> np.ndarray:
     """Bound on the log moments of an epsilon-private mechanism, from the mean and the range of its loss."""
     if epsilon > 300.0:
-        return np.full(LARGEST, math.inf)
+        return np.full(_LAMBDAS.size, math.inf)
     grown = math.expm1(epsilon)
     return _LAMBDAS * epsilon * grown + 0.5 * (_LAMBDAS * epsilon * math.exp(epsilon)) ** 2
 
@@ -336,10 +328,7 @@ def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
         total = total + count * _pure(change / noise)
     for statement in found.epsilon_delta:
         total = total + statement.times * _pure(statement.epsilon)
-    return total * _UP
-
-
-_UP = 1.0 + 1e-11  # covers the rounding of a moment; the tail bound on delta cancels and has its own
+    return total * (1.0 + 1e-11)  # covers the rounding of a moment; the tail bound on delta cancels and has its own
 
 
 def _epsilon(lambdas: np.ndarray, moments: np.ndarray, delta: float) -> float:

@@ -9,20 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from skdp.accounting.classic import (
-    asymptotic_delta,
-    asymptotic_epsilon,
-    asymptotic_refusal,
-    exact_refusal,
-    moments_delta,
-    moments_epsilon,
-    moments_refusal,
-    naive_epsilon,
-    optimal_epsilon,
-    optimal_exact_epsilon,
-    strong_2016_epsilon,
-    strong_epsilon,
-)
+from skdp.accounting import classic
 from skdp.accounting.events.kinds import FORMS, MOST_IN_GROUP, name_of
 from skdp.accounting.events.specifications import DpEvent, read_real, read_whole, resolve, show
 from skdp.accounting.formulas.dominating import pair_refusal
@@ -50,15 +37,10 @@ APPROXIMATIONS = ("moments_asymptotic", "strong_2016")
 # Never below the truth: may be charged.
 METHODS = tuple(method for method in METHOD_NAMES if method not in APPROXIMATIONS)
 
-# Those that have no price for Poisson sampling when a record is replaced.
-_ADD_REMOVE_ONLY = ("moments", "moments_asymptotic", "strong_2016")
-
 
 def _name(found: Releases, kind: str) -> str:
-    if kind == "sampled_pure":
-        return name_of(found.sampled_pure[0].whole)
-    if kind == "others":
-        return name_of(found.others[0].event)
+    if not FORMS[kind].name:
+        return name_of(getattr(found, kind)[0].event)
     nothing_selected = all(selection.trials is None for selection in found.selected)
     return "WorstOfDpEvent" if kind == "selected" and nothing_selected else FORMS[kind].name
 
@@ -76,9 +58,9 @@ def _pld_refusal(found: Releases, replace_one: bool) -> Exception | None:
 _CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
     "pld": _pld_refusal,
     "rdp": lambda found, replace_one: rdp_refusal(without_failures(found), replace_one=replace_one),
-    "moments": moments_refusal,
-    "optimal_exact": exact_refusal,
-    "moments_asymptotic": asymptotic_refusal,
+    "moments": classic.moments_refusal,
+    "optimal_exact": classic.exact_refusal,
+    "moments_asymptotic": classic.asymptotic_refusal,
 }
 
 
@@ -87,7 +69,7 @@ def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None
     for kind in found.kinds:
         if method not in FORMS[kind].methods:
             return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
-    if replace_one and found.sampled and method in _ADD_REMOVE_ONLY:
+    if replace_one and found.sampled and method in ("moments", "moments_asymptotic", "strong_2016"):
         return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
     condition = _CONDITIONS.get(method)
     return (condition(found, replace_one) if condition else None) or found.adjacency_refusal(replace_one)
@@ -215,25 +197,20 @@ def _check_reading(method: Any) -> str:
     return check_known("method", method, METHODS + APPROXIMATIONS)
 
 
-EpsilonOf = Callable[..., float]
-
-# Each method rounds up what cancels within it; this covers the rounding of the rest, sums of positive terms.
-_UP = 1.0 + 1e-12
-
-_EPSILON: dict[str, EpsilonOf] = {
+_EPSILON: dict[str, Callable[..., float]] = {
     "rdp": rdp_epsilon,
-    "moments": moments_epsilon,
-    "optimal_exact": optimal_exact_epsilon,
-    "optimal": optimal_epsilon,
-    "strong": strong_epsilon,
-    "naive": naive_epsilon,
-    "moments_asymptotic": asymptotic_epsilon,
-    "strong_2016": strong_2016_epsilon,
+    "moments": classic.moments_epsilon,
+    "optimal_exact": classic.optimal_exact_epsilon,
+    "optimal": classic.optimal_epsilon,
+    "strong": classic.strong_epsilon,
+    "naive": classic.naive_epsilon,
+    "moments_asymptotic": classic.asymptotic_epsilon,
+    "strong_2016": classic.strong_2016_epsilon,
 }
-_DELTA: dict[str, EpsilonOf] = {
+_DELTA: dict[str, Callable[..., float]] = {
     "rdp": rdp_delta,
-    "moments": moments_delta,
-    "moments_asymptotic": asymptotic_delta,
+    "moments": classic.moments_delta,
+    "moments_asymptotic": classic.asymptotic_delta,
 }
 
 
@@ -251,7 +228,8 @@ def _epsilon(
 
 def _round_up(value: float, method: str) -> float:
     """The figure of a method that is a guarantee, rounded up; any other as it is."""
-    return value * _UP if method in METHODS else value
+    # each method rounds up what cancels within it; this covers the rounding of the rest, sums of positive terms
+    return value * (1.0 + 1e-12) if method in METHODS else value
 
 
 def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, accuracy: float = 1e-3) -> float:
@@ -271,9 +249,8 @@ def _delta(found: Releases, epsilon: float, method: str, replace_one: bool, reco
         return pld_delta(found, epsilon, replace_one=replace_one)
     if method in _DELTA:
         return _round_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
-    return least_delta(
-        lambda delta: _round_up(_EPSILON[method](found, delta, replace_one=replace_one), method), epsilon
-    )
+    # no formula of its own: the delta at which its epsilon is this one
+    return least_delta(lambda at: _round_up(_EPSILON[method](found, at, replace_one=replace_one), method), epsilon)
 
 
 def explain_refusal(event: DpEvent, method: str, adjacency: str) -> Exception | None:

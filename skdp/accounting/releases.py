@@ -17,9 +17,7 @@ from skdp.accounting.events.specifications import (
     GaussianDpEvent,
     LaplaceDpEvent,
     NonPrivateDpEvent,
-    PoissonSampledDpEvent,
     RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
     WorstOfDpEvent,
     ZCDpEvent,
     resolve,
@@ -31,36 +29,19 @@ from skdp.accounting.formulas.selection_law import NumberOfTrials
 _COUNTED = (
     "sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected", "others",
 )  # fmt: skip
-_BY_TEXT = ("sampled_pure", "selected", "others")  # entries without an order of their own
-_PURE = (LaplaceDpEvent, EpsilonDeltaDpEvent)
 
 
-class PlainGaussian(NamedTuple):
-    """A Gaussian release from all records, by its noise multiplier, and how many times it is made."""
+class PlainNoise(NamedTuple):
+    """A Gaussian or Laplace release from all records: noise multiplier, times it is made."""
 
     noise: float
     times: int
 
 
 class SampledGaussian(NamedTuple):
-    """A Gaussian release from a Poisson sample: sampling probability, noise multiplier, times it is made."""
+    """A Gaussian release from a sample: sampling probability or sample size / source size, noise multiplier, times."""
 
     rate: float
-    noise: float
-    times: int
-
-
-class FixedSample(NamedTuple):
-    """A Gaussian release from a sample of fixed size: sample size / source size, noise multiplier, times it is made."""
-
-    share: float
-    noise: float
-    times: int
-
-
-class LaplaceRelease(NamedTuple):
-    """A Laplace release from all records: scale of the noise / bound on one record, times it is made."""
-
     noise: float
     times: int
 
@@ -80,49 +61,8 @@ class Concentrated(NamedTuple):
     xi: float
 
 
-class SampledPure(NamedTuple):
-    """A Laplace or (epsilon, delta) release from a sample.
-
-    Attributes
-    ----------
-    whole : PoissonSampledDpEvent or SampledWithoutReplacementDpEvent
-        The event, sample and all.
-    times : int
-    """
-
-    whole: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent
-    times: int
-
-    @property
-    def kind(self) -> str:
-        """How records are sampled, "poisson" or "fixed"."""
-        return sampled_form(self.whole)[0]
-
-    @property
-    def share(self) -> float:
-        """Sampling probability, or sample size / source size."""
-        return sampled_form(self.whole)[1]
-
-    @property
-    def event(self) -> DpEvent:
-        """What is done to the sample."""
-        return self.whole.event
-
-    @property
-    def is_statement(self) -> bool:
-        """Whether only (epsilon, delta)-privacy is known of what is done to the sample."""
-        return isinstance(self.event, EpsilonDeltaDpEvent)
-
-    def statement(self, change: float) -> tuple[float, float]:
-        """Epsilon and delta of what is done to the sample, if neighbours differ by `change` times C."""
-        if isinstance(self.event, LaplaceDpEvent):
-            return change / self.event.noise_multiplier, 0.0
-        assert isinstance(self.event, EpsilonDeltaDpEvent)  # as `releases` sorts them
-        return self.event.epsilon, self.event.delta
-
-
 class OtherRelease(NamedTuple):
-    """A release by its event, sampled or not, and how many times it is made: what no other entry holds."""
+    """A release that no other entry holds: its event, sampled or not, and times it is made."""
 
     event: DpEvent
     times: int
@@ -153,10 +93,7 @@ class Selection(NamedTuple):
 
 # Entries are sorted by their text, and sums over them have the last digits of that order: a text without names of
 # classes and fields keeps both, whatever those are called.
-for _entry in (
-    PlainGaussian, SampledGaussian, FixedSample, LaplaceRelease, Statement, Concentrated, SampledPure, Selection,
-    OtherRelease,
-):  # fmt: skip
+for _entry in (PlainNoise, SampledGaussian, Statement, Concentrated, OtherRelease, Selection):
     _entry.__repr__ = tuple.__repr__  # type: ignore[method-assign]
 
 
@@ -176,14 +113,16 @@ class Releases:
         Sorted, as are all tuples here.
     non_private : bool
         Whether anything was released without a guarantee.
-    gaussian : tuple of PlainGaussian
-        The plain Gaussian releases one by one, for methods that price each step on its own.
-    laplace : tuple of LaplaceRelease
+    gaussian : tuple of PlainNoise
+        The plain Gaussian releases one by one, for methods that compute a cost for each step on its own.
+    laplace : tuple of PlainNoise
     epsilon_delta : tuple of Statement
     zcdp : Concentrated
         Sums over all `ZCDpEvent`s, which compose by addition (Bun & Steinke 2016, Lemma 1.7); (0, 0) for none.
-    without_replacement : tuple of FixedSample
-    sampled_pure : tuple of SampledPure
+    without_replacement : tuple of SampledGaussian
+        From samples of fixed size.
+    sampled_pure : tuple of OtherRelease
+        Laplace and (epsilon, delta) releases from samples of both kinds.
     selected : tuple of Selection
     others : tuple of OtherRelease
     """
@@ -191,12 +130,12 @@ class Releases:
     mu_squared: float
     sampled: tuple[SampledGaussian, ...] = ()
     non_private: bool = False
-    gaussian: tuple[PlainGaussian, ...] = ()
-    laplace: tuple[LaplaceRelease, ...] = ()
+    gaussian: tuple[PlainNoise, ...] = ()
+    laplace: tuple[PlainNoise, ...] = ()
     epsilon_delta: tuple[Statement, ...] = ()
     zcdp: Concentrated = _NOT_CONCENTRATED
-    without_replacement: tuple[FixedSample, ...] = ()
-    sampled_pure: tuple[SampledPure, ...] = ()
+    without_replacement: tuple[SampledGaussian, ...] = ()
+    sampled_pure: tuple[OtherRelease, ...] = ()
     selected: tuple[Selection, ...] = ()
     others: tuple[OtherRelease, ...] = ()
 
@@ -221,7 +160,7 @@ class Releases:
     @property
     def paired(self) -> tuple[OtherRelease, ...]:
         """What has a dominating pair by its event: the `others`, and what is pure in a sample."""
-        return (*self.others, *(OtherRelease(each.whole, each.times) for each in self.sampled_pure))
+        return (*self.others, *self.sampled_pure)
 
     @property
     def most(self) -> int:
@@ -235,27 +174,12 @@ class Releases:
         return not self.kinds and not self.non_private
 
     @property
-    def only_worst(self) -> tuple[Releases, ...] | None:
-        """The parts, if this is the worst of several and nothing else."""
-        if self.kinds != ("selected",) or len(self.selected) != 1:
-            return None
-        (only,) = self.selected
-        return only.runs if only.trials is None and only.times == 1 else None
-
-    @property
     def plain(self) -> bool:
         """Whether every release is a plain Gaussian."""
         return not self.non_private and set(self.kinds) <= {"gaussian"}
 
 
 Runs = tuple[Releases, ...]
-
-
-def _unknown(event: DpEvent) -> TypeError:
-    return TypeError(
-        f"event={name_of(event)} has no price here by any method; sample and select only what is listed in "
-        f"docs/accounting.md: {event!r}."
-    )
 
 
 def _add_up(parts: list[Concentrated]) -> Concentrated:
@@ -267,17 +191,15 @@ def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
     kind, share, inner = sampled_form(event)
     if isinstance(inner, GaussianDpEvent):
         noise = inner.noise_multiplier
-        return {
-            "all": ("gaussian", PlainGaussian(noise, count)),
-            "poisson": ("sampled", SampledGaussian(share, noise, count)),
-            "fixed": ("without_replacement", FixedSample(share, noise, count)),
-        }[kind]
+        if kind == "all":
+            return "gaussian", PlainNoise(noise, count)
+        return "sampled" if kind == "poisson" else "without_replacement", SampledGaussian(share, noise, count)
     if isinstance(event, LaplaceDpEvent):
-        return "laplace", LaplaceRelease(event.noise_multiplier, count)
+        return "laplace", PlainNoise(event.noise_multiplier, count)
     if isinstance(event, EpsilonDeltaDpEvent):
         return "epsilon_delta", Statement(event.epsilon, event.delta, count)
-    if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)) and isinstance(inner, _PURE):
-        return "sampled_pure", SampledPure(event, count)
+    if kind != "all" and isinstance(inner, (LaplaceDpEvent, EpsilonDeltaDpEvent)):
+        return "sampled_pure", OtherRelease(event, count)
     if isinstance(event, ZCDpEvent):
         return "zcdp", Concentrated(count * event.rho, count * event.xi)
     if isinstance(event, RepeatAndSelectDpEvent):
@@ -286,13 +208,20 @@ def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
         return "selected", Selection(_runs(event.events), None, count)
     if has_pair(event):
         return "others", OtherRelease(event, count)
-    raise _unknown(event)
+    raise TypeError(
+        f"event={name_of(event)} has no price here by any method; sample and select only what is listed in "
+        f"docs/accounting.md: {event!r}."
+    )
 
 
 def _runs(events: tuple[DpEvent, ...]) -> Runs:
     """Each of several events once, sorted; of the worst of several its parts."""
-    found = [_sort(event) for event in events]
-    return tuple(sorted({run for each in found for run in each.only_worst or (each,)}, key=repr))
+    runs = set[Releases]()
+    for found in map(_sort, events):
+        # the worst of several and nothing else: its parts stand in its place
+        only = found.selected[0] if found.kinds == ("selected",) and len(found.selected) == 1 else None
+        runs |= set(only.runs) if only and only.trials is None and only.times == 1 else {found}
+    return tuple(sorted(runs, key=repr))
 
 
 def releases(event: DpEvent) -> Releases:
@@ -343,11 +272,23 @@ def _sort(event: DpEvent) -> Releases:
             non_private |= any(_sort(part).non_private for part in parts_of(basic))
         kind, entry = _field_and_entry(basic, count)
         found[kind].append(entry)
+    # events and compositions have no order of their own: their entries are sorted by text
+    by_text = ("sampled_pure", "selected", "others")
     entries: dict[str, Any] = {
-        kind: tuple(sorted(found[kind], key=repr if kind in _BY_TEXT else None)) for kind in _COUNTED
+        kind: tuple(sorted(found[kind], key=repr if kind in by_text else None)) for kind in _COUNTED
     }
     squares = sum(each.times / each.noise**2 for each in found["gaussian"])
     return Releases(squares, non_private=non_private, zcdp=_add_up(found["zcdp"]), **entries)
+
+
+def pure_of_sample(event: DpEvent, change: float) -> tuple[float, float, float, bool]:
+    """Epsilon and delta of what is done to a sample if neighbors differ by `change` times C, the share of the sample,
+    and whether the output may show that the record was drawn: of replaced records (see `dominating`)."""
+    kind, share, inner = sampled_form(event)
+    if isinstance(inner, LaplaceDpEvent):
+        return change / inner.noise_multiplier, 0.0, share, False
+    assert isinstance(inner, EpsilonDeltaDpEvent)  # as `releases` sorts them
+    return inner.epsilon, inner.delta, share, change > 1.0 and kind == "poisson"
 
 
 def repeat(found: Releases, count: int) -> Releases:

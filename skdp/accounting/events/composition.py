@@ -25,7 +25,7 @@ from skdp.accounting.events.specifications import (
     resolve,
 )
 
-# Of one kind, in a run or a trial. Beyond it neither a grid nor doubles tell the loss of one release from nothing.
+# Of one kind, in a run or a trial. Beyond it neither a grid nor doubles distinguish the loss of one release from 0.
 MOST_RELEASES = 10**12
 
 
@@ -100,14 +100,6 @@ def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDp
     return PoissonSampledDpEvent(share, inner)
 
 
-def _simplify_worst(event: WorstOfDpEvent) -> DpEvent:
-    """The worst of several events in its simplest equal form: each once, none without effect."""
-    kept = tuple(part for part in dict.fromkeys(event.events) if flatten_own(part))
-    if not kept:
-        return NoOpDpEvent()
-    return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
-
-
 def _simplify_basic(event: DpEvent) -> DpEvent:
     """An event without parts, or nothing if it is without effect."""
     return event if kind_of(event).has_effect(event) else NoOpDpEvent()
@@ -121,16 +113,12 @@ def _simplify_once(event: DpEvent) -> DpEvent:
         if event.mean == 1.0 and event.shape < math.inf:
             return event.event  # one trial, for certain
         return event if flatten_own(event.event) else NoOpDpEvent()
-    if isinstance(event, WorstOfDpEvent):
-        return _simplify_worst(event)
+    if isinstance(event, WorstOfDpEvent):  # each once, none without effect
+        kept = tuple(part for part in dict.fromkeys(event.events) if flatten_own(part))
+        if not kept:
+            return NoOpDpEvent()
+        return kept[0] if len(kept) == 1 else WorstOfDpEvent(kept)
     return _simplify_basic(event)
-
-
-def _simplify(event: DpEvent) -> DpEvent:
-    """Simplify an event until nothing changes."""
-    while (simpler := _simplify_once(event)) is not event and simpler != event:
-        event = simpler
-    return event
 
 
 def flatten(event: DpEvent) -> dict[DpEvent, int]:
@@ -156,7 +144,9 @@ def flatten_own(event: DpEvent) -> dict[DpEvent, int]:
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
         node, count = stack.pop()
-        node = _simplify(node) if count > 0 else node
+        # until nothing changes
+        while count > 0 and (simpler := _simplify_once(node)) is not node and simpler != node:
+            node = simpler
         if count == 0 or isinstance(node, NoOpDpEvent):
             continue
         if isinstance(node, SelfComposedDpEvent):
@@ -165,16 +155,12 @@ def flatten_own(event: DpEvent) -> dict[DpEvent, int]:
             stack.extend((part, count) for part in reversed(node.events))
         else:
             found[node] = found.get(node, 0) + count
-            _check_count(node, found[node])
+            if found[node] > MOST_RELEASES:
+                raise ValueError(
+                    f"count: {type(node).__name__} about 10^{math.log10(found[node]):.1f} times in all is not priced; "
+                    f"make at most 10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
+                )
     return found
-
-
-def _check_count(event: DpEvent, count: int) -> None:
-    if count > MOST_RELEASES:
-        raise ValueError(
-            f"count: {type(event).__name__} about 10^{math.log10(count):.1f} times in all is not priced; make at most "
-            f"10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
-        )
 
 
 def parts_of(event: DpEvent) -> tuple[DpEvent, ...]:

@@ -1,19 +1,19 @@
-"""One table of kinds: a row for each type of event, and one for each form in which methods read a release.
+"""A table with a row for each type of event, and one for each form in which methods read a release.
 
-What is said of one kind of release stands in its row: everything that lists kinds reads this table. What takes
-compositions, samples and selections apart knows these by name; no new event is added there. What dominates an event is
-in its row of `dominating.noise.LAWS`.
+Everything that lists types of events reads this table, and everything known about one of them is in its row. Code that
+takes compositions, samples and selections apart names these types itself. The pair that dominates an event is in its
+row of `dominating.LAWS`.
 
-What a release is for groups of several records, where that is an event again; `kinds` says which of these holds.
+**Groups.** Functions `*_of_group` give the event whose privacy cost for one record is that of an event for a group of
+k, where there is one; `Kind.grouped` names the function of each event.
 
-Neighbours of a group of k differ in k records. A sum moves by at most k C, so noise counts as divided by k (of the
-Gaussian, the Laplace, both discrete ones and the nodes of a tree). On a Poisson sample each of the k is drawn on its
-own: the shift is as long as the number of those that are, binomial, in norm, and by the proof in `dominating.noise`
-the mixture over that number dominates, which is `MixtureOfGaussiansDpEvent`, but for numbers with a probability below
-1e-300, which are left out. Ranges of losses add up along a chain of neighbours, and so do pure epsilons; of (epsilon,
-delta) follows delta (1 + e^epsilon + .. + e^((k-1) epsilon)), of rho zero-concentrated k^2 rho. Each of k randomised
-responses is its own. Compositions, selections and the worst of several hold for any relation between data sets, so they
-are made of what their parts are.
+Neighbors of a group of k differ in k records. A sum changes by at most k C, so noise counts as divided by k (Gaussian,
+Laplace, and both discrete ones). On a Poisson sample each of the k is drawn on its own: the norm of the shift is the
+number of those that are drawn, which is binomial. By the proof in `dominating` the mixture over that number dominates,
+which is `MixtureOfGaussiansDpEvent`; numbers with a probability below 1e-300 are left out. Ranges of losses add up
+along a chain of neighbors, and so do pure epsilons; (epsilon, delta) becomes delta (1 + e^epsilon + .. + e^((k-1)
+epsilon)), and rho-zero-concentrated privacy k^2 rho. Compositions, selections and the worst of several hold for any
+relation between data sets, so the event of the group is the same composition of the events of its parts.
 
 *k^2 rho* is Bun & Steinke's (2016), restated and proved here. With a = (k alpha - 1) / (k - 1), p = a / alpha and 1 / p
 + 1 / p' = 1, P^alpha Q^(1-alpha) is the product of P^alpha R^((1-a)/p) and R^((a-1)/p) Q^(1-alpha). Hölder's inequality
@@ -24,9 +24,8 @@ with p and p' makes of it, after division by alpha - 1,
 If R differs from P in k - 1 records and from Q in one, the first term is (k-1) k rho alpha at most, by induction, and
 the second k rho alpha: in all k^2 rho alpha.
 
-Conversion of events to and from those of Google's dp-accounting, which bear the same names and fields.
-
-What can be converted is asked of the version that is installed.
+**Conversion** to and from events of Google's dp-accounting, which have the same names and fields: which of them can be
+converted depends on the installed version.
 """
 
 from __future__ import annotations
@@ -40,77 +39,55 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy.special import gammaln
 
-from skdp.accounting.events.noise_events import (
-    DiscreteGaussianDpEvent,
-    DiscreteLaplaceDpEvent,
-    MixtureOfGaussiansDpEvent,
-)
-from skdp.accounting.events.specifications import (
-    ComposedDpEvent,
-    DpEvent,
-    EpsilonDeltaDpEvent,
-    GaussianDpEvent,
-    LaplaceDpEvent,
-    NonPrivateDpEvent,
-    NoOpDpEvent,
-    PoissonSampledDpEvent,
-    RepeatAndSelectDpEvent,
-    SampledWithoutReplacementDpEvent,
-    SelfComposedDpEvent,
-    WorstOfDpEvent,
-    ZCDpEvent,
-    show,
-)
+from skdp.accounting.events import specifications
+from skdp.accounting.events.specifications import DpEvent, show
 
+# Most records of a group: beyond, a binomial mixture has too many parts.
 MOST_IN_GROUP = 1000
-"""Most records of a group: beyond, a binomial mixture has too many parts."""
-
-_MOST_SENSITIVE = 10**6
-_MOST_PARTS = 1000
-_FAINT = 1e-300
-_LEAST_NOISE = 1e-100
 
 
 def noise_of_group(event: Any, k: int) -> DpEvent:
     """A sum moves k times as far; without a guarantee where so little noise has no event."""
     noise = event.noise_multiplier / k
-    if noise < _LEAST_NOISE:
-        return NonPrivateDpEvent()
+    if noise < specifications.LEAST_NOISE:
+        return specifications.NonPrivateDpEvent()
     return replace(event, noise_multiplier=noise)
 
 
 def integers_of_group(event: Any, k: int) -> DpEvent | None:
     """The same of a sum of integers."""
     moved = event.sensitivity * k
-    return replace(event, sensitivity=moved) if moved <= _MOST_SENSITIVE else None
+    return replace(event, sensitivity=moved) if moved <= specifications.MOST_SENSITIVE else None
 
 
-def statement_of_group(event: EpsilonDeltaDpEvent, k: int) -> DpEvent:
+def statement_of_group(event: specifications.EpsilonDeltaDpEvent, k: int) -> DpEvent:
     """What follows along a chain of k neighbours."""
     if event.delta == 0.0:
-        return EpsilonDeltaDpEvent(k * event.epsilon, 0.0)
-    if event.epsilon * k > 700.0:
-        return NonPrivateDpEvent()
+        return specifications.EpsilonDeltaDpEvent(k * event.epsilon, 0.0)
+    if event.epsilon * k > 700.0:  # e^epsilon of the group has no double
+        return specifications.NonPrivateDpEvent()
     delta = event.delta * math.fsum(math.exp(i * event.epsilon) for i in range(k)) * (1.0 + 1e-14)
-    return EpsilonDeltaDpEvent(k * event.epsilon, delta) if delta < 1.0 else NonPrivateDpEvent()
+    if delta >= 1.0:
+        return specifications.NonPrivateDpEvent()
+    return specifications.EpsilonDeltaDpEvent(k * event.epsilon, delta)
 
 
 def _mixture(noise: float, parts: dict[float, float]) -> DpEvent:
-    kept = {shift: p for shift, p in sorted(parts.items()) if p > _FAINT}
-    return MixtureOfGaussiansDpEvent(noise, tuple(kept), tuple(kept.values()))
+    kept = {shift: p for shift, p in sorted(parts.items()) if p > 1e-300}
+    return specifications.MixtureOfGaussiansDpEvent(noise, tuple(kept), tuple(kept.values()))
 
 
-def sample_of_group(event: PoissonSampledDpEvent, k: int) -> DpEvent | None:
+def sample_of_group(event: specifications.PoissonSampledDpEvent, k: int) -> DpEvent | None:
     """The number of records of the group in the sample, of a share above 0 and below 1, is binomial."""
     q, inner = event.sampling_probability, event.event
-    if not isinstance(inner, GaussianDpEvent):
+    if not isinstance(inner, specifications.GaussianDpEvent):
         return None
     j = np.arange(k + 1.0)
     logs = gammaln(k + 1.0) - gammaln(j + 1.0) - gammaln(k - j + 1.0) + j * math.log(q) + (k - j) * math.log1p(-q)
     return _mixture(inner.noise_multiplier, dict(enumerate(np.exp(logs).tolist())))
 
 
-def mixture_of_group(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
+def mixture_of_group(event: specifications.MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
     """The sum of the sensitivities of k records, each drawn on its own."""
     total = {0.0: 1.0}
     for _ in range(k):
@@ -119,7 +96,7 @@ def mixture_of_group(event: MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None
             for more, q in zip(event.sensitivities, event.sampling_probs, strict=True):
                 at = shift + more
                 grown[at] = grown.get(at, 0.0) + p * q
-        if len(grown) > _MOST_PARTS:
+        if len(grown) > specifications.MOST_PARTS:
             return None
         total = grown
     return _mixture(event.standard_deviation, total)
@@ -176,6 +153,7 @@ class Form(NamedTuple):
 _STATEMENTS = ("pld", "rdp", "optimal_exact", "optimal", "strong", "naive")
 _APPROXIMATIONS = ("moments_asymptotic", "strong_2016")
 
+# The fields of `Releases` that hold releases, in their order.
 FORMS = {
     "gaussian": Form("GaussianDpEvent", (*_STATEMENTS, "moments", *_APPROXIMATIONS)),
     "sampled": Form("PoissonSampledDpEvent of GaussianDpEvent", (*_STATEMENTS, "moments", *_APPROXIMATIONS)),
@@ -187,7 +165,6 @@ FORMS = {
     "selected": Form("RepeatAndSelectDpEvent", ("pld", "rdp")),
     "others": Form("", ("pld", "rdp")),
 }
-"""The fields of `Releases` that hold releases, in their order."""
 
 
 def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, float], DpEvent]:
@@ -204,7 +181,7 @@ _BY_MULTIPLIER = _scale("noise_multiplier", 1.0, 1e-100, 1e100)
 _BY_EPSILON = _scale("epsilon", -1.0, 0.0, 1e300)
 
 
-def law_of(event: RepeatAndSelectDpEvent) -> str:
+def law_of(event: specifications.RepeatAndSelectDpEvent) -> str:
     """Name of the law of the number of trials."""
     if event.shape == math.inf:
         return "Poisson"
@@ -212,12 +189,12 @@ def law_of(event: RepeatAndSelectDpEvent) -> str:
 
 
 _ROWS = (
-    Kind(NoOpDpEvent, grouped=lambda event, k: event),
-    Kind(NonPrivateDpEvent, "a release without a guarantee", grouped=lambda event, k: event),
-    Kind(GaussianDpEvent, "Gaussian noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
-    Kind(LaplaceDpEvent, "Laplace noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
+    Kind(specifications.NoOpDpEvent, grouped=lambda event, k: event),
+    Kind(specifications.NonPrivateDpEvent, "a release without a guarantee", grouped=lambda event, k: event),
+    Kind(specifications.GaussianDpEvent, "Gaussian noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
+    Kind(specifications.LaplaceDpEvent, "Laplace noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
     Kind(
-        EpsilonDeltaDpEvent,
+        specifications.EpsilonDeltaDpEvent,
         "a release known by its epsilon and delta",
         lambda event: f"epsilon {event.epsilon:g}, delta {event.delta:g}",
         has_effect=lambda event: event.epsilon > 0.0 or event.delta > 0.0,
@@ -226,15 +203,15 @@ _ROWS = (
         substitute="compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
     ),
     Kind(
-        ZCDpEvent,
+        specifications.ZCDpEvent,
         "a release known by its concentrated privacy",
         lambda event: f"rho {event.rho:g}, xi {event.xi:g}",
         has_effect=lambda event: event.rho > 0.0 or event.xi > 0.0,
-        grouped=lambda event, k: ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
+        grouped=lambda event, k: specifications.ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
         scaled=lambda event, factor: replace(event, rho=event.rho / factor**2, xi=event.xi / factor**2),
     ),
     Kind(
-        DiscreteLaplaceDpEvent,
+        specifications.DiscreteLaplaceDpEvent,
         words="discrete Laplace noise",
         note=lambda event: f"parameter {event.noise_parameter:g}, sensitivity {event.sensitivity}",
         has_effect=lambda event: event.sensitivity > 0,
@@ -242,7 +219,7 @@ _ROWS = (
         scaled=_scale("noise_parameter", -1.0, 1e-9, 1e9),
     ),
     Kind(
-        DiscreteGaussianDpEvent,
+        specifications.DiscreteGaussianDpEvent,
         words="discrete Gaussian noise",
         note=lambda event: f"standard deviation {event.standard_deviation:g}, sensitivity {event.sensitivity}",
         has_effect=lambda event: event.sensitivity > 0,
@@ -251,7 +228,7 @@ _ROWS = (
         substitute="give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
     ),
     Kind(
-        MixtureOfGaussiansDpEvent,
+        specifications.MixtureOfGaussiansDpEvent,
         words="Gaussian noise, with sensitivities drawn at random",
         note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
         has_effect=lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True)),
@@ -259,14 +236,14 @@ _ROWS = (
         scaled=_scale("standard_deviation", 1.0, 1e-100, 1e100),
     ),
     Kind(
-        PoissonSampledDpEvent,
+        specifications.PoissonSampledDpEvent,
         sample=lambda event: Sample(
             event.sampling_probability, "a Poisson sample", f"Poisson({event.sampling_probability:.6g})"
         ),
         grouped=sample_of_group,
     ),
     Kind(
-        SampledWithoutReplacementDpEvent,
+        specifications.SampledWithoutReplacementDpEvent,
         sample=lambda event: Sample(
             event.sample_size / event.source_dataset_size,
             "a sample of fixed size",
@@ -274,24 +251,25 @@ _ROWS = (
         ),
     ),
     Kind(
-        RepeatAndSelectDpEvent,
+        specifications.RepeatAndSelectDpEvent,
         "the best of a secret number of trials",
         lambda event: f"{law_of(event)} law, {event.mean:.4g} trials on average",
     ),
     Kind(
-        WorstOfDpEvent,
+        specifications.WorstOfDpEvent,
         "one of several, priced as the worst",
         lambda event: f"{len(event.events)} possibilities",
         substitute="give the costliest of its events",
     ),
-    Kind(SelfComposedDpEvent),
-    Kind(ComposedDpEvent),
+    Kind(specifications.SelfComposedDpEvent),
+    Kind(specifications.ComposedDpEvent),
 )
 
 EVENT_KINDS = {row.event: row for row in _ROWS}
+# The types of events, as files and dp-accounting name them.
 BY_NAME = {row.event.__name__: row.event for row in _ROWS}
-"""The types of events, as files and dp-accounting name them."""
 
+# Events without an implementation here, by the names in dp-accounting and in older files, and valid substitutes.
 REMOVED_EVENTS = {
     "ExponentialMechanismDpEvent": "ZCDpEvent(epsilon**2 / 8) or EpsilonDeltaDpEvent(epsilon, 0.0)",
     "RandomAllocationDpEvent": "SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), num_selected)",
@@ -301,7 +279,6 @@ REMOVED_EVENTS = {
     "SingleEpochTreeAggregationDpEvent": "SelfComposedDpEvent(GaussianDpEvent(noise_multiplier), n_nodes)",
     "TruncatedSubsampledGaussianDpEvent": "EpsilonDeltaDpEvent(epsilon, delta)",
 }
-"""Events without an implementation here, by the names in dp-accounting and in older files, and valid substitutes."""
 
 
 def kind_of(event: DpEvent) -> Kind:
@@ -322,9 +299,9 @@ def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
     share : float
     event : DpEvent
     """
-    if isinstance(event, PoissonSampledDpEvent):
+    if isinstance(event, specifications.PoissonSampledDpEvent):
         return "poisson", event.sampling_probability, event.event
-    if isinstance(event, SampledWithoutReplacementDpEvent):
+    if isinstance(event, specifications.SampledWithoutReplacementDpEvent):
         return "fixed", event.sample_size / event.source_dataset_size, event.event
     return "all", 1.0, event
 
@@ -335,21 +312,27 @@ def name_of(event: DpEvent) -> str:
     return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
 
 
-def _other(caller: str) -> Any:
+def _counterpart(caller: str, name: str) -> Any:
+    """The class of that name in the installed dp-accounting, if it has the fields of ours; None elsewhere."""
     try:
         from dp_accounting import dp_event
     except ImportError as error:
         raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
-    return dp_event
-
-
-def _counterpart(other: Any, name: str) -> Any:
-    """The class of that name in the version that is installed, if it has the fields of ours; None elsewhere."""
-    theirs, ours = getattr(other, name, None), BY_NAME.get(name)
+    theirs, ours = getattr(dp_event, name, None), BY_NAME.get(name)
     if ours is None or not isinstance(theirs, type):
         return None
-    same = set(inspect.signature(theirs).parameters) == {field.name for field in fields(cast(Any, ours))}
-    return theirs if same else None
+    known = {field.name for field in fields(cast(Any, ours))}
+    return theirs if set(inspect.signature(theirs).parameters) == known else None
+
+
+def _rebuilt(event: Any, cls: Any, convert: Callable[[Any], Any]) -> Any:
+    """The event as one of another class with the same fields, its parts converted."""
+    values = {field.name: getattr(event, field.name) for field in fields(cast(Any, BY_NAME[cls.__name__]))}
+    if "event" in values:
+        values["event"] = convert(values["event"])
+    if "events" in values:
+        values["events"] = [convert(part) for part in values["events"]]
+    return cls(**values)
 
 
 def to_dp_accounting(event: DpEvent) -> Any:
@@ -366,18 +349,12 @@ def to_dp_accounting(event: DpEvent) -> Any:
         With `noise_multiplier` unchanged: relative to the contribution of one record, whatever the adjacency.
         Its Rényi accountant does not double that under REPLACE_ONE, as `skdp` does.
     """
-    other = _other("to_dp_accounting")
     name = type(event).__name__
-    theirs = _counterpart(other, name)
+    theirs = _counterpart("to_dp_accounting", name)
     if theirs is None or type(event) is not BY_NAME[name]:
         remedy = kind_of(event).substitute or "give an event of skdp.accounting, or what dominates this one"
         raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
-    if isinstance(event, ComposedDpEvent):
-        return other.ComposedDpEvent([to_dp_accounting(part) for part in event.events])
-    values = {field.name: getattr(event, field.name) for field in fields(event)}
-    if "event" in values:
-        values["event"] = to_dp_accounting(values["event"])
-    return theirs(**values)
+    return _rebuilt(event, theirs, to_dp_accounting)
 
 
 def from_dp_accounting(event: Any) -> DpEvent:
@@ -398,16 +375,9 @@ def from_dp_accounting(event: Any) -> DpEvent:
     TypeError
         The event has no counterpart. The message names it and a substitute.
     """
-    other = _other("from_dp_accounting")
     name = type(event).__name__
-    theirs = _counterpart(other, name)
+    theirs = _counterpart("from_dp_accounting", name)
     if theirs is None or type(event) is not theirs:
         use = REMOVED_EVENTS.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
         raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting; use {use}.")
-    if name == "ComposedDpEvent":
-        return ComposedDpEvent(tuple(from_dp_accounting(part) for part in event.events))
-    ours: Any = BY_NAME[name]
-    values = {field.name: getattr(event, field.name) for field in fields(ours)}
-    if "event" in values:
-        values["event"] = from_dp_accounting(values["event"])
-    return ours(**values)
+    return cast(DpEvent, _rebuilt(event, BY_NAME[name], from_dp_accounting))

@@ -1,13 +1,14 @@
-"""Privacy events: what was done to the data, as frozen specifications without behaviour.
+"""Privacy events: what was done to the data, as frozen specifications without behavior.
 
-Names, fields and meaning are those of Google's dp-accounting. In every
-event `noise_multiplier` is the standard deviation of the noise divided by C, where C bounds the
-contribution of ONE record, whatever the adjacency: `replace_one` moves a sum by 2 C and is priced so.
+Names, fields and meaning are those of Google's dp-accounting, except for `DiscreteGaussianDpEvent` and
+`WorstOfDpEvent`, which it does not have. In every event `noise_multiplier` is the standard deviation of the noise
+divided by C, where C bounds the contribution of ONE record, whatever the adjacency: `replace_one` changes a sum by 2 C,
+and the privacy cost accounts for it.
 
 `EpsilonDeltaDpEvent` and `ZCDpEvent` are statements about pairs of neighbours instead of about noise. They are
 taken to hold for the adjacency under which they are priced, and are priced as they stand.
 `SampledWithoutReplacementDpEvent` has a price under `replace_one` alone, the relation under which the number of
-records is the same on both sides. More events are in `noise_events`.
+records is the same on both sides.
 """
 
 from __future__ import annotations
@@ -17,11 +18,22 @@ import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
-Event = TypeVar("Event", bound="DpEvent")
+__all__ = [
+    "ComposedDpEvent", "DiscreteGaussianDpEvent", "DiscreteLaplaceDpEvent", "DpEvent", "EpsilonDeltaDpEvent",
+    "GaussianDpEvent", "LaplaceDpEvent", "MixtureOfGaussiansDpEvent", "NoOpDpEvent", "NonPrivateDpEvent",
+    "PoissonSampledDpEvent", "RepeatAndSelectDpEvent", "SampledWithoutReplacementDpEvent", "SelfComposedDpEvent",
+    "WorstOfDpEvent", "ZCDpEvent",
+]  # fmt: skip
+
+LEAST_NOISE, _MOST_NOISE = 1e-100, 1e100
+MOST_SENSITIVE = 10**6
+MOST_PARTS = 1000  # of a mixture
+_MOST_COUNTED = 10**18
+_OWN: set[type] = set()  # the types that are priced, by exact type
 
 # --- how public values are read and shown, here and wherever else parameters are checked ---
 
@@ -51,49 +63,38 @@ def show(value: Any) -> str:
 # --- checks of fields ---
 
 
-def refuse_field(event: object, name: str, value: object, remedy: str) -> str:
-    return f"{type(event).__name__}: {name}={show(value)} is not valid; {remedy}."
+def _refuse(event: object, name: str, value: object, remedy: str, error: type[Exception] = ValueError) -> Exception:
+    return error(f"{type(event).__name__}: {name}={show(value)} is not valid; {remedy}.")
 
 
-def set_real(event: object, name: str, fits: Callable[[float], bool], remedy: str) -> None:
+def _set_real(event: object, name: str, fits: Callable[[float], bool], remedy: str) -> None:
     """Keep a field as a float that fits; booleans and strings are refused, as is NaN, which passes no comparison."""
     number = read_real(getattr(event, name))
     if number is None or not fits(number):
-        raise ValueError(refuse_field(event, name, getattr(event, name), remedy))
+        raise _refuse(event, name, getattr(event, name), remedy)
     object.__setattr__(event, name, number)
 
 
-def set_whole(event: object, name: str, least: int, most: int, remedy: str) -> None:
+def _set_whole(event: object, name: str, least: int, most: int, remedy: str) -> None:
     """Keep a field as an int within a range; booleans and floats are refused."""
     number = read_whole(getattr(event, name))
     if number is None or not least <= number <= most:
-        raise ValueError(refuse_field(event, name, getattr(event, name), remedy))
+        raise _refuse(event, name, getattr(event, name), remedy)
     object.__setattr__(event, name, number)
 
 
-def inner_event(event: object, value: Any) -> DpEvent:
+def _inner_event(event: object, value: Any) -> DpEvent:
     """An event, of this module's own types."""
     if not isinstance(value, DpEvent):
-        raise TypeError(refuse_field(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)"))
+        raise _refuse(event, "event", value, "give a DpEvent such as GaussianDpEvent(1.0)", TypeError)
     return resolve(value)
 
 
 def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """An iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
-        raise TypeError(refuse_field(event, "events", value, "give a tuple of DpEvents"))
-    return tuple([each if type(each) in _OWN else inner_event(event, each) for each in value])
-
-
-_MOST_COUNTED = 10**18
-_MOST_ANSWERS = 50
-_OWN: set[type] = set()  # the types that are priced, by exact type
-
-
-def own(cls: type[Event]) -> type[Event]:
-    """Class decorator of the events of this package that are defined beside this module."""
-    _OWN.add(cls)
-    return cls
+        raise _refuse(event, "events", value, "give a tuple of DpEvents", TypeError)
+    return tuple([each if type(each) in _OWN else _inner_event(event, each) for each in value])
 
 
 def resolve(event: Any) -> DpEvent:
@@ -124,7 +125,7 @@ def resolve(event: Any) -> DpEvent:
         raise TypeError(f"event={show(event)} is not a DpEvent; give an event such as GaussianDpEvent(1.0).")
     asked: Any = event
     try:
-        for _ in range(_MOST_ANSWERS):
+        for _ in range(50):  # events that name each other would go on forever
             answer = getattr(type(asked), "__dominating_event__", None)
             if answer is None:
                 break
@@ -144,20 +145,36 @@ def resolve(event: Any) -> DpEvent:
     )
 
 
-_LEAST_NOISE, _MOST_NOISE = 1e-100, 1e100
-
-
-def set_noise(event: object, value: Any, meaning: str) -> None:
+def _set_noise(event: object, value: Any, meaning: str) -> None:
     """Store a noise multiplier: a number above 0, and neither so small nor so large that its square has no double."""
     number = value if type(value) is float else read_real(value)
-    if number is None or not _LEAST_NOISE <= number <= _MOST_NOISE:
+    if number is None or not LEAST_NOISE <= number <= _MOST_NOISE:
         remedy = f"give a number from 1e-100 to 1e100 ({meaning})"
-        raise ValueError(refuse_field(event, "noise_multiplier", value, remedy))
+        raise _refuse(event, "noise_multiplier", value, remedy)
     object.__setattr__(event, "noise_multiplier", number)
 
 
 def _set_finite(event: object, name: str) -> None:
-    set_real(event, name, lambda number: 0.0 <= number < math.inf, "give a finite number of 0 or more")
+    _set_real(event, name, lambda number: 0.0 <= number < math.inf, "give a finite number of 0 or more")
+
+
+def _set_between(event: object, name: str, low: float, high: float) -> None:
+    _set_real(event, name, lambda number: low <= number <= high, f"give a number from {low:g} to {high:g}")
+
+
+def _numbers(event: object, name: str, value: Any) -> tuple[float, ...]:
+    remedy = f"give a tuple of 1 to {MOST_PARTS} finite numbers of 0 or more"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise _refuse(event, name, value, remedy, TypeError)
+    found: list[float] = []
+    for each in value:
+        number = read_real(each)
+        if number is None or not 0.0 <= number < math.inf:
+            raise _refuse(event, name, each, remedy)
+        found.append(number)
+    if not 1 <= len(found) <= MOST_PARTS:
+        raise _refuse(event, name, value, remedy)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -188,8 +205,8 @@ class GaussianDpEvent(DpEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        if type(self.noise_multiplier) is not float or not _LEAST_NOISE <= self.noise_multiplier <= _MOST_NOISE:
-            set_noise(self, self.noise_multiplier, "noise standard deviation / C")
+        if type(self.noise_multiplier) is not float or not LEAST_NOISE <= self.noise_multiplier <= _MOST_NOISE:
+            _set_noise(self, self.noise_multiplier, "noise standard deviation / C")
 
 
 @dataclass(frozen=True)
@@ -206,7 +223,79 @@ class LaplaceDpEvent(DpEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        set_noise(self, self.noise_multiplier, "noise scale b / C")
+        _set_noise(self, self.noise_multiplier, "noise scale b / C")
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceDpEvent(DpEvent):
+    """Discrete Laplace noise was added to every coordinate of a sum of integers over all records.
+
+    Parameters
+    ----------
+    noise_parameter : float
+        The a of the masses ``tanh(a / 2) exp(-a |x|)`` of an integer x; from 1e-9 to 1e9.
+    sensitivity : int
+        Bound on the L1 norm of one record's contribution, at most 10^6; twice that is priced under `replace_one`.
+    """
+
+    noise_parameter: float
+    sensitivity: int
+
+    def __post_init__(self) -> None:
+        _set_between(self, "noise_parameter", 1e-9, 1e9)
+        _set_whole(self, "sensitivity", 0, MOST_SENSITIVE, f"give a whole number from 0 to {MOST_SENSITIVE}")
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianDpEvent(DpEvent):
+    """Discrete Gaussian noise was added to one sum of integers over all records (Canonne, Kamath & Steinke 2020).
+
+    Of a vector with noise on each coordinate ``ZCDpEvent(norm**2 / (2 * standard_deviation**2))`` holds.
+
+    Parameters
+    ----------
+    standard_deviation : float
+        The s of the masses of an integer x, in proportion to ``exp(-x**2 / (2 s**2))``; from 0.01 to 1e9.
+    sensitivity : int
+        Bound on one record's contribution, at most 10^6; twice that is priced under `replace_one`.
+    """
+
+    standard_deviation: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        _set_between(self, "standard_deviation", 0.01, 1e9)
+        _set_whole(self, "sensitivity", 0, MOST_SENSITIVE, f"give a whole number from 0 to {MOST_SENSITIVE}")
+
+
+@dataclass(frozen=True)
+class MixtureOfGaussiansDpEvent(DpEvent):
+    """Gaussian noise was added to a sum in which a record has one of several sensitivities, drawn at random.
+
+    Parameters
+    ----------
+    standard_deviation : float
+        Of the noise; above 0.
+    sensitivities : tuple of float
+        Bounds on the norm of one record's contribution; finite, at least 0. Any iterable, kept as a tuple.
+    sampling_probs : tuple of float
+        Their probabilities, which sum to 1.
+    """
+
+    standard_deviation: float
+    sensitivities: tuple[float, ...]
+    sampling_probs: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        _set_between(self, "standard_deviation", 1e-100, 1e100)
+        shifts = _numbers(self, "sensitivities", self.sensitivities)
+        shares = _numbers(self, "sampling_probs", self.sampling_probs)
+        if len(shifts) != len(shares):
+            raise _refuse(self, "sampling_probs", len(shares), f"give a tuple of {len(shifts)} probabilities")
+        if abs(math.fsum(shares) - 1.0) > 1e-9:
+            raise _refuse(self, "sampling_probs", math.fsum(shares), "give a tuple of probabilities that sum to 1")
+        object.__setattr__(self, "sensitivities", shifts)
+        object.__setattr__(self, "sampling_probs", shares)
 
 
 @dataclass(frozen=True)
@@ -226,7 +315,7 @@ class EpsilonDeltaDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         _set_finite(self, "epsilon")
-        set_real(self, "delta", lambda delta: 0.0 <= delta < 1.0, "give a number of 0 or more and below 1")
+        _set_real(self, "delta", lambda delta: 0.0 <= delta < 1.0, "give a number of 0 or more and below 1")
 
 
 @dataclass(frozen=True)
@@ -263,8 +352,8 @@ class PoissonSampledDpEvent(DpEvent):
     event: DpEvent
 
     def __post_init__(self) -> None:
-        set_real(self, "sampling_probability", lambda share: 0.0 <= share <= 1.0, "give a probability between 0 and 1")
-        object.__setattr__(self, "event", inner_event(self, self.event))
+        _set_real(self, "sampling_probability", lambda share: 0.0 <= share <= 1.0, "give a probability between 0 and 1")
+        object.__setattr__(self, "event", _inner_event(self, self.event))
 
 
 @dataclass(frozen=True)
@@ -286,10 +375,10 @@ class SampledWithoutReplacementDpEvent(DpEvent):
     event: DpEvent
 
     def __post_init__(self) -> None:
-        set_whole(self, "source_dataset_size", 1, _MOST_COUNTED, "give a whole number of 1 or more")
+        _set_whole(self, "source_dataset_size", 1, _MOST_COUNTED, "give a whole number of 1 or more")
         size = self.source_dataset_size
-        set_whole(self, "sample_size", 0, size, f"give a whole number from 0 to source_dataset_size={size}")
-        object.__setattr__(self, "event", inner_event(self, self.event))
+        _set_whole(self, "sample_size", 0, size, f"give a whole number from 0 to source_dataset_size={size}")
+        object.__setattr__(self, "event", _inner_event(self, self.event))
 
 
 @dataclass(frozen=True)
@@ -314,11 +403,11 @@ class RepeatAndSelectDpEvent(DpEvent):
     shape: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "event", inner_event(self, self.event))
+        object.__setattr__(self, "event", _inner_event(self, self.event))
         remedy = "give a number from 1 to 1e12 (expected number of runs)"
-        set_real(self, "mean", lambda mean: 1.0 <= mean <= 1e12, remedy)
+        _set_real(self, "mean", lambda mean: 1.0 <= mean <= 1e12, remedy)
         remedy = "give a number of 0 or more (0 logarithmic, 1 geometric, inf Poisson)"
-        set_real(self, "shape", lambda shape: shape >= 0.0, remedy)
+        _set_real(self, "shape", lambda shape: shape >= 0.0, remedy)
 
 
 @dataclass(frozen=True)
@@ -338,9 +427,9 @@ class SelfComposedDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         if type(self.event) not in _OWN:
-            object.__setattr__(self, "event", inner_event(self, self.event))
+            object.__setattr__(self, "event", _inner_event(self, self.event))
         if type(self.count) is not int or not 0 <= self.count <= _MOST_COUNTED:  # runs make many of these
-            set_whole(self, "count", 0, _MOST_COUNTED, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
+            _set_whole(self, "count", 0, _MOST_COUNTED, "give a whole number from 0 to 10^18 (to 10^12 for a price)")
 
 
 @dataclass(frozen=True)
@@ -378,7 +467,7 @@ class WorstOfDpEvent(DpEvent):
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", _read_events(self, self.events))
         if not self.events:
-            raise ValueError(refuse_field(self, "events", self.events, "give at least one event"))
+            raise _refuse(self, "events", self.events, "give at least one event")
 
 
 _OWN.update(each for each in list(vars().values()) if isinstance(each, type) and issubclass(each, DpEvent))

@@ -78,12 +78,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from skdp.accounting.events.kinds import sampled_form
-from skdp.accounting.events.noise_events import (
+from skdp.accounting.events.specifications import (
     DiscreteGaussianDpEvent,
     DiscreteLaplaceDpEvent,
+    DpEvent,
+    EpsilonDeltaDpEvent,
+    GaussianDpEvent,
+    LaplaceDpEvent,
     MixtureOfGaussiansDpEvent,
 )
-from skdp.accounting.events.specifications import DpEvent, EpsilonDeltaDpEvent, GaussianDpEvent, LaplaceDpEvent
 from skdp.accounting.formulas.numeric import MOST, number_of_nodes, rule, sampled_loss
 
 _MOST = 20_000  # losses of integer noise
@@ -194,8 +197,8 @@ class LossAtoms:
         return LossAtoms.of(loss, log_weight, q * self.infinite, q * self.missing)
 
 
+# A pair of which each output tells all: for losses so large that nothing else is worth being computed.
 REVEALED = LossAtoms(np.zeros(1), np.array([-700.0]), 1.0, 1.0)
-"""A pair of which each output tells all: for losses so large that nothing else is worth being computed."""
 
 
 _PART = 1 << 14  # cells at a time: memory stays small
@@ -300,8 +303,8 @@ _LONG = 1.0e3  # shift in units of Laplace noise
 _OUTSIDE = 1e-300  # above the mass of integers that are left out
 _DEEP = 160.0  # nats below the top of a bounded loss, with a density below e^-80: taken together
 _CELLS = 4000
+# Standard deviation of integer noise up to which its values are added up one by one.
 MOST_SPREAD = 2.0e4
-"""Standard deviation of integer noise up to which its values are added up one by one."""
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -538,6 +541,7 @@ class Law(NamedTuple):
     replaced: Callable[[Any, float, float], LossAtoms] | None = None
 
 
+# By the type of the event; a type without a row has no pair.
 LAWS: dict[type[DpEvent], Law] = {
     GaussianDpEvent: Law(
         lambda e, change, order: (gaussian_mixture(((1.0, change / e.noise_multiplier),), order=order),),
@@ -564,7 +568,6 @@ LAWS: dict[type[DpEvent], Law] = {
     ),
     MixtureOfGaussiansDpEvent: Law(mixture, lambda e: 2.0 * max(e.sensitivities) / e.standard_deviation),
 }
-"""By the type of the event; a type without a row has no pair."""
 
 
 def pair_refusal(event: DpEvent) -> str | None:

@@ -40,11 +40,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-_NEARLY_ALL = 0.99  # sampling probability q from which on 1 - q, which is exact, is lost beside the rounding of q
-
 Function = Callable[[float], float]
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
-_HALVINGS = 2200  # more than any bracket of doubles takes
 
 
 def sampled_loss(q: float, loss: np.ndarray) -> np.ndarray:
@@ -52,12 +49,18 @@ def sampled_loss(q: float, loss: np.ndarray) -> np.ndarray:
     if q == 1.0:
         return loss
     near: np.ndarray = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
-    if q > _NEARLY_ALL:
+    if q > 0.99:  # 1 - q, which is exact, is lost beside the rounding of q
         near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
     if loss.size and loss.max() <= 30.0:
         return near
     far = loss + math.log(q) + np.log1p((1.0 - q) / q * np.exp(-np.maximum(loss, 30.0)))
     return np.where(loss <= 30.0, near, far)
+
+
+def log_sum(logs: np.ndarray, width: float = 1.0) -> float:
+    """log(width sum of e^logs), without overflow."""
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()) * width)
 
 
 def bisect(
@@ -67,7 +70,7 @@ def bisect(
     *,
     absolute: float = 0.0,
     relative: float = 0.0,
-    steps: int = _HALVINGS,
+    steps: int = 2200,  # more than any bracket of doubles takes
 ) -> tuple[float, float]:
     """Narrow a bracket of the place where a condition ceases to hold.
 
@@ -185,14 +188,11 @@ def least_delta(epsilon_at: Function, epsilon: float) -> float:
     return math.exp(bisect(lambda at: epsilon_at(math.exp(at)) > epsilon, low, high, absolute=1e-6)[1])
 
 
+# Relative error of the quadrature, at most.
 ERROR = 1e-15
-"""Relative error of the quadrature, at most."""
 
+# For numbers of nodes: the largest steepness s.
 MOST = {2: 3.6e-4, 3: 9.8e-3, 5: 0.158, 8: 0.855, 16: 4.25, 32: 11.7}
-"""For numbers of nodes: the largest steepness s."""
-
-UNIT = 1.2e-16
-"""Above the relative rounding of one operation."""
 
 _RULES = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
 _IN_CELLS = (2, 3, 5, 8)
@@ -261,7 +261,8 @@ def rounding(least: float, loss: float, size: float = 0.0) -> float:
     -------
     float
     """
-    return UNIT * (8.0 * (abs(least) + loss + size) + 64.0)
+    unit = 1.2e-16  # above the relative rounding of one operation
+    return unit * (8.0 * (abs(least) + loss + size) + 64.0)
 
 
 def lifted(loss: np.ndarray, room: float, rate: float) -> np.ndarray:

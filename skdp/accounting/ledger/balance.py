@@ -103,8 +103,8 @@ from skdp.accounting.methods import check_epsilon
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import Releases, releases
 
+# Names of the partitions.
 PARTS = ("train", "test")
-"""Names of the partitions."""
 
 _KEY_BYTES = 32
 _BY_NUMBER = "number of the row, under the key of the split"

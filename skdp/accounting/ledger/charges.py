@@ -30,9 +30,9 @@ from skdp.accounting.methods import (
 from skdp.accounting.releases import Releases, releases
 from skdp.accounting.statements.targets import Risk
 
+# Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a
+# split of the data set has its key.
 ENTRY_KINDS = ("charge", "refusal", "raise", "split")
-"""Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a
-split of the data set has its key."""
 
 _VERSION = 2  # of the rules by which ledgers admit charges
 _MOST_VALUES = 64  # of a sequence that is written out
@@ -213,8 +213,8 @@ def _plain(value: Any, depth: int) -> Any:
     return [_plain(part, depth + 1) for part in value]
 
 
+# Methods in the order in which they are tried; between them they price all that any method with a guarantee does.
 _TIGHTEST = ("pld", "rdp", "optimal")
-"""Methods in the order in which they are tried; between them they price all that any method with a guarantee does."""
 
 
 @lru_cache(maxsize=4096)

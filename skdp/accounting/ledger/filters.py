@@ -79,27 +79,27 @@ from typing import Any
 
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
-from skdp.accounting.releases import PlainGaussian, Releases, without_failures
+from skdp.accounting.releases import PlainNoise, Releases, without_failures
 
+# The Gaussian filter alone: all charges are plain Gaussian releases, the first one included.
 GAUSSIAN = "gaussian"
-"""The Gaussian filter alone: all charges are plain Gaussian releases, the first one included."""
 
 FAMILIES = ("auto", GAUSSIAN, "renyi")
 
+# Families of earlier versions, and what replaces them.
 REMOVED_FAMILIES = {
     "gdp": "create the accountant with filter_family='gaussian'",
     "discrete": "use filter_family='auto', and noise='discrete' in each call",
 }
-"""Families of earlier versions, and what replaces them."""
 
+# Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs.
 FAILURES = 0.1
-"""Share of delta that is kept for events with a failure probability, wherever a Rényi filter governs."""
 
+# Most that a rule keeps for them, of what is not the Gaussian filter's, if the first charge has a threshold.
 MOST_FAILURES = 0.5
-"""Most that a rule keeps for them, of what is not the Gaussian filter's, if the first charge has a threshold."""
 
+# Charges and how often each was made.
 Counts = Sequence[tuple[Releases, int]]
-"""Charges and how often each was made."""
 
 
 def add_upwards(parts: Sequence[float]) -> float:
@@ -107,11 +107,11 @@ def add_upwards(parts: Sequence[float]) -> float:
     return math.fsum(parts) * (1.0 + 4e-16 * (len(parts) + 1))
 
 
+# Of the repetitions at the best order, what another order has to allow to serve as well.
 _NEARLY = 0.9
-"""Of the repetitions at the best order, what another order has to allow to serve as well."""
 
-_SMALL = Releases(1e-8, gaussian=(PlainGaussian(1e4, 1),))
-"""A small plain Gaussian release; the order at which it can be repeated most often does not depend on its noise."""
+# A small plain Gaussian release; the order at which it can be repeated most often does not depend on its noise.
+_SMALL = Releases(1e-8, gaussian=(PlainNoise(1e4, 1),))
 
 
 def share(used: float, budget: float) -> float:

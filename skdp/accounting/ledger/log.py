@@ -12,9 +12,9 @@ from skdp.accounting.ledger.ledger import Ledger
 from skdp.accounting.ledger.serial import chain
 from skdp.exceptions import AccountantDetachedError
 
+# Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a log
+# half written, an open connection, or a lock whose owner does not exist there.
 LOCK = threading.RLock()
-"""Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a
-log half written, an open connection, or a lock whose owner does not exist there."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)

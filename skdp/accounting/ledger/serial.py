@@ -19,8 +19,8 @@ from skdp.accounting.ledger.filters import Rule
 from skdp.accounting.methods import check_adjacency
 from skdp.exceptions import BudgetFileError
 
+# Of the JSON; no other one is read.
 JSON_SCHEMA = 4
-"""Of the JSON; no other one is read."""
 
 
 def _plain(value: Any) -> Any:
@@ -100,8 +100,8 @@ def link(fields_of_entry: dict[str, Any]) -> str:
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
+# Fields that are dictionaries, as text in a file.
 _TEXTS = ("parameters", "event", "rule")
-"""Fields that are dictionaries, as text in a file."""
 
 
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from skdp.exceptions import BudgetFileError
 
 T = TypeVar("T")
 
+# Ends of the names of what SQLite keeps beside a file, without which the file may not be what was written.
 JOURNALS = ("-journal", "-wal")
-"""Ends of the names of what SQLite keeps beside a file, without which the file may not be what was written."""
 
 _WAIT = 60.0  # seconds for the lock
 

@@ -47,14 +47,15 @@ from skdp.accounting.ledger.sqlite import (
 )
 from skdp.exceptions import BudgetFileError, warn
 
+# Of the file, as `PRAGMA user_version`; no other one is read but the one before.
 FILE_SCHEMA = 5
-"""Of the file, as `PRAGMA user_version`; no other one is read but the one before."""
 
 _LATER = ", method TEXT, adjacency TEXT"  # columns of the header that the schema before does not have
 
 _APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
 
 _FOREVER = "BEGIN SELECT RAISE(ABORT, 'a budget is never altered, charges are added at its end'); END"
+# SQL that makes the tables of a new file, and marks it.
 SCRIPT = f"""
 CREATE TABLE header (
     version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL, epsilon REAL, delta REAL, unit TEXT NOT NULL,
@@ -80,10 +81,9 @@ CREATE TRIGGER charges_inserted AFTER INSERT ON charges
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {FILE_SCHEMA};
 """
-"""SQL that makes the tables of a new file, and marks it."""
 
+# SQL that enters what is last, once the header is written; from then on the file does so itself.
 BEGIN_LAST_ENTRY = "INSERT INTO last_entry SELECT 0, hash FROM header"
-"""SQL that enters what is last, once the header is written; from then on the file does so itself."""
 
 
 def check_schema(path: str, connection: sqlite3.Connection) -> None:
@@ -128,12 +128,12 @@ def read_last(path: str, connection: sqlite3.Connection) -> tuple[int, str]:
     return found[0][0], found[0][1]
 
 
+# To write an entry; each failed one means that somebody else has written theirs.
 _ATTEMPTS = 1000
-"""To write an entry; each failed one means that somebody else has written theirs."""
 
 
+# Rows of entries, and the number and hash of the last one.
 Fetched = tuple[list[dict[str, Any]], tuple[int, str]]
-"""Rows of entries, and the number and hash of the last one."""
 
 
 class Store:

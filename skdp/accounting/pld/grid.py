@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skdp.accounting.formulas.numeric import log_sum
 from skdp.accounting.pld.profiles import AnyPair
-from skdp.accounting.pld.tilting import GridPlan, Tilt
+from skdp.accounting.pld.tilting import GridPlan
 
 Spectrum = NDArray[np.complex128]
 
@@ -100,9 +101,7 @@ def release_moment(release: GridRelease, theta: float, h: float) -> float:
     -------
     float
     """
-    logs = release.log_mass + theta * h * release.position
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()))
+    return log_sum(release.log_mass + theta * h * release.position)
 
 
 class Composed(NamedTuple):
@@ -156,18 +155,6 @@ class Composed(NamedTuple):
         return self.plan.log_outside
 
 
-def _lost(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
-    """Probability that any release sends its loss to infinity."""
-    logs = [p.count * math.log1p(-min(s.lost, 1.0 - 1e-16)) for p, s in zip(tilt.pairs, releases, strict=True)]
-    return -math.expm1(sum(logs)) * (1.0 + 1e-12)
-
-
-def _good_size(least: float) -> int:
-    """Smallest 2^k, 3 2^k or 5 2^k of at least `least`."""
-    size = 1 << max(6, math.ceil(math.log2(max(least, 2.0))))
-    return next((part for part in (size * 5 // 8, size * 3 // 4) if part >= least), size)
-
-
 def releases_on_grid(plan: GridPlan) -> tuple[GridRelease, ...]:
     """Each kind of release of a composition, on its grid."""
     tilt = plan.tilt
@@ -189,21 +176,26 @@ def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> C
     Composed
     """
     tilt, h, extent, order, log_outside, _ = plan
-    size = _good_size(extent / h + 32.0)
+    # the smallest 2^k, 3 2^k or 5 2^k that is long enough
+    needed = extent / h + 32.0
+    size = 1 << max(6, math.ceil(math.log2(max(needed, 2.0))))
+    size = next((part for part in (size * 5 // 8, size * 3 // 4) if part >= needed), size)
     releases = releases or releases_on_grid(plan)
     counts = [pair.count for pair in tilt.pairs]
     base = math.fsum(count * release.offset for count, release in zip(counts, releases, strict=True))
     moments = [release_moment(release, tilt.theta, h) for release in releases]
     log_total = math.fsum(count * k for count, k in zip(counts, moments, strict=True))
-    above = math.fsum(
-        count * release_moment(release, order, h) for count, release in zip(counts, releases, strict=True)
-    )
+    above = math.fsum(count * release_moment(each, order, h) for count, each in zip(counts, releases, strict=True))
     top = math.ceil((above - log_outside) / order / h)
+    # transforms of the tilted masses, to the power of how often each release is made
     power = np.ones(size // 2 + 1, dtype=complex)
     start, apart = top - size + 1, 1.0
     for count, release, k in zip(counts, releases, moments, strict=True):
         tilted = np.exp(release.log_mass + tilt.theta * h * release.position - k)
-        centre = _centre(release.position, tilted)
+        # the label that bears most of the mass if there is one, else the mean: phases of its multiples are small
+        heaviest = int(np.argmax(tilted))
+        is_heavy = tilted[heaviest] > _HEAVY
+        centre = int(release.position[heaviest]) if is_heavy else round(float(tilted @ release.position))
         start -= count * centre
         spread = np.bincount((release.position - centre) % size, tilted, minlength=size)
         power, share = _times_power(power, spread.astype(np.float64, copy=False), count)
@@ -220,6 +212,8 @@ def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> C
     # an offset is exact, count times an offset is rounded: labels are moved up by that
     loss += base + 4e-16 * sum(count * abs(release.offset) for count, release in zip(counts, releases, strict=True))
     slack = _UNIT * (8.0 * abs(log_total) + 8.0 * abs(tilt.theta * middle) + 50.0 * sum(counts) + size)
+    # probability that any release sends its loss to infinity
+    finite = sum(n * math.log1p(-min(each.lost, 1.0 - 1e-16)) for n, each in zip(counts, releases, strict=True))
     doubt, norm = _rounding(power, apart, size)
     mass = (np.maximum(mass, 0.0) + doubt) * untilt
     return Composed(
@@ -230,18 +224,12 @@ def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> C
         doubt,
         norm,
         log_total - tilt.theta * middle,
-        _lost(tilt, releases),
+        -math.expm1(finite) * (1.0 + 1e-12),
         math.expm1(min(slack, 50.0)),
         releases,
         plan,
         float(loss[int(np.argmax(exponent <= _DEEPEST))]),
     )
-
-
-def _centre(position: NDArray[np.int64], tilted: np.ndarray) -> int:
-    """The label that bears most of the mass if there is one, else the mean: phases of its multiples are small."""
-    heaviest = int(np.argmax(tilted))
-    return int(position[heaviest]) if tilted[heaviest] > _HEAVY else round(float(tilted @ position))
 
 
 def _times_power(power: Spectrum, spread: np.ndarray, count: int) -> tuple[Spectrum, float]:

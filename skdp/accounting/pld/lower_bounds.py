@@ -29,7 +29,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,14 +42,8 @@ from skdp.accounting.pld.reading import Solved, epsilon_of, hockey_stick, is_neg
 from skdp.accounting.pld.tilting import WORK, Tilt, deviation, finest, total
 from skdp.accounting.releases import Releases, join, repeat
 
-_SHARE = 3e-5  # part of delta given to labels that are too high, at most
 _TINY = 1e-9  # covers rounding and the quadrature of one release
 _WIDEST = 700.0  # width of a grid from which on no double holds its exponential, and nothing can be said
-_LEAST_WORK = 1 << 17  # in one grid of a lower bound
-_NOTHING = 1e-60  # an epsilon below which no grid is laid for a lower end
-CLOSE = 8e-4  # relative gap from which on a lower bound is worth a finer grid
-_FINEST = 1 << 20  # labels of it, at most
-
 
 _Exact = Pair | LaplacePair | ResponsePair  # no bound from above, as profiles and weighted losses are
 
@@ -73,22 +66,6 @@ def too_high(release: GridRelease, h: float) -> np.ndarray:
 def _log_peak(order: float) -> float:
     """Log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
     return order * math.log(order) - (1.0 + order) * math.log1p(order) if order > 0.0 else 0.0
-
-
-class _Shift(NamedTuple):
-    """What `_bound_shift` needs of one release: tilted log weights, and how much too high each label is."""
-
-    number: int
-    log_weight: np.ndarray
-    shift: np.ndarray
-
-
-def _drop_highest(count: int, log_weight: np.ndarray, shift: np.ndarray, share: float) -> _Shift:
-    """Without the labels most too high, of which `count` releases meet any with tilted mass `share` at most."""
-    order = np.argsort(-shift)
-    met = count * np.cumsum(np.exp(log_weight[order]))
-    rest = order[int(np.searchsorted(met, share)) :]
-    return _Shift(count, log_weight[rest], shift[rest])
 
 
 def _bound_shift(tilt: Tilt, found: Composed, at: float, log_share: float) -> float:
@@ -114,24 +91,26 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
     )
     excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
     each = math.exp(-min(excess, 700.0)) / len(found.releases)
-    parts = [
-        _drop_highest(p.count, np.log(own_mass(s)) + theta * h * s.position - k, too_high(s, h), each)
-        for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True)
-    ]
+    parts = []  # how often, tilted mass and by how much too high, without the labels that are most too high
     mean = variance = 0.0
-    for part in parts:
-        weight = np.exp(part.log_weight)
-        mean += part.number * float(weight @ part.shift)
-        variance += part.number * float(weight @ part.shift**2)
+    for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True):
+        weight, shift = np.exp(np.log(own_mass(s)) + theta * h * s.position - k), too_high(s, h)
+        highest = np.argsort(-shift)
+        met = p.count * np.cumsum(weight[highest])  # at most `each` for those that are left out
+        kept = highest[int(np.searchsorted(met, each)) :]
+        weight, shift = weight[kept], shift[kept]
+        mean += p.count * float(weight @ shift)
+        variance += p.count * float(weight @ shift**2)
+        parts.append((p.count, weight, shift))
     if variance == 0.0:
         return mean
     best = math.inf
     for factor in (1.0, 0.6, 0.35, 0.1):
         slope = factor * math.sqrt(2.0 * excess / variance)
-        if slope == math.inf or max(slope * float(part.shift.max(initial=0.0)) for part in parts) > 600.0:
+        if slope == math.inf or max(slope * float(shift.max(initial=0.0)) for _, _, shift in parts) > 600.0:
             continue
         # log E e^{slope d} <= E[e^{slope d} - 1], also where some labels were dropped
-        grown = math.fsum(part.number * float(np.exp(part.log_weight) @ np.expm1(slope * part.shift)) for part in parts)
+        grown = math.fsum(count * float(weight @ np.expm1(slope * shift)) for count, weight, shift in parts)
         value = (grown + excess) / slope
         if value > best:
             break
@@ -238,7 +217,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     # labels were moved up by the rounding of their sum: twice that, to be below
     count = sum(pair.count for pair in tilt.pairs)
     exact = found.loss - 1e-15 * sum(p.count * abs(s.offset) for p, s in zip(tilt.pairs, found.releases, strict=True))
-    share = min(_SHARE, 1e-3 * (1.0 - delta))  # as no mass is beyond 1
+    share = min(3e-5, 1e-3 * (1.0 - delta))  # part of delta given to labels that are too high; no mass is beyond 1
     room = sum(p.count * s.room for p, s in zip(tilt.pairs, found.releases, strict=True)) + 1e-13 * count
     lift = sum(p.count * s.lift for p, s in zip(tilt.pairs, found.releases, strict=True))
     mass = np.maximum(found.mass - 2.0 * found.doubt * found.untilt, 0.0)
@@ -311,7 +290,7 @@ def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) 
     lower = lower_epsilon(tilt, composed, delta)
     gap = upper - lower
     extent = composed.width * composed.loss.size
-    least = max(extent / (_FINEST - 64), finest(tilt, extent, work))
+    least = max(extent / ((1 << 20) - 64), finest(tilt, extent, work))
     if gap <= close * upper or (lower == 0.0 and upper < 1e-6) or composed.width <= 1.5 * least:
         return lower
     width = max(composed.width * max((0.6 * close * upper / gap) ** 0.7, 1.0 / 16.0), least)
@@ -338,7 +317,7 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: fl
     """Bounds of a composition in which something was selected; the lower one is that of single runs."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
     lower, number = 0.0, max(len(selection.runs) for selection in found.selected)
-    work = max(WORK // number, _LEAST_WORK)
+    work = max(WORK // number, 1 << 17)
     for which in range(number):
         once, sure = without_selection(found, which)
         if delta < sure and not once.empty:
@@ -346,16 +325,9 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: fl
     return min(lower, upper), upper
 
 
-def _paired_bounds(found: Releases, delta: float, replace_one: bool, work: int, close: float) -> tuple[float, float]:
-    """Bounds of a composition with pairs of weighted losses, which bound from above: below it is that of the rest."""
-    upper = pld_epsilon(found, delta, replace_one=replace_one)
-    rest = replace_fields(found, others=(), sampled_pure=(), without_replacement=())
-    return min(0.0 if rest.empty else pld_bounds(rest, delta, replace_one, work, close)[0], upper), upper
-
-
 @lru_cache(maxsize=1024)
 def pld_bounds(
-    found: Releases, delta: float, replace_one: bool, work: int = WORK, close: float = CLOSE
+    found: Releases, delta: float, replace_one: bool, work: int = WORK, close: float = 8e-4
 ) -> tuple[float, float]:
     """Epsilon at `delta` from below and from above.
 
@@ -378,7 +350,10 @@ def pld_bounds(
     """
     check_kinds(found)
     if found.paired or found.without_replacement:
-        return _paired_bounds(found, delta, replace_one, work, close)
+        # pairs of weighted losses bound from above: below it is that of the rest
+        upper = pld_epsilon(found, delta, replace_one=replace_one)
+        rest = replace_fields(found, others=(), sampled_pure=(), without_replacement=())
+        return min(0.0 if rest.empty else pld_bounds(rest, delta, replace_one, work, close)[0], upper), upper
     if found.selected:
         return _selected_bounds(found, delta, replace_one, close)
     simple = Simple.of(found, replace_one)
@@ -394,7 +369,7 @@ def pld_bounds(
     if known is not None:
         return min(lower, known), known
     closed = closed_epsilon(found, simple, delta, replace_one)
-    if closed is not None and closed < _NOTHING:
+    if closed is not None and closed < 1e-60:
         return 0.0, closed
     solved = solve_directions(directed, simple.revealed, delta, FINE, work)
     upper = min(simple.epsilon_at(delta), max(0.0, *(each.epsilon for each in solved)))

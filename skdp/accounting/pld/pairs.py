@@ -47,9 +47,7 @@ from skdp.accounting.formulas.gaussian import mixture_loss
 from skdp.accounting.formulas.numeric import ERROR, lifted, nodes, rounding, rule
 from skdp.accounting.releases import Releases
 
-_CELLS = 64  # at least, in a quadrature
 _DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together
-_SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
@@ -83,11 +81,6 @@ def _mixture_place(q: float, m: float, loss: np.ndarray) -> np.ndarray:
         near = np.log1p(np.maximum(np.expm1(np.minimum(loss, 30.0)) / q, -1.0))
         far = loss - math.log(q) + np.log1p((q - 1.0) * np.exp(-np.maximum(loss, 30.0)))
     return np.where(loss <= 30.0, near, far) / m + 0.5 * m
-
-
-def _asinh_exp(log_y: np.ndarray) -> np.ndarray:
-    """asinh(e^{log_y}) without overflow."""
-    return np.where(log_y > 300.0, log_y + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_y, 300.0))))
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,9 @@ class Pair:
             # e^{z m} = e^{l/2} (w + sqrt(1 + w^2)), w = (1-q) sinh(l/2) e^{m^2/2} / q, for l >= 0
             log_sinh = 0.5 * size + np.log(-np.expm1(-size)) - math.log(2.0)
         log_w = math.log1p(-self.q) - math.log(self.q) + 0.5 * self.m**2 + log_sinh
-        return np.sign(loss) * (0.5 * size + _asinh_exp(log_w)) / self.m
+        # asinh(w) without overflow
+        asinh = np.where(log_w > 300.0, log_w + math.log(2.0), np.arcsinh(np.exp(np.minimum(log_w, 300.0))))
+        return np.sign(loss) * (0.5 * size + asinh) / self.m
 
     @property
     def rate(self) -> float:
@@ -239,7 +234,7 @@ class Pair:
         ends = (self.loss(np.array([low, high])) - offset) / width
         crossings = self.place(np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width + offset)
         crossings = crossings[(crossings > low) & (crossings < high)]
-        knots = np.union1d(np.linspace(low, high, _CELLS + 1), crossings)
+        knots = np.union1d(np.linspace(low, high, 65), crossings)
         z, weight = nodes(knots, np.maximum(np.abs(knots[:-1]), np.abs(knots[1:])) + (self.m + 3.0))
         atoms = self._atoms(z, weight, low, high)
         size = self.m * (max(abs(low), abs(high)) + self.m)
@@ -247,11 +242,32 @@ class Pair:
         return atoms.lift(ERROR + rounding(least, loss, size), self.q)
 
 
-class _Bounded:
-    """Losses from -size to size, which are followed as a whole; both directions are the same."""
+class Bounded:
+    """Losses between two ends, which are followed as a whole; both directions are the same."""
+
+    symmetric = True
+
+    def above(self, span: tuple[float, float]) -> tuple[float, float]:
+        """Nothing finite lies above the span."""
+        return 0.0, 0.0
+
+    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
+        """`span` as it is: there is little to be saved."""
+        return span
+
+    def atoms(self, low: float, high: float) -> Atoms:
+        """The pair as weighted losses, for moments."""
+        raise NotImplementedError
+
+    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
+        """The same for bounds; with nothing to integrate, there is no difference."""
+        return self.atoms(low, high)
+
+
+class _OfSize(Bounded):
+    """Losses from -size to size."""
 
     size: float
-    symmetric = True
 
     @property
     def rate(self) -> float:
@@ -262,17 +278,9 @@ class _Bounded:
         """Range of the finite loss."""
         return -self.size, self.size
 
-    def above(self, span: tuple[float, float]) -> tuple[float, float]:
-        """Nothing lies above the span."""
-        return 0.0, 0.0
-
-    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` as it is: there is little to be saved."""
-        return span
-
 
 @dataclass(frozen=True)
-class LaplacePair(_Bounded):
+class LaplacePair(_OfSize):
     """Laplace noise.
 
     Attributes
@@ -288,11 +296,6 @@ class LaplacePair(_Bounded):
     infinite = 0.0
 
     @property
-    def error(self) -> float:
-        """Of its atoms."""
-        return ERROR + rounding(-min(self.size, _DEEP) - 40.0, self.size)
-
-    @property
     def variation(self) -> float:
         """Total variation of the pair."""
         return -math.expm1(-0.5 * self.size) * (1.0 + 1e-13)
@@ -306,15 +309,13 @@ class LaplacePair(_Bounded):
             log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
         keep = log_weight > -math.inf
         loss, log_weight = loss[keep], log_weight[keep]
-        low = 0.0
-        if knots[0] > -self.size:
-            low = 0.5 * math.exp(0.5 * (float(knots[0]) - self.size))
-        else:
-            loss = np.concatenate([[-self.size], loss])
-            log_weight = np.concatenate([[-self.size - math.log(2.0)], log_weight])
-        top, half_mass = np.array([self.size]), np.array([-math.log(2.0)])
-        loss, log_weight = np.concatenate([loss, top]), np.concatenate([log_weight, half_mass])
-        return Atoms(loss, log_weight, low, 0.0).lift(self.error, self.rate)
+        # both ends have masses of their own; if the lower one is left out, so is what lies below the first knot
+        low = 0.5 * math.exp(0.5 * (float(knots[0]) - self.size)) if knots[0] > -self.size else 0.0
+        ends = [] if low > 0.0 else [-self.size]
+        loss = np.concatenate([ends, loss, [self.size]])
+        log_weight = np.concatenate([[end - math.log(2.0) for end in ends], log_weight, [-math.log(2.0)]])
+        error = ERROR + rounding(-min(self.size, _DEEP) - 40.0, self.size)
+        return Atoms(loss, log_weight, low, 0.0).lift(error, self.rate)
 
     def _knots(self) -> np.ndarray:
         bottom = max(-self.size, self.size - _DEEP)
@@ -333,7 +334,7 @@ class LaplacePair(_Bounded):
 
 
 @dataclass(frozen=True)
-class ResponsePair(_Bounded):
+class ResponsePair(_OfSize):
     """Randomised response with a chance to reveal all.
 
     Attributes
@@ -351,11 +352,6 @@ class ResponsePair(_Bounded):
     count: int
 
     @property
-    def error(self) -> float:
-        """Of its atoms."""
-        return rounding(-self.size, self.size)
-
-    @property
     def variation(self) -> float:
         """Total variation of the pair."""
         return (self.infinite + (1.0 - self.infinite) * math.tanh(0.5 * self.size)) * (1.0 + 1e-13)
@@ -367,15 +363,11 @@ class ResponsePair(_Bounded):
             return Atoms(np.zeros(1), np.array([rest]), 0.0, self.infinite)
         upper = rest - math.log1p(math.exp(-self.size))
         loss, log_weight = np.array([-self.size, self.size]), np.array([upper - self.size, upper])
-        return Atoms(loss, log_weight, 0.0, self.infinite).lift(self.error, self.rate)
-
-    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same, as there is nothing to integrate."""
-        return self.atoms(low, high)
+        return Atoms(loss, log_weight, 0.0, self.infinite).lift(rounding(-self.size, self.size), self.rate)
 
 
 @dataclass(frozen=True, eq=False)
-class AtomsPair:
+class AtomsPair(Bounded):
     """A pair of weighted losses, one direction of one release.
 
     Attributes
@@ -401,7 +393,7 @@ class AtomsPair:
     @property
     def variation(self) -> float:
         """Total variation of the pair."""
-        return min(self.pair.profile(0.0) * _SAFE, 1.0)
+        return min(self.pair.profile(0.0) * (1.0 + 1e-12), 1.0)  # covers rounding and the error of a quadrature
 
     @cached_property
     def raised(self) -> tuple[np.ndarray, np.ndarray]:
@@ -451,10 +443,6 @@ class AtomsPair:
         loss = self.pair.loss[first:last]
         error = ERROR + rounding(float(weight.min()), float(np.abs(loss).max()))
         return Atoms(loss, weight, 0.0, lost).lift(error, self.rate)
-
-    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same, as there is nothing to integrate."""
-        return self.atoms(low, high)
 
 
 def paired(found: Releases, replace_one: bool) -> list[tuple[Directions, int]]:

@@ -39,12 +39,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skdp.accounting.formulas.selection_law import NumberOfTrials
-from skdp.accounting.pld.pairs import Atoms, AtomsPair, LaplacePair, Pair, ResponsePair
+from skdp.accounting.pld.pairs import Atoms, AtomsPair, Bounded, LaplacePair, Pair, ResponsePair
 
 _SAFE = 1.0 + 1e-10  # covers rounding
-_ERROR = 1e-12  # of masses, which are differences of slopes: of what lies above them
 _POINTS = 400  # of the profile of a chain
-_LONGEST = 4  # most that selection may move a profile, in lengths of its grid, before a simpler bound is taken
 
 
 class Profile(NamedTuple):
@@ -52,13 +50,6 @@ class Profile(NamedTuple):
 
     loss: np.ndarray
     delta: np.ndarray
-
-
-class _Lines(NamedTuple):
-    """Straight lines x a - b, of which S(x) is the largest, or 0."""
-
-    a: np.ndarray
-    b: np.ndarray
 
 
 def _boundary(width: float, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,8 +67,8 @@ def _boundary(width: float, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     return alpha, beta, np.concatenate([[0.0], knots, [1.0]])
 
 
-def _lines(trials: NumberOfTrials, width: float, delta: np.ndarray) -> _Lines:
-    """Lines above all x phi'(u) - phi'(u').
+def _lines(trials: NumberOfTrials, width: float, delta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lines x a - b above all x phi'(u) - phi'(u'), as arrays a and b: S(x) is the largest, or 0.
 
     Along a piece b = phi'(u') is, as a function of a = phi'(u), concave or convex throughout (a power for Poisson; else
     (p a^{-1/r} + q)^{-r}, r = eta + 1). If concave, x a - b is largest at an end; if convex, it passes its ends by
@@ -93,20 +84,13 @@ def _lines(trials: NumberOfTrials, width: float, delta: np.ndarray) -> _Lines:
         coarse = ~(gap < 0.5)  # then the two sides one by one: phi' is monotone
         lift = np.where(coarse, 0.0, gap) * (a[0] - a[1])
     low = np.where(coarse, b[1], b - lift)
-    return _Lines(a.ravel(), np.maximum(low, 0.0).ravel())
+    return a.ravel(), np.maximum(low, 0.0).ravel()
 
 
-def _largest_shift(lines: _Lines) -> float:
-    """c_max = max log(a / b), capped where b is nothing."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(lines.a > 0.0, lines.a / lines.b, 0.0)
-    return math.log(max(float(ratio.max()), 1.0)) if ratio.max() < math.inf else math.inf
-
-
-def _jumps(lines: _Lines, width: float, count: int, mean: float) -> np.ndarray:
+def _jumps(a: np.ndarray, b: np.ndarray, width: float, count: int, mean: float) -> np.ndarray:
     """J_k at c_k = k width, k = 0..count: S on these points, and straight between, which is above a convex S."""
     x = np.exp(-width * np.arange(count + 1))
-    s = np.maximum((lines.a[:, None] * x - lines.b[:, None]).max(axis=0), 0.0)
+    s = np.maximum((a[:, None] * x - b[:, None]).max(axis=0), 0.0)
     s[-1] = 0.0
     slopes = np.concatenate([[mean], np.diff(s) / np.diff(x), [0.0]])
     return np.maximum(-np.diff(slopes), 0.0)
@@ -148,12 +132,16 @@ def select_best(base: Profile, trials: NumberOfTrials) -> Profile:
     if trials.mean == 1.0 and not trials.poisson:
         return base
     width, n = float(base.loss[1]), base.loss.size - 1
-    lines = _lines(trials, width, base.delta)
-    shift = _largest_shift(lines)
-    if not shift < min(_LONGEST * n * width, 600.0):
+    a, b = _lines(trials, width, base.delta)
+    # c_max = max log(a / b), infinite where b is nothing
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = float(np.where(a > 0.0, a / b, 0.0).max())
+    shift = math.log(max(ratio, 1.0)) if ratio < math.inf else math.inf
+    # if that moves the profile by more than 4 lengths of its grid, a simpler bound is taken
+    if not shift < min(4 * n * width, 600.0):
         return _most_shifted(base, trials, shift)
     count = max(1, math.ceil(shift / width * _SAFE))
-    jumps = _jumps(lines, width, count, trials.mean)
+    jumps = _jumps(a, b, width, count, trials.mean)
     down = width * np.arange(count, 0, -1)
     mirrored = base.delta[np.minimum(np.arange(count, 0, -1), n)]
     before = -np.expm1(-down) + np.exp(-down) * mirrored
@@ -190,7 +178,7 @@ def _hull(profile: Profile) -> Profile:
 
 
 @dataclass(frozen=True, eq=False)
-class ProfilePair:
+class ProfilePair(Bounded):
     """A pair that dominates whatever has a given profile; its two directions are the same.
 
     Attributes
@@ -205,7 +193,6 @@ class ProfilePair:
     count: int
     rate = 1.0
     size = 0.0
-    symmetric = True
 
     @classmethod
     def of(cls, profile: Profile, count: int) -> ProfilePair:
@@ -227,14 +214,6 @@ class ProfilePair:
         """Range of the finite loss."""
         return -float(self.profile.loss[-1]), float(self.profile.loss[-1])
 
-    def above(self, span: tuple[float, float]) -> tuple[float, float]:
-        """Nothing finite lies above the span."""
-        return 0.0, 0.0
-
-    def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` as it is."""
-        return span
-
     def atoms(self, low: float, high: float) -> Atoms:
         """Masses where the slope of H rises; those at -loss are e^-loss times those at loss.
 
@@ -254,11 +233,8 @@ class ProfilePair:
         at = np.concatenate([-up[::-1][: mirrored.size], up])
         weight = np.concatenate([mirrored[::-1], mass])
         kept = weight > 0.0
-        return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite).lift(_ERROR, self.rate)
-
-    def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same, as there is nothing to integrate."""
-        return self.atoms(low, high)
+        # the error of masses, which are differences of slopes, in proportion to what lies above them
+        return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite).lift(1e-12, self.rate)
 
     def epsilon_at(self, goal: float) -> float:
         """Epsilon at which delta is `goal`; infinite if it is never that small."""
@@ -284,19 +260,12 @@ class ProfilePair:
         return float(delta[b - 1] + share * (delta[b] - delta[b - 1])) * _SAFE
 
 
+# A pair of distributions P and Q, one direction of one release. A *place* is where a loss lies: z of a Gaussian, the
+# loss itself of all others. A *span* is a range of places.
 AnyPair = Pair | LaplacePair | ResponsePair | AtomsPair | ProfilePair
-"""A pair of distributions P and Q, one direction of one release.
 
-A *place* is where a loss lies: z of a Gaussian, the loss itself of all others. A *span* is a range of places.
-"""
-
+# The pairs to compose, for each direction of neighbours; one if both are the same.
 Directed = list[tuple[AnyPair, ...]]
-"""The pairs to compose, for each direction of neighbours; one if both are the same."""
-
-
-def _read(pair: ProfilePair, at: np.ndarray) -> np.ndarray:
-    """Delta at many epsilons of at least 0."""
-    return np.array([pair.delta_at(float(x)) for x in at])
 
 
 def _join(first: ProfilePair, second: ProfilePair) -> ProfilePair:
@@ -304,7 +273,7 @@ def _join(first: ProfilePair, second: ProfilePair) -> ProfilePair:
     top = float(first.profile.loss[-1] + second.profile.loss[-1])
     grid = np.linspace(0.0, top, _POINTS + 1)
     a = np.linspace(0.0, float(first.profile.loss[-1]), _POINTS + 1)
-    own = _read(first, a)
+    own = np.array([first.delta_at(float(x)) for x in a])
     best = np.ones(grid.size)
     for k, x in enumerate(grid):
         kept = a <= x

@@ -18,17 +18,10 @@ from skdp.accounting.pld.pairs import AtomsPair
 from skdp.accounting.pld.profiles import AnyPair, Directed
 from skdp.accounting.pld.tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
-_ABOVE = 1e4  # mass in units of delta from which on a label alone says nearly where delta is reached
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at
-_FAR = 10.0  # from where a grid is centred, in units of 1 / theta, up to which it is read
-_NEAR = 2.0  # the same for a guess that was good
-_LOOKS = 5  # at most, after the first
 _BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
-_LEAST_LOOK = 1 << 18  # work of one look at a profile, if there are many
-_SHORTEST = 1e-9  # profile
-_STRIDE = 2.8  # between looks at one profile, in standard deviations: rounding spoils what is further off
 
 
 # --- sums of weighted losses ---
@@ -72,8 +65,9 @@ def epsilon_of(loss: np.ndarray, mass: np.ndarray, goal: float) -> float:
         return float(loss[0])
     if high == loss.size:
         return float(loss[-1])
-    # delta(e) >= (1 - e^{e - l}) tail(l) for every l, so no solution lies below the largest l + log(1 - goal / tail(l))
-    near = slice(max(int(np.searchsorted(-tail[:high], -goal * _ABOVE, side="right")) - 1, 0), high)
+    # Delta(e) >= (1 - e^{e - l}) tail(l) for every l, so no solution lies below the largest l + log(1 - goal / tail(l))
+    # Where the tail is 10,000 times delta, the label alone says nearly where delta is reached.
+    near = slice(max(int(np.searchsorted(-tail[:high], -goal * 1e4, side="right")) - 1, 0), high)
     least = float((loss[near] + np.log1p(-goal / tail[near])).max())
     low = max(int(np.searchsorted(loss, least)) - 1, 0)
     if loss[high] - loss[low] > 500.0:
@@ -162,30 +156,22 @@ def _upper(composed: Composed, delta: float) -> float:
     return max(float(composed.loss[min(first, composed.loss.size - 1)]), composed.floor)
 
 
-class _Look(NamedTuple):
-    """What is read of one grid, whether one centred on that would say less, and the width that would."""
-
-    solved: Solved
-    poor: bool
-    widest: float
-
-
-def _look(tilt: Tilt, delta: float, error: float, work: int, widest: float = math.inf) -> _Look:
-    """Epsilon at `delta` on one grid."""
-    least = max(tilt.epsilon - _FAR / tilt.theta, 0.0)
+def _look(tilt: Tilt, delta: float, error: float, work: int, widest: float = math.inf) -> tuple[Solved, bool, float]:
+    """Epsilon at `delta` on one grid; whether one centered on that would give less, and the width that would."""
+    least = max(tilt.epsilon - 10.0 / tilt.theta, 0.0)  # down to which the grid is read
     composed = compose_on_grid(choose_grid(tilt, least, error, widest, work))
     epsilon = _upper(composed, delta)
     solved = Solved(tilt, composed, epsilon)
-    if not least <= max(epsilon, 0.0) < composed.loss[-1] or abs(epsilon - tilt.epsilon) * tilt.order > _NEAR:
-        return _Look(solved, True, math.inf)
+    if not least <= max(epsilon, 0.0) < composed.loss[-1] or abs(epsilon - tilt.epsilon) * tilt.order > 2.0:
+        return solved, True, math.inf
     if epsilon <= 0.0:
-        return _Look(solved, False, math.inf)
+        return solved, False, math.inf
     if tilt.epsilon > 0.0 and not 0.5 < epsilon / tilt.epsilon < 2.0:
-        return _Look(solved, True, math.inf)
+        return solved, True, math.inf
     doubtful, bent = _flaws(composed, epsilon)
     if bent > max(3.0 * error, _BENT * epsilon):
-        return _Look(solved, True, composed.width * math.sqrt(0.2 * _BENT * epsilon / bent))
-    return _Look(solved, doubtful > max(3.0 * error, 1e-5 * epsilon), math.inf)
+        return solved, True, composed.width * math.sqrt(0.2 * _BENT * epsilon / bent)
+    return solved, doubtful > max(3.0 * error, 1e-5 * epsilon), math.inf
 
 
 def _flaws(composed: Composed, epsilon: float) -> tuple[float, float]:
@@ -222,20 +208,18 @@ def _flaws(composed: Composed, epsilon: float) -> tuple[float, float]:
 
 def _epsilon_at(tilt: Tilt, delta: float, accuracy: float, work: int) -> Solved:
     """Epsilon of one direction at `delta`: where the guess of it or the grid was not good, another look."""
-    found = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work)
-    best = found.solved
-    for _ in range(_LOOKS):
-        if not found.poor:
+    best, poor, widest = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work)
+    for _ in range(5):
+        # if all of delta is left out, no grid can be centered on what is read
+        if not poor or best.epsilon == math.inf:
             break
-        if best.epsilon == math.inf:  # all of delta is left out, and no grid can be centred on what is read
-            break
-        if found.widest == math.inf:
+        if widest == math.inf:
             tilt = find_tilt(tilt.pairs, tilt.log_delta, max(best.epsilon, 0.0))
-        found = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work, found.widest)
-        gained = best.epsilon - found.solved.epsilon
+        solved, poor, widest = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work, widest)
+        gained = best.epsilon - solved.epsilon
         if gained > 0.0:
-            best = found.solved
-        if found.widest == math.inf and not gained > 1e-4 * best.epsilon:
+            best = solved
+        if widest == math.inf and not gained > 1e-4 * best.epsilon:
             break
     return best
 
@@ -349,8 +333,9 @@ def compose_curve(directed: Directed, log_floor: float, accuracy: float, work: i
     """
     by_direction: list[list[Composed]] = []
     reach = math.sqrt(-2.0 * log_floor)
-    steps, top = max(2, math.ceil(reach / _STRIDE)), 0.0
-    each = min(WORK, max(work // (steps * len(directed)), _LEAST_LOOK))
+    # a look every 2.8 standard deviations: rounding spoils what is further off
+    steps, top = max(2, math.ceil(reach / 2.8)), 0.0
+    each = min(WORK, max(work // (steps * len(directed)), 1 << 18))
     for pairs in directed:
         if any(pair.infinite >= 1.0 for pair in pairs):
             return 0.0, lambda at: np.ones(at.shape)
@@ -358,7 +343,7 @@ def compose_curve(directed: Directed, log_floor: float, accuracy: float, work: i
         looks = [_kept_look(tilt, 0.0, accuracy * deviation(tilt), each)]
         for k in range(2, steps + 1):
             tilt = find_tilt(pairs, -0.5 * (reach * k / steps) ** 2)
-            looks.append(_kept_look(tilt, 0.8 * last, accuracy * max(tilt.epsilon, _SHORTEST), each))
+            looks.append(_kept_look(tilt, 0.8 * last, accuracy * max(tilt.epsilon, 1e-9), each))
             last = max(tilt.epsilon, 0.0)
         last = max(last, min(ceiling(tilt), 2.0 * last))
         by_direction.append(looks)

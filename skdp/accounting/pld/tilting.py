@@ -33,8 +33,6 @@ import numpy as np
 from skdp.accounting.pld.pairs import Atoms
 from skdp.accounting.pld.profiles import AnyPair
 
-_CLOSE = 0.02  # between the logs of two numbers that are as good as one
-_FAINTEST = -600.0  # least log weight that is computed with: arithmetic below 1e-308 is a hundred times slower
 LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
 _OUTSIDE = -18.5  # log of the share of delta that may lie above the window
 
@@ -55,18 +53,11 @@ class Tilt(NamedTuple):
     order: float
 
 
-def log_moment(atoms: Atoms, theta: float) -> float:
-    """K(theta) = log E_P[e^{theta L}] over the atoms."""
-    logs = atoms.log_weight + theta * atoms.loss
-    top = float(logs.max())
-    return top + math.log(float(np.exp(np.maximum(logs - top, _FAINTEST)).sum()))
-
-
 def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, np.ndarray]:
-    """K(theta), its derivative, and the tilted probabilities."""
+    """K(theta) = log E_P[e^{theta L}] over the atoms, its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())
-    weights = np.exp(np.maximum(logs - top, _FAINTEST))
+    weights = np.exp(np.maximum(logs - top, -600.0))  # arithmetic below 1e-308 is a hundred times slower
     total = float(weights.sum())
     weights /= total
     return top + math.log(total), float(weights @ atoms.loss), weights
@@ -87,7 +78,7 @@ def root(rising: Callable[[float], float], low: float, high: float, start: float
         if sign * value >= 0.0:
             break
         step *= 2.0
-    while abs(at - last) > _CLOSE:  # the secant, kept away from both ends
+    while abs(at - last) > 0.02:  # the secant, kept away from both ends
         share = value / (value - before) if math.isfinite(value - before) and value != before else 0.5
         place = at + min(max(share, 0.1), 0.9) * (last - at)
         found = rising(math.exp(place))
@@ -113,16 +104,6 @@ def orders_for(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...]) -> tupl
     """Range of orders that suit a sum of these losses."""
     scale = math.sqrt(max(cumulants(pairs, all_atoms, 0.0)[2], 1e-300))
     return 1e-4 / scale, 1e6 / scale
-
-
-def _order_of_tail(tilt: Tilt, log_mass: float) -> float:
-    """Order of the least Chernoff bound on the loss that is passed with probability e^log_mass."""
-
-    def rising(theta: float) -> float:
-        k, mean = total(tilt, theta)
-        return theta * mean - k + log_mass
-
-    return root(rising, *orders_for(tilt.pairs, tilt.atoms), tilt.order)
 
 
 def total(tilt: Tilt, theta: float) -> tuple[float, float]:
@@ -178,7 +159,13 @@ def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
     count, unless it lies a whole window above. Either way it only adds to delta, and little.
     """
     log_outside = tilt.log_delta + _OUTSIDE
-    order = _order_of_tail(tilt, log_outside)
+
+    def rising(theta: float) -> float:
+        k, mean = total(tilt, theta)
+        return theta * mean - k + log_outside
+
+    # order of the least Chernoff bound on the loss that is passed with that probability
+    order = root(rising, *orders_for(tilt.pairs, tilt.atoms), tilt.order)
     top = (total(tilt, order)[0] - log_outside) / order
     above = tilt.theta * max(0.0, top - tilt.epsilon)
     bottom = _outer(tilt, -1.0, max(12.0, 23.0 - 0.5 * above))
@@ -214,8 +201,7 @@ def width_for(tilt: Tilt, error: float) -> float:
     1 + theta (1 + theta) f (1 - f) h^2 / 2: on average h^2 / 6 for f (1 - f) h^2, and at most h |L| for
     the losses next to a grid point on which they crowd (see `centres`).
     """
-    orders = {tilt.theta, tilt.order}
-    return min(_width_at(tilt, theta, error) for theta in orders)
+    return min(_width_at(tilt, theta, error) for theta in {tilt.theta, tilt.order})
 
 
 def _width_at(tilt: Tilt, theta: float, error: float) -> float:
@@ -237,22 +223,15 @@ _FIRST_REACH, _LAST_REACH = 4.0, 1e16  # epsilon at which losses far above it ar
 _FIRST_TARGET, _MOST_MOVES = -30.0, 8  # log of the delta that is first supposed, and how often another one is
 _LEAST_SPREAD, _MOST_SPREAD = 0.3, 0.5
 _ROUNDING, _FAR_BELOW = 1e-14, -14.0  # of one mass on the grid; log of the share of delta that it may be
-_LEAST_THETA = 0.1
 
 
-class _Saddle(NamedTuple):
-    """Where the integrand of delta is stationary at `theta`, and about how large delta is there."""
-
-    epsilon: float
-    log_delta: float
-
-
-def _saddle(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: float) -> _Saddle:
+def _saddle(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: float) -> tuple[float, float]:
+    """The epsilon for which the integrand of delta is stationary at `theta`, and the log of about delta there."""
     k, mean, variance = cumulants(pairs, all_atoms, theta)
     epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
     curvature = variance + (1.0 / theta) ** 2 + (1.0 / (1.0 + theta)) ** 2
     height = k - theta * epsilon - math.log(theta) - math.log1p(theta)
-    return _Saddle(epsilon, height - 0.5 * math.log(2.0 * math.pi * curvature))
+    return epsilon, height - 0.5 * math.log(2.0 * math.pi * curvature)
 
 
 def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float | None = None) -> Tilt:
@@ -280,7 +259,7 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
     # losses so low that after tilting they do not matter, even if all mass were there
     spans = []
     for pair, span, atoms in zip(pairs, found.spans, found.atoms, strict=True):
-        lowest = (log_moment(atoms, found.theta) - 26.0 - math.log(pair.count)) / found.theta
+        lowest = (_tilt(atoms, found.theta)[0] - 26.0 - math.log(pair.count)) / found.theta
         spans.append(pair.raise_span(span, lowest))
     all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
     return found._replace(spans=tuple(spans), atoms=all_atoms)
@@ -307,7 +286,7 @@ def _relax(tilt: Tilt) -> Tilt:
         size = extent(tilt)
     elif spread > _LEAST_SPREAD:
         return tilt
-    while tilt.theta > _LEAST_THETA and is_enough(0.5 * tilt.theta):
+    while tilt.theta > 0.1 and is_enough(0.5 * tilt.theta):
         half = tilt._replace(theta=0.5 * tilt.theta)
         if size < math.inf:
             less = extent(half)
@@ -325,7 +304,10 @@ def _spans(pairs: tuple[AnyPair, ...], log_delta: float, reach: float) -> tuple[
 
 
 def _order_at(
-    pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], rising: Callable[[_Saddle], float], log_delta: float
+    pairs: tuple[AnyPair, ...],
+    all_atoms: tuple[Atoms, ...],
+    rising: Callable[[tuple[float, float]], float],
+    log_delta: float,
 ) -> float:
     """The order whose saddle point is where `rising` is 0; about as many deviations out as delta is of a normal."""
     low, high = orders_for(pairs, all_atoms)
@@ -344,8 +326,8 @@ def _look_for(pairs: tuple[AnyPair, ...], log_delta: float) -> Tilt:
             continue
         log_left = math.log(max(left, 0.1 * delta))
         all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
-        theta = _order_at(pairs, all_atoms, lambda at: log_left - at.log_delta, log_left)  # noqa: B023
-        epsilon = _saddle(pairs, all_atoms, theta).epsilon
+        theta = _order_at(pairs, all_atoms, lambda at: log_left - at[1], log_left)  # noqa: B023
+        epsilon = _saddle(pairs, all_atoms, theta)[0]
         if epsilon < reach + 6.0 or reach >= _LAST_REACH:
             break
         reach = epsilon
@@ -360,10 +342,10 @@ def _look_at(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float
     for _ in range(_MOST_MOVES):
         spans = _spans(pairs, target, epsilon)
         all_atoms = tuple(pair.atoms(*span) for pair, span in zip(pairs, spans, strict=True))
-        theta = _order_at(pairs, all_atoms, lambda at: at.epsilon - epsilon, target)
+        theta = _order_at(pairs, all_atoms, lambda at: at[0] - epsilon, target)
         if log_delta is not None:
             return Tilt(pairs, spans, all_atoms, theta, log_delta, epsilon, theta)
-        guess, lost = _saddle(pairs, all_atoms, theta).log_delta, math.log(lost_above(pairs, spans) + 1e-320)
+        guess, lost = _saddle(pairs, all_atoms, theta)[1], math.log(lost_above(pairs, spans) + 1e-320)
         reached = min(max(float(np.logaddexp(guess, lost)) - 3.0, LEAST_LOG_DELTA), 0.0)
         if target <= reached <= target + 12.0 or reached == target == LEAST_LOG_DELTA:
             break
@@ -372,11 +354,9 @@ def _look_at(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float
     return Tilt(pairs, spans, all_atoms, theta, reached, epsilon, theta)
 
 
-_COARSE = 3e-5  # relative error of epsilon accepted before the grid grows further
 _PREFERRED = 1 << 18  # grid points
 # Work is counted in grid points times Fourier transforms, one of which each kind of release takes, and one leads back.
 WORK, _LARGEST = 5 << 20, 1 << 21  # in one grid, and its points
-_REACH = 1 << 20  # grid points within the losses of one release: each is some nodes of a quadrature
 
 
 class GridPlan(NamedTuple):
@@ -407,7 +387,7 @@ def finest(tilt: Tilt, extent: float, work: int) -> float:
     """Least width of a grid on a window of `extent` nats that takes at most `work`."""
     reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
     points = min(work // (len(tilt.pairs) + 1), _LARGEST) - 64  # the rest: rounding up to a size for the transform
-    return max(extent / points, reach / _REACH)
+    return max(extent / points, reach / (1 << 20))  # each point within the losses is some nodes of a quadrature
 
 
 def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf, work: int = WORK) -> GridPlan:
@@ -435,7 +415,8 @@ def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf
     extent = max(top - bottom, deviation(tilt)) * 1.01  # what is read may lie above the window
     h = max(width_for(tilt, error), 1e-290)
     if extent / h > _PREFERRED:
-        h = max(width_for(tilt, max(error, _COARSE * tilt.epsilon)), min(h, extent / _PREFERRED))
+        # a somewhat larger error is accepted before the grid grows further
+        h = max(width_for(tilt, max(error, 3e-5 * tilt.epsilon)), min(h, extent / _PREFERRED))
     h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
     # grid positions must stay exact in doubles
     highest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)

@@ -36,7 +36,6 @@ never rejected.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace as replace_fields
 from functools import lru_cache
 from typing import NamedTuple
@@ -47,19 +46,11 @@ from scipy.special import ndtri
 
 from skdp.accounting.pld.closed_forms import MAX_SHIFT, Simple
 from skdp.accounting.pld.epsilon import curve_of, directions, known_delta
-from skdp.accounting.pld.grid import Composed, GridRelease, compose_on_grid, release_moment, releases_on_grid
+from skdp.accounting.pld.grid import Composed, compose_on_grid, release_moment, releases_on_grid
 from skdp.accounting.pld.lower_bounds import bound_wrapped, own_mass, pld_bounds, sure_mass, too_high, without_selection
 from skdp.accounting.pld.profiles import Profile, ProfilePair
 from skdp.accounting.pld.tilting import Tilt, choose_grid, deviation, find_tilt
 from skdp.accounting.releases import Releases
-
-_TEST_ACCURACY = 3e-5  # relative error of epsilon aimed at
-_BELOW = 3.0  # how far below a place its tests go, in units of 1 / order
-_TEST_WORK = 1 << 19  # in the first grid, as in `choose_grid`
-_FINEST = 1 << 19  # cells of a finer grid, at most
-_UNWRAPPED = 30.0  # least length of the window, in units of 1 / theta: what wraps around from below shrinks by e^-30
-_WIDEST = 700.0  # width of a grid from which on no double holds its exponential
-_MOST = 1.0 - 1e-9  # of the largest loss of all, beyond which there is nothing to look at
 
 
 class ErrorsOfTests(NamedTuple):
@@ -107,7 +98,9 @@ def errors_near(
         return []
     if simple.mu == simple.pure == 0.0:
         return [ErrorsOfTests(np.array([1.0, 0.0]), np.array([1.0, simple.revealed * (1.0 - 1e-12)]))]
-    place = epsilon if simple.mu > 0.0 else min(epsilon, _MOST * simple.pure)
+    place = (
+        epsilon if simple.mu > 0.0 else min(epsilon, (1.0 - 1e-9) * simple.pure)
+    )  # nothing lies beyond the largest loss
     left = min(delta, 0.5) - simple.revealed
     log_delta = math.log(left) if left > 1e-6 * delta and place == epsilon else None
     tilts = (find_tilt(pairs, log_delta, place) for pairs in directions(exact, replace_one))
@@ -116,40 +109,36 @@ def errors_near(
 
 def _errors(tilt: Tilt, finer: int) -> ErrorsOfTests | None:
     """Errors of the tests of one direction; None where no grid is fine enough."""
-    least = max(tilt.epsilon - _BELOW / tilt.order, 0.0)
-    plan = choose_grid(tilt, least, _TEST_ACCURACY * max(tilt.epsilon, deviation(tilt)), work=_TEST_WORK)
-    if plan.width > _WIDEST:
+    least = max(tilt.epsilon - 3.0 / tilt.order, 0.0)  # tests go a little below the place
+    plan = choose_grid(tilt, least, 3e-5 * max(tilt.epsilon, deviation(tilt)), work=1 << 19)
+    if plan.width > 700.0:  # no double holds its exponential
         return None
-    extent = min(max(plan.extent, _UNWRAPPED / tilt.theta), 4.0 * plan.extent)
-    plan = plan._replace(width=plan.width / max(1, min(finer, int(_FINEST * plan.width / extent))), extent=extent)
-    releases = tuple(_of_own(each) for each in releases_on_grid(plan))
+    # a window so long that mass that wraps around from below shrinks by e^-30
+    extent = min(max(plan.extent, 30.0 / tilt.theta), 4.0 * plan.extent)
+    plan = plan._replace(width=plan.width / max(1, min(finer, int((1 << 19) * plan.width / extent))), extent=extent)
+    # without what truncation moved up
+    releases = tuple(each._replace(log_mass=np.log(own_mass(each)), low=0.0) for each in releases_on_grid(plan))
     there = compose_on_grid(plan, releases)
     away, outside = _away(there)
     sure, unlikely = sure_mass(tilt)
     first = max(1, int(np.searchsorted(there.loss, max(least, there.floor, away.floor) + plan.width)))
     wrapped = math.exp(min(bound_wrapped(tilt, there, float(there.loss[first - 1])), 0.0))
-    rounded = _rounded(tilt, releases)
+    # by how much, in proportion, masses and their losses may be off
+    off = [pair.count * (2.0 * (it.room + it.lift) + 1e-13) for pair, it in zip(tilt.pairs, releases, strict=True)]
+    rounded = math.exp(min(math.fsum(off), 50.0))
     found = _above(there, first, -1.0) / ((1.0 + there.slack) * rounded) - wrapped
     type_1 = _above(away, first, 1.0) * ((1.0 + away.slack) * rounded) + outside
     type_1, found = np.minimum(type_1 + unlikely, 1.0), np.minimum(np.maximum(found, 0.0) + sure, 1.0)
     return ErrorsOfTests(np.append(1.0, type_1), np.append(1.0, found))
 
 
-def _of_own(release: GridRelease) -> GridRelease:
-    """A release without what truncation moved up."""
-    return release._replace(log_mass=np.log(own_mass(release)), low=0.0)
-
-
-def _of_other(release: GridRelease, width: float) -> GridRelease:
-    """The same labels under Q, whose masses tell the true loss at a label."""
-    loss = release.offset + width * release.position - too_high(release, width)
-    return release._replace(log_mass=release.log_mass - loss)
-
-
 def _away(there: Composed) -> tuple[Composed, float]:
     """The same window under Q, and a bound on the mass above it: by orders that are larger by 1."""
     plan, width = there.plan, there.width
-    others = tuple(_of_other(each, width) for each in there.releases)
+    # the same labels: masses under Q follow from the true loss at a label
+    losses = [each.offset + width * each.position - too_high(each, width) for each in there.releases]
+    parts = zip(there.releases, losses, strict=True)
+    others = tuple(each._replace(log_mass=each.log_mass - loss) for each, loss in parts)
     order, counts = plan.order + 1.0, [pair.count for pair in plan.tilt.pairs]
     base = math.fsum(count * each.offset for count, each in zip(counts, others, strict=True))
     moment = math.fsum(count * release_moment(each, order, width) for count, each in zip(counts, others, strict=True))
@@ -158,12 +147,6 @@ def _away(there: Composed) -> tuple[Composed, float]:
     # half a cell lower, as the top is rounded up
     window = plan._replace(tilt=tilt, order=order, log_outside=log_above + 0.5 * order * width)
     return compose_on_grid(window, others), math.exp(min(log_above, 0.0))
-
-
-def _rounded(tilt: Tilt, releases: tuple[GridRelease, ...]) -> float:
-    """By how much, in proportion, masses and their losses may be off."""
-    each = (pair.count * (2.0 * (it.room + it.lift) + 1e-13) for pair, it in zip(tilt.pairs, releases, strict=True))
-    return math.exp(min(math.fsum(each), 50.0))
 
 
 def _above(composed: Composed, first: int, side: float) -> np.ndarray:
@@ -187,22 +170,8 @@ def _sums(values: np.ndarray) -> np.ndarray:
     return np.cumsum(np.append(values, 0.0)[::-1])[::-1]
 
 
-Reader = Callable[[np.ndarray], np.ndarray]
-
-_ACCURACY = 1e-5  # relative error of epsilon aimed at
-_SHORTEST = 1e-9  # profile
-_POINTS = 400  # to begin with
-_MOST_POINTS = 6000
-_ROUNDS = 9  # of halving cells
-_BENT = 4e-4  # share of the excess, and of the false negatives, by which a corner may stand out: four times the error
-_LEAST_ALPHA = 1e-13  # false positives down to which corners are cut off
-_FARTHEST = 60.0  # nats, beyond which corners have no false positives that a double can tell
+_FARTHEST = 60.0  # nats, beyond which corners have no false positives that a double can represent
 _SAFE = 1.0 + 1e-9  # covers the rounding of corners
-_ROUNDED = 2e-14  # of the quantiles of which mu is the difference
-_NEARLY = 1.0 + 1e-4  # a lower bound within this of the upper one is not improved
-_CLOSELY = 1.0 + 4e-4  # how much smaller the mu of another corner may be to be tried
-_FINER = (1, 8, 64)  # cells of a grid in place of one, for a lower bound
-_WORK = 12 << 20  # of all looks at one profile
 
 
 def _corners(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
@@ -224,7 +193,8 @@ def _bent(profile: Profile) -> NDArray[np.intp]:
     after = np.append(alpha[1:], 0.0), np.append(excess[1:], profile.delta[alpha.size])
     width = np.maximum(before[0] - after[0], 1e-300)
     straight = after[1] + (before[1] - after[1]) * np.clip((alpha - after[0]) / width, 0.0, 1.0)
-    found = (excess - straight > _BENT * np.minimum(excess, beta)) & (alpha >= _LEAST_ALPHA)
+    # by this part of the excess, and of the false negatives, as 4 times the error; down to these false positives
+    found = (excess - straight > 4e-4 * np.minimum(excess, beta)) & (alpha >= 1e-13)
     return np.flatnonzero(found & (np.diff(profile.loss)[: alpha.size] > 1e-12))
 
 
@@ -244,32 +214,20 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
     -------
     ProfilePair
     """
-    top, read = curve_of(found, replace_one, log_floor, _ACCURACY, _WORK)
+    top, read = curve_of(found, replace_one, log_floor, 1e-5, 12 << 20)
     if not Simple.of(found, replace_one).closed and known_delta(found, 0.0, replace_one) is not None:
-        read = _known_curve(found, replace_one)
-    loss = np.linspace(0.0, max(_SHORTEST, top), _POINTS + 1)
+        # there is a formula for delta
+        read = np.vectorize(lambda epsilon: known_delta(found, float(epsilon), replace_one), otypes=[np.float64])
+    loss = np.linspace(0.0, max(1e-9, top), 400 + 1)
     pair = ProfilePair.of(Profile(loss, read(loss)), 1)
-    for _ in range(_ROUNDS):
+    for _ in range(9):
         cells = _bent(pair.profile)
-        if cells.size == 0 or pair.profile.loss.size > _MOST_POINTS:
+        if cells.size == 0 or pair.profile.loss.size > 6000:
             break
-        pair = _with_points(pair, read, 0.5 * (pair.profile.loss[cells] + pair.profile.loss[cells + 1]))
+        more = 0.5 * (pair.profile.loss[cells] + pair.profile.loss[cells + 1])
+        loss, first = np.unique(np.append(pair.profile.loss, more), return_index=True)
+        pair = ProfilePair.of(Profile(loss, np.append(pair.profile.delta, read(more))[first]), 1)
     return pair
-
-
-def _with_points(pair: ProfilePair, read: Reader, more: np.ndarray) -> ProfilePair:
-    """The same with more points."""
-    loss, first = np.unique(np.append(pair.profile.loss, more), return_index=True)
-    return ProfilePair.of(Profile(loss, np.append(pair.profile.delta, read(more))[first]), 1)
-
-
-def _known_curve(found: Releases, replace_one: bool) -> Reader:
-    """Delta by its formula, at many epsilons."""
-
-    def read(epsilons: np.ndarray) -> np.ndarray:
-        return np.array([known_delta(found, float(epsilon), replace_one) for epsilon in epsilons], dtype=np.float64)
-
-    return read
 
 
 def largest_excess(profile: Profile, alpha: float) -> float:
@@ -345,25 +303,19 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     """
     profile = fine_profile(found, replace_one, log_floor).profile
     best, upper = 0.0, least_mu(profile, alpha_min)
-    if upper == math.inf and _errs_less(found, replace_one, alpha_min):
+    # If delta(e) > 1 - 2 alpha_min at an e of at least 0, the errors of some test sum to less than 2 alpha_min. So do
+    # those of the mirrored test, and half of each lies above the trade-off function, which is convex: a test surely
+    # has both errors below alpha_min.
+    if upper == math.inf and pld_bounds(found, 1.0 - 2.0 * alpha_min / _SAFE, replace_one)[0] > 0.0:
         return math.inf
     places = _places(profile, alpha_min) if upper < math.inf else [0]
-    for finer in _FINER:
+    for finer in (1, 8, 64):
         for k in places:
             errors = errors_near(found, replace_one, float(profile.loss[k]), float(profile.delta[k]), finer)
             best = max([best, *(_mu_of_tests(each, alpha_min) for each in errors)])
-            if best * _NEARLY >= upper:
+            if best * 1.0001 >= upper:
                 return best
     return best
-
-
-def _errs_less(found: Releases, replace_one: bool, alpha_min: float) -> bool:
-    """Whether a test surely has both errors below `alpha_min`.
-
-    If delta(e) > 1 - 2 alpha_min at an e of at least 0, the errors of some test add up to less than 2 alpha_min. So do
-    those of the mirrored test, and half of each lies above the trade-off function, which is convex.
-    """
-    return pld_bounds(found, 1.0 - 2.0 * alpha_min / _SAFE, replace_one)[0] > 0.0
 
 
 def _places(profile: Profile, alpha_min: float) -> list[int]:
@@ -373,7 +325,7 @@ def _places(profile: Profile, alpha_min: float) -> list[int]:
     """
     alpha, excess = _corners(profile)
     mu = np.where(alpha >= alpha_min, _mu_at(alpha, excess), 0.0)
-    near = np.flatnonzero(mu * _CLOSELY >= mu.max())
+    near = np.flatnonzero(mu * 1.0004 >= mu.max())
     with np.errstate(over="ignore"):
         least = int(np.argmin(profile.delta + alpha_min * np.expm1(np.minimum(profile.loss, _FARTHEST))))
     return list(dict.fromkeys((int(near[-1]), least, int(near[near.size // 2]), int(np.argmax(mu)))))
@@ -390,4 +342,4 @@ def _mu_of_tests(errors: ErrorsOfTests, alpha_min: float) -> float:
     kept = (type_1 >= alpha_min) & (1.0 - found >= alpha_min)
     with np.errstate(invalid="ignore"):
         mu = ndtri(found[kept]) - ndtri(type_1[kept])
-    return float(mu.max(initial=0.0)) / _SAFE - _ROUNDED if kept.any() else 0.0
+    return float(mu.max(initial=0.0)) / _SAFE - 2e-14 if kept.any() else 0.0

@@ -45,15 +45,12 @@ import numpy as np
 from scipy.special import gammaln
 
 from skdp.accounting.events.kinds import name_of, sampled_form
-from skdp.accounting.events.noise_events import DiscreteGaussianDpEvent
-from skdp.accounting.events.specifications import DpEvent, EpsilonDeltaDpEvent
+from skdp.accounting.events.specifications import DiscreteGaussianDpEvent, DpEvent, EpsilonDeltaDpEvent
 from skdp.accounting.formulas.dominating import LAWS, LossAtoms, dominating, pair_refusal
 from skdp.accounting.formulas.gaussian import mixture_loss
+from skdp.accounting.formulas.numeric import log_sum
 
-# Of this power on, sampling without replacement is priced by the simpler of the two bounds: cost grows as its square.
-_MOST_DIFFERENCES = 512
 _MAX_NODES = 1 << 16
-_LARGEST_ORDER = 1 << 16
 
 
 def _phi(x: float) -> float:
@@ -133,9 +130,7 @@ def _log_difference(order: int, mu: float) -> float:
     y = mu * z - 0.5 * mu * mu
     with np.errstate(divide="ignore", over="ignore"):
         log_size = np.where(y > 30.0, y, np.log(np.abs(np.expm1(np.minimum(y, 30.0)))))
-    logs = order * log_size - 0.5 * z * z
-    top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()) * step) - 0.5 * math.log(2.0 * math.pi)
+    return log_sum(order * log_size - 0.5 * z * z, step) - 0.5 * math.log(2.0 * math.pi)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -149,15 +144,13 @@ def _log_moment_without_replacement(alpha: int, share: float, mu: float) -> floa
     j = np.arange(2, alpha + 1)
     choose = gammaln(alpha + 1.0) - gammaln(j + 1.0) - gammaln(alpha - j + 1.0)
     bounds = math.log(2.0) + 0.5 * j * (j - 1.0) * mu * mu
-    last = min(alpha, _MOST_DIFFERENCES, int((_MAX_NODES / max(16.0, 2.5 * mu) - 28.0) / mu))
+    # differences up to the power 512, as the work grows as its square; the simpler bound beyond
+    last = min(alpha, 512, int((_MAX_NODES / max(16.0, 2.5 * mu) - 28.0) / mu))
     if last >= 2:
         even = [_log_difference(2 * k, mu) for k in range(1, (last + 1) // 2 + 1)]
         pairs = [math.log(4.0) + 0.5 * (even[n // 2 - 1] + even[(n + 1) // 2 - 1]) for n in range(2, last + 1)]
         bounds[: last - 1] = np.minimum(bounds[: last - 1], pairs)
-    logs = choose + j * math.log(share) + bounds
-    top = float(logs.max())
-    total = top + math.log(float(np.exp(logs - top).sum())) + log_factorial_rounding(alpha)
-    return total + math.log1p(math.exp(-total)) if total > 0.0 else math.log1p(math.exp(total))
+    return log1p_exp(log_sum(choose + j * math.log(share) + bounds) + log_factorial_rounding(alpha))
 
 
 def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
@@ -179,7 +172,7 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
         In nats; never above that of the unsampled Gaussian.
     """
     unsampled = 0.5 * alpha * mu * mu
-    if alpha > _LARGEST_ORDER:
+    if alpha > 1 << 16:  # too many terms
         return unsampled
     low, high = math.floor(alpha), math.ceil(alpha)
     value = _log_moment_without_replacement(high, share, mu)
@@ -209,11 +202,6 @@ def log_poisson_delta(alpha: float, orders: np.ndarray, values: np.ndarray) -> f
     return min(0.0, float(at.min()), by_kl)
 
 
-_FARTHEST = 128.0  # standard deviations that an order moves a loss by, at most
-_OUTSIDE = 1.001e-300  # mass of noise that is left out, at most
-_UP = 1.0 + 1e-10
-
-
 def other_refusal(event: DpEvent) -> Exception | None:
     """Why an event has no Rényi divergence here, whatever the adjacency, without a remedy; None if it has one."""
     inner = sampled_form(event)[2]
@@ -228,8 +216,7 @@ def other_refusal(event: DpEvent) -> Exception | None:
 def _log_moment_of(atoms: LossAtoms, alpha: float) -> float:
     """log E_Q[(P / Q)^alpha]: E - 1 is the mean under Q of non-negative terms."""
     logs = log_excess(alpha, atoms.loss) + (atoms.log_weight - atoms.loss)
-    top = float(logs.max(initial=-math.inf))
-    total = top + math.log(float(np.exp(logs - top).sum())) if top > -math.inf else -math.inf
+    total = log_sum(logs) if logs.max(initial=-math.inf) > -math.inf else -math.inf
     if atoms.missing > 0.0:  # where P has nothing the term is alpha - 1
         total = float(np.logaddexp(total, math.log(atoms.missing) + math.log(alpha - 1.0)))
     return log1p_exp(total)
@@ -240,12 +227,12 @@ def _by_pair(event: DpEvent, alpha: float, replace_one: bool) -> float:
     inner = sampled_form(event)[2]
     shift, order = LAWS[type(inner)].order_shift(inner), 1.0
     if shift > 0.0:
-        if (alpha - 1.0) * shift > _FARTHEST:
+        if (alpha - 1.0) * shift > 128.0:  # standard deviations
             return math.inf
         order = max(2.0, 1.0 + 2.0 ** math.ceil(math.log2(alpha - 1.0)))  # so that few grids are laid
     pairs = dominating(event, replace_one, order)
-    # infinite loss has no divergence, but for what is so far out of unbounded noise that it does not count
-    if max(pair.infinite for pair in pairs) > (_OUTSIDE if shift > 0.0 else 0.0):
+    # infinite loss has no divergence; mass of unbounded noise so far out that it was left out does not count
+    if max(pair.infinite for pair in pairs) > (1.001e-300 if shift > 0.0 else 0.0):
         return math.inf
     return max(_log_moment_of(pair, alpha) for pair in pairs) / (alpha - 1.0)
 
@@ -270,7 +257,7 @@ def other_rdp(event: DpEvent, alpha: float, replace_one: bool) -> float:
     if isinstance(event, DiscreteGaussianDpEvent):
         shift = (2.0 if replace_one else 1.0) * event.sensitivity / event.standard_deviation
         return 0.5 * alpha * shift * shift
-    return _by_pair(event, alpha, replace_one) * _UP
+    return _by_pair(event, alpha, replace_one) * (1.0 + 1e-10)  # covers rounding
 
 
 def log_excess(alpha: float, v: np.ndarray) -> np.ndarray:
@@ -296,6 +283,11 @@ def log1p_exp(x: float) -> float:
     return x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
 
 
+def _last(alpha: float, m: float, replace_one: bool) -> float:
+    """Beyond this z the integrand falls as a Gaussian does."""
+    return (2.0 * alpha - 1.0) * m if replace_one else alpha * m
+
+
 def _log_moment_integer(alpha: int, q: float, m: float) -> float:
     """log A for a whole order by the binomial series, rounded up; terms 0 and 1 drop out of A - 1."""
     k = np.arange(2, alpha + 1, dtype=float)
@@ -303,8 +295,7 @@ def _log_moment_integer(alpha: int, q: float, m: float) -> float:
     log_grown = np.where(exponent < 30.0, np.log(np.expm1(np.minimum(exponent, 30.0))), exponent)
     choose = gammaln(alpha + 1.0) - gammaln(k + 1.0) - gammaln(alpha - k + 1.0)
     logs = choose + (alpha - k) * math.log1p(-q) + k * math.log(q) + log_grown
-    top = float(logs.max())
-    return log1p_exp(top + math.log(float(np.exp(logs - top).sum())) + log_factorial_rounding(alpha))
+    return log1p_exp(log_sum(logs) + log_factorial_rounding(alpha))
 
 
 def _log_moment_quadrature(alpha: float, q: float, m: float, replace_one: bool) -> float:
@@ -316,16 +307,9 @@ def _log_moment_quadrature(alpha: float, q: float, m: float, replace_one: bool) 
         mirrored = mixture_loss(q, m, -z)
         loss, log_q = loss - mirrored, log_q + mirrored
     logs = log_excess(alpha, loss) + log_q
-    top = float(logs.max())
-    if top == -math.inf:
+    if (top := float(logs.max())) == -math.inf:
         return 0.0
-    total = math.log(float(np.exp(logs - top).sum()) * step) - 0.5 * math.log(2.0 * math.pi)
-    return log1p_exp(top + total)
-
-
-def _last(alpha: float, m: float, replace_one: bool) -> float:
-    """Beyond this z the integrand falls as a Gaussian does."""
-    return (2.0 * alpha - 1.0) * m if replace_one else alpha * m
+    return log1p_exp(top + (log_sum(logs - top, step) - 0.5 * math.log(2.0 * math.pi)))
 
 
 def _by_removal(alpha: float, q: float, noise_multiplier: float) -> float:

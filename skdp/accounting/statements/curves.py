@@ -33,8 +33,7 @@ from skdp.accounting.releases import releases_of_group
 _LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
 _FAR = 1e6  # nats, beyond which delta is not looked at
-_FLAT = ProfilePair(Profile(np.zeros(1), np.zeros(1)), 1)
-_OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)
+_OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)  # of what has no guarantee
 
 
 class RenyiCurve:
@@ -180,7 +179,7 @@ class PrivacyProfile:
     def _compute(self) -> ProfilePair:
         found, replace_one = self._found, self.adjacency == "replace_one"
         if found.empty or found.non_private:
-            return _FLAT if found.empty else _OPEN
+            return ProfilePair(Profile(np.zeros(1), np.zeros(1)), 1) if found.empty else _OPEN
         check_priced(found, self.method, replace_one)
         if self.method != "pld":
             return self._by_method()
@@ -191,11 +190,7 @@ class PrivacyProfile:
 
     def _by_method(self) -> ProfilePair:
         """Point by point, up to where delta is `least_delta`."""
-        options: dict[str, Any] = {
-            "method": self.method,
-            "adjacency": self.adjacency,
-            "group_size": self.group_size,
-        }
+        options: Any = {"method": self.method, "adjacency": self.adjacency, "group_size": self.group_size}
         limit = get_delta(self.event, _FAR, **options) * 1.001
         top = get_epsilon(self.event, max(self.least_delta, limit), **options) if limit < 1.0 else math.inf
         if not top < math.inf:
@@ -317,10 +312,13 @@ class PrivacyProfile:
         --------
         mu_bounds : The same from both sides.
         """
-        alpha_min = _check_errors(alpha_min)
+        number = read_real(alpha_min)
+        # below, profiles have no points that distinguish the errors
+        if number is None or not 1e-15 <= number < 0.5:
+            raise ValueError(f"alpha_min={show(alpha_min)} is not valid; give a number from 1e-15 to below 0.5.")
         if self._is_gaussian:
             return self._gaussian_mu * (1.0 + 1e-12)
-        return least_mu(self._pair.profile, alpha_min)
+        return least_mu(self._pair.profile, number)
 
     @property
     def _is_gaussian(self) -> bool:
@@ -374,8 +372,9 @@ class PrivacyProfile:
         """
 
         def risk(prior: float) -> float:
-            p = _check_prior(prior)
-            p = min(p, 1.0 - p)
+            if not 0.0 < prior < 1.0:
+                raise ValueError(f"prior={show(prior)} is not valid; give a number above 0 and below 1.")
+            p = min(prior, 1.0 - prior)
             return p * (1.0 - float(self(max(0.0, math.log((1.0 - p) / p)))))
 
         return _each(prior, risk)
@@ -429,22 +428,6 @@ def _each(given: Any, of_one: Callable[[float], float]) -> Any:
     at = np.asarray(given, dtype=np.float64)
     values = [of_one(float(x)) for x in at.ravel()]
     return np.array(values).reshape(at.shape) if at.ndim else values[0]
-
-
-def _check_errors(alpha_min: Any) -> float:
-    """The least errors that mu speaks of: below, profiles have no points that tell them apart."""
-    number = read_real(alpha_min)
-    if number is None or not 1e-15 <= number < 0.5:
-        raise ValueError(f"alpha_min={show(alpha_min)} is not valid; give a number from 1e-15 to below 0.5.")
-    return number
-
-
-def _check_prior(prior: Any) -> float:
-    """A chance that is neither 0 nor 1."""
-    number = read_real(prior)
-    if number is None or not 0.0 < number < 1.0:
-        raise ValueError(f"prior={show(prior)} is not valid; give a number above 0 and below 1.")
-    return number
 
 
 def compare_accountants(

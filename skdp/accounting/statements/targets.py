@@ -1,14 +1,20 @@
-"""What a budget is stated in: an epsilon at a delta, or an attacker's success. Calibration knows a target alone.
+"""What a budget is stated in: an epsilon at a delta, or an attacker's success rate. Calibration uses targets only.
 
-A `BudgetTarget` is a price of events that falls with their noise, the most that it may be, and the Gaussian that just
-fits. To add another kind of promise is to write another target.
+A target has these attributes, and another kind of promise is another class with the same:
+
+- `price(event, method, adjacency)`: what an event costs, never below the truth; it falls with the noise. `rough` is the
+  same in less time, a little above, for searches;
+- `goal`: the most that `price` may be, above 0; `mu`: the size of the largest Gaussian release that fits;
+- `of_size(mu)`: a target of the same kind that a Gaussian release of this size just fits;
+- for messages, `words`: the parameters as they were given; `place`: where `price` is read; `remedy`: what to raise
+  where the goal cannot be reached.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from scipy.special import ndtr, ndtri
 
@@ -18,39 +24,6 @@ from skdp.accounting.methods import check_delta, check_epsilon, get_epsilon, rou
 from skdp.accounting.statements.curves import PrivacyProfile
 
 _DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
-
-
-class BudgetTarget(Protocol):
-    """What a budget is stated in."""
-
-    @property
-    def goal(self) -> float:
-        """Most that `price` may be, above 0."""
-
-    @property
-    def mu(self) -> float:
-        """Size of the largest Gaussian release that fits."""
-
-    @property
-    def words(self) -> str:
-        """The parameters as they were given."""
-
-    @property
-    def place(self) -> str:
-        """Where `price` is read."""
-
-    @property
-    def remedy(self) -> str:
-        """What to raise where it cannot be reached."""
-
-    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """What an event costs; never below the truth."""
-
-    def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """The same in less time, a little above; for searches."""
-
-    def of_size(self, mu: float) -> BudgetTarget:
-        """A target of the same kind that a Gaussian release of this size just fits."""
 
 
 @dataclass(frozen=True)
@@ -184,9 +157,7 @@ class RiskTarget:
             return profile.advantage()
         return float(profile.true_positive_rate(self.fpr)) - self.fpr
 
-    def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
-        """See `BudgetTarget`: there is nothing quicker."""
-        return self.price(event, method, adjacency)
+    rough = price  # there is nothing quicker
 
     def of_size(self, mu: float) -> RiskTarget:
         if self.tpr is None:
@@ -212,6 +183,9 @@ class RiskTarget:
         ahead = math.log((self.tpr - delta) / self.fpr)
         exchanged = math.log((1.0 - delta - self.fpr) / (1.0 - self.tpr)) if delta + self.fpr < 1.0 else 0.0
         return max(ahead, exchanged) * _DOWN
+
+
+BudgetTarget = EpsilonTarget | RiskTarget
 
 
 def target_of(epsilon: Any, delta: Any) -> BudgetTarget:
