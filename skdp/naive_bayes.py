@@ -12,10 +12,9 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.bounds import public_bounds
 from skdp._checks.leaks import report_classes_read
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import silent_arithmetic
+from skdp._checks.parameters import public_bounds, silent_arithmetic
 from skdp._checks.rows import check_classes, check_labels, check_table, classes_of, encode_labels, row_indicators_of
 from skdp._checks.weights import WeightReader
 from skdp.accounting import GaussianDpEvent

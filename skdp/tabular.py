@@ -18,7 +18,8 @@ from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.linear_model.coefficient_table import HasCoefficientTable
 from skdp.linear_model.least_squares import DPLinearRegression, DPRidge
 from skdp.neural_network import DPMLPRegressor
-from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget, public_rows_of
+from skdp.pipeline.joint_fit import public_rows_of
+from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer, formula_rows
 from skdp.preprocessing.raw_columns import match_columns, read_schema
 

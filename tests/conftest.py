@@ -109,7 +109,7 @@ def replayed(monkeypatch):
     """Releases of a fit and of a second one, which is handed the outputs of the first."""
     found = Replay()
     monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp.base.budget.secrets.token_hex", lambda size: "the name of a release")
+    monkeypatch.setattr("skdp.base.fit.secrets.token_hex", lambda size: "the name of a release")
     return found
 
 

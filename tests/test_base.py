@@ -19,7 +19,8 @@ from skdp import (
 from skdp._checks.parameters import adjacency_of, public_n, stated_adjacency
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
-from skdp.base.budget import Budget, cost_of, new_release, read_budget, releases_of, root_stream
+from skdp.base.budget import Budget, cost_of, read_budget, releases_of, root_stream
+from skdp.base.fit import new_release
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.model_selection import DPGridSearchCV

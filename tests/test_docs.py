@@ -12,7 +12,7 @@ import pages
 import pytest
 
 import skdp
-from skdp.base.parameter_names import REPLACEMENTS
+from skdp.base.estimator import REPLACEMENTS
 
 API = (pages.ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 WITH_CODE = [page for page in pages.PAGES if "```python" in (pages.ROOT / page).read_text(encoding="utf-8")]

@@ -12,7 +12,7 @@ from scipy import stats
 
 from skdp import AddRemove
 from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
-from skdp._dpsgd.models.bound_rows import Model
+from skdp._dpsgd.models.linear import Model
 from skdp._dpsgd.plan import DPSGDPlan
 from skdp.accounting import (
     GaussianDpEvent,

@@ -14,11 +14,6 @@ from skdp._checks.numbers import format_names
 from skdp.exceptions import QualityWarning, warn
 
 
-def begin_notices(fitted: Any) -> None:
-    """Start the record of a fit."""
-    fitted._fitted_notices = {}
-
-
 def note_notice(fitted: Any, text: str) -> None:
     """Add a notice to the record, to be told at the end of the fit unless it was told; "" says nothing."""
     if text:

@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 _BLOCK_VALUES = 1 << 16
 _NAMED_COLUMNS = 5
@@ -389,7 +388,7 @@ def _of_numpy(cell: Any, method: str) -> Any:
     return found if isinstance(found, np.datetime64 | np.timedelta64) else None
 
 
-def days_of_array(values: np.ndarray) -> NDArray[np.float64]:
+def days_of_array(values: np.ndarray) -> np.ndarray:
     """Return spans, or moments since 1970, as days, rounded down to microseconds; NaN for NaT."""
     name = "timedelta64" if values.dtype.kind == "m" else "datetime64"
     if np.datetime_data(values.dtype)[0] in ("fs", "as"):  # units of which no int64 holds a day

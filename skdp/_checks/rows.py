@@ -5,14 +5,11 @@ its text, and not in an exception chained to it. So nothing is raised while anot
 scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Messages may contain
 shapes and names of columns. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
 
-What is public of rows, handed on with them by the step that made them: a bound on their norm, their indicator
-columns, their form, a schema.
-Rows by number, of a table of any kind.
-
-An attribute carries it, which slices, copies and the results of arithmetic do not have. Norm and schema are defaults of
-parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read by the
-schema like by any other, so a wrong one costs utility and never privacy. Nor does a wrong form: who uses it compares
-each row with it.
+Rows carry what is public of them from the step that made them: a bound on their norm, their indicator columns, their
+form, a schema. It is an attribute, which slices, copies and the results of arithmetic do not have. Norm and schema are
+defaults of parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read
+by the schema like by any other, so a wrong one costs utility and never privacy. Nor does a wrong form: its reader
+compares each row with it.
 """
 
 from __future__ import annotations
@@ -26,31 +23,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import validation
 
+from skdp._checks import numbers
 from skdp._checks.leaks import warn
-from skdp._checks.numbers import (
-    COMPLEX,
-    GAP,
-    KIND_OF_DTYPE,
-    NUMBER,
-    OTHER,
-    STRING,
-    TIME,
-    all_finite,
-    blocks,
-    float_of,
-    format_names,
-    kind_of_cell,
-    numbers_of,
-    refuse,
-    refuse_not_finite,
-    shape_of,
-    typed_cells,
-    values_of,
-)
+from skdp._checks.numbers import NUMBER, all_finite, format_names, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.parameters import number_is_private
 
 # --- tables ---
@@ -87,7 +65,9 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     """
     X = X if reset else without_labels(estimator, X)
     names = column_names(X)
-    if sp.issparse(X) or (names and _all_columns_sparse(X)):
+    # A frame of pandas is sparse if all of its columns are.
+    frame_types = X.dtypes if names and hasattr(X, "sparse") else ()
+    if sp.issparse(X) or (len(frame_types) and all(map(_is_sparse_number, frame_types))):
         if not sparse:
             raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
         table = sparse_table(X, estimator)
@@ -100,7 +80,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
 
 def read_cells(
     X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C", *, finite: bool = True
-) -> NDArray[np.floating]:
+) -> np.ndarray:
     """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
 
     `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
@@ -155,12 +135,7 @@ def without_labels(fitted: Any, X: Any) -> Any:
     return without_column(X, name)
 
 
-def _all_columns_sparse(X: Any) -> bool:
-    """Whether X is a frame of pandas with sparse columns only."""
-    return hasattr(X, "sparse") and all(map(_is_sparse_dtype, X.dtypes))
-
-
-def _is_sparse_dtype(dtype: Any) -> bool:
+def _is_sparse_number(dtype: Any) -> bool:
     return type(dtype).__name__ == "SparseDtype" and dtype.kind in "buif" and dtype.fill_value == 0
 
 
@@ -170,7 +145,7 @@ def sparse_table(X: Any, reader: Any) -> Any:
         X = X.sparse.to_coo()
     check_shape(X.shape, reader)
     if X.dtype.kind not in "buif":
-        refuse(COMPLEX if X.dtype.kind == "c" else OTHER, "X")
+        refuse(numbers.COMPLEX if X.dtype.kind == "c" else numbers.OTHER, "X")
     intact = True
     try:
         X = _check_csr(X)
@@ -201,7 +176,13 @@ def _check_csr(X: Any) -> Any:
 
 
 def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool, reader: Any = None) -> np.ndarray:
-    values = _frame_values(X) if names is not None else values_of("X", X)
+    types = list(X.dtypes) if hasattr(X, "iloc") else []
+    if names is None:
+        values = values_of("X", X)
+    elif types and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in types):
+        values = X.to_numpy(dtype=np.result_type(*types))
+    else:  # an empty stand-in of its shape
+        values = np.broadcast_to(np.array(None), X.shape)
     check_shape(values.shape, reader)
     if values.dtype.kind not in "buif":
         values = _convert_columns(values if names is None else X, values.shape, names)
@@ -236,20 +217,12 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _frame_values(X: Any) -> np.ndarray:
-    """Return the values of a pandas frame if all are numbers of NumPy, else an empty stand-in of its shape."""
-    dtypes = list(X.dtypes) if hasattr(X, "iloc") else []
-    if dtypes and all(isinstance(dtype, np.dtype) and dtype.kind in "buif" for dtype in dtypes):
-        return X.to_numpy(dtype=np.result_type(*dtypes))
-    return np.broadcast_to(np.array(None), X.shape)
-
-
 def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> np.ndarray:
     """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
     columns = []
     for j in range(shape[1]):
         cells = _column(X, j)
-        fault, column = numbers_of(cells) if cells.ndim == 1 else (OTHER, cells)
+        fault, column = numbers_of(cells) if cells.ndim == 1 else (numbers.OTHER, cells)
         if fault != NUMBER:
             refuse(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
         columns.append(column)
@@ -277,7 +250,7 @@ def check_finite(table: Any, names: list[Any] | None) -> None:
         if sp.issparse(table):
             kind[table.indices[test(values)]] = True
         else:
-            for block in blocks(values):
+            for block in numbers.blocks(values):
                 kind |= test(block).any(axis=0)
     columns = np.flatnonzero(found[0] if found[0].any() else found[1]).tolist()
     where = f" in column {format_names([j if names is None else names[j] for j in columns])}"
@@ -324,16 +297,21 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
         raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
     if columns and sp.issparse(y):
         y = y.toarray()
-    labels = _check_label_shape(values_of("y", y), columns=columns)
+    labels = values_of("y", y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
+        labels = labels[:, 0]
+    elif labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
+        raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
     if len(labels) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
             "give one label a row."
         )
     labels = _check_label_types(labels)
-    numbers = _floats_among(labels)
-    if not all_finite(numbers):
-        refuse_not_finite("y", nan=bool(np.isnan(numbers).any()))
+    floats = _floats_among(labels)
+    if not all_finite(floats):
+        refuse_not_finite("y", nan=bool(np.isnan(floats).any()))
     if classes is None and labels.ndim == 1 and is_continuous(labels):
         raise ValueError(
             "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
@@ -342,32 +320,23 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     return np.ascontiguousarray(labels)
 
 
-def _check_label_shape(labels: np.ndarray, *, columns: bool) -> np.ndarray:
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
-        return labels[:, 0]
-    if labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
-        raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
-    return labels
-
-
 def _check_label_types(labels: np.ndarray) -> np.ndarray:
     """Return labels that are all numbers, or all strings."""
     if labels.dtype.kind in "buifU":
         return labels
     cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OST" else []
     types = set(map(type, cells))
-    kinds = set(map(kind_of_cell, types)) or {KIND_OF_DTYPE.get(labels.dtype.kind, OTHER)}
-    if GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
+    kinds = set(map(numbers.kind_of_cell, types)) or {numbers.KIND_OF_DTYPE.get(labels.dtype.kind, numbers.OTHER)}
+    if numbers.GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
         refuse_not_finite("y", nan=True)
-    if COMPLEX in kinds or TIME in kinds:
-        refuse(COMPLEX if COMPLEX in kinds else TIME, "y")
-    if kinds == {NUMBER, STRING}:
+    if numbers.COMPLEX in kinds or numbers.TIME in kinds:
+        refuse(numbers.COMPLEX if numbers.COMPLEX in kinds else numbers.TIME, "y")
+    if kinds == {NUMBER, numbers.STRING}:
         raise ValueError("y has labels of several types, numbers and strings: give all of one type.")
-    if kinds == {STRING} and not all(isinstance(cell, str) for cell in cells):
+    if kinds == {numbers.STRING} and not all(isinstance(cell, str) for cell in cells):
         raise ValueError("y has labels of bytes: give all of them as text, decoded.")
-    if kinds == {STRING}:
-        return _as_objects(map(str.__str__, cells), labels.shape)
+    if kinds == {numbers.STRING}:
+        return np.fromiter(map(str.__str__, cells), object, len(cells)).reshape(labels.shape)
     if kinds == {NUMBER}:
         return _label_numbers(cells, types).reshape(labels.shape)
     raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
@@ -380,23 +349,19 @@ def _label_numbers(cells: list[Any], types: set[type]) -> np.ndarray:
     if not types <= {int, float}:
         cells = list(map(_number_of_label, cells))
         types = set(map(type, cells))
-    alike = typed_cells(cells, types)
-    return _as_objects(cells, (len(cells),)) if alike is None else alike
+    alike = numbers.typed_cells(cells, types)
+    return np.fromiter(cells, object, len(cells)) if alike is None else alike
 
 
 def _number_of_label(cell: Any) -> int | float:
     """Return a number as a whole number of Python, of any size, or as a float."""
     try:
-        return int(cell) if isinstance(cell, Integral | np.bool_) else float_of(cell)
+        return int(cell) if isinstance(cell, Integral | np.bool_) else numbers.float_of(cell)
     except Exception:  # somebody's own number, whose message may quote it
         return math.nan
 
 
-def _as_objects(cells: Iterable[Any], shape: tuple[int, ...]) -> np.ndarray:
-    return np.fromiter(cells, object, math.prod(shape)).reshape(shape)
-
-
-def _floats_among(labels: np.ndarray) -> NDArray[np.floating]:
+def _floats_among(labels: np.ndarray) -> np.ndarray:
     """Return the labels that are floats."""
     if labels.dtype.kind == "O":
         return np.array([label for label in labels.ravel().tolist() if type(label) is float], np.float64)
@@ -405,8 +370,8 @@ def _floats_among(labels: np.ndarray) -> NDArray[np.floating]:
 
 def is_continuous(labels: np.ndarray) -> bool:
     """Whether some labels are numbers with a fractional part."""
-    numbers = _floats_among(labels)
-    return bool((numbers != np.floor(numbers)).any())
+    floats = _floats_among(labels)
+    return bool((floats != np.floor(floats)).any())
 
 
 def classes_of(labels: np.ndarray) -> np.ndarray:
@@ -422,12 +387,23 @@ def classes_of(labels: np.ndarray) -> np.ndarray:
     return values
 
 
-def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> NDArray[np.int64]:
+def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> np.ndarray:
     """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
 
     A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
     """
-    codes = _searched(y, classes) if _are_compared_exactly(y, classes) else _looked_up(y, classes)
+    kinds = {y.dtype.kind, classes.dtype.kind}
+    # NumPy compares labels with classes as they are, by their public types and the classes alone.
+    are_exact = kinds <= set("biuf") and bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
+    if kinds in ({"U"}, {"f"}) or are_exact:
+        # A label beyond the last class gets the last position, and fails the comparison.
+        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        codes = np.where(classes[codes] == y, codes, -1)
+    else:
+        found = map(
+            {label: k for k, label in enumerate(classes.tolist())}.get, y.ravel().tolist(), itertools.repeat(-1)
+        )
+        codes = np.fromiter(found, np.int64, y.size).reshape(y.shape)
     if (codes < 0).any():
         remedy = f"list every class that can occur, in the type that {name} has"
         if is_continuous(y):
@@ -436,27 +412,7 @@ def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> NDArra
     return codes
 
 
-def _are_compared_exactly(y: np.ndarray, classes: np.ndarray) -> bool:
-    """Whether NumPy compares the labels with the classes as they are, by their public types and the classes alone."""
-    kinds = {y.dtype.kind, classes.dtype.kind}
-    if kinds == {"U"} or kinds == {"f"}:
-        return True
-    return kinds <= set("biuf") and bool((np.abs(classes.astype(np.float64)) < 2.0**53).all())
-
-
-def _searched(y: np.ndarray, classes: np.ndarray) -> NDArray[np.int64]:
-    # A label beyond the last class gets the last position, and fails the comparison.
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return np.where(classes[codes] == y, codes, -1)
-
-
-def _looked_up(y: np.ndarray, classes: np.ndarray) -> NDArray[np.int64]:
-    positions = {label: position for position, label in enumerate(classes.tolist())}
-    found = map(positions.get, y.ravel().tolist(), itertools.repeat(-1))
-    return np.fromiter(found, np.int64, y.size).reshape(y.shape)
-
-
-def check_targets(y: Any, n_rows: int) -> NDArray[np.float64]:
+def check_targets(y: Any, n_rows: int) -> np.ndarray:
     """Return the targets of a regressor, one finite number per row."""
     if (n_columns := number_of_columns(y)) > 1:
         raise ValueError(
@@ -479,8 +435,8 @@ def check_classes(name: str, classes: Any) -> np.ndarray:
         raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
     given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
     shown = f"{name}={' '.join(repr(given).split())}"
-    kinds = set(map(kind_of_cell, map(type, given)))
-    if len(kinds) > 1 or not kinds <= {NUMBER, STRING}:
+    kinds = set(map(numbers.kind_of_cell, map(type, given)))
+    if len(kinds) > 1 or not kinds <= {NUMBER, numbers.STRING}:
         raise ValueError(f"{shown} is no list of numbers or of strings: give classes all of one type.")
     values = np.asarray(given)
     if values.dtype.kind == "f" and not all_finite(values):
@@ -497,7 +453,7 @@ def check_classes(name: str, classes: Any) -> np.ndarray:
 
 def table_shape(X: Any) -> tuple[int, int]:
     """Rows and columns of a table of any kind."""
-    shape = shape_of("X", X)
+    shape = numbers.shape_of("X", X)
     if len(shape) == 0:
         raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
@@ -505,11 +461,8 @@ def table_shape(X: Any) -> tuple[int, int]:
 
 def number_of_columns(y: Any) -> int:
     """Number of labels per row, from the shape only."""
-    shape = shape_of("y", y)
+    shape = numbers.shape_of("y", y)
     return int(shape[1]) if len(shape) == 2 else 1
-
-
-_ATTRIBUTE, _FORM = "_row_norm", "_row_form"
 
 
 class NormedRows(np.ndarray):
@@ -562,7 +515,7 @@ def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
     if norm is None:
         return rows
     if sp.issparse(rows):
-        setattr(rows, _ATTRIBUTE, float(norm))
+        rows._row_norm = float(norm)
     elif isinstance(rows, np.ndarray):
         rows = rows.view(NormedRows)
         rows._row_norm, rows._row_indicators = float(norm), indicators
@@ -573,7 +526,7 @@ def row_norm_of(rows: Any) -> float | None:
     """Return the bound that rows carry, None if they carry none."""
     if not sp.issparse(rows) and not isinstance(rows, NormedRows):
         return None
-    norm = getattr(rows, _ATTRIBUTE, None)
+    norm = getattr(rows, "_row_norm", None)
     return norm if isinstance(norm, float) and 1e-30 <= norm <= 1e30 else None
 
 
@@ -598,13 +551,13 @@ def with_row_form(rows: Any, form: Any) -> Any:
     -------
     sparse matrix
     """
-    setattr(rows, _FORM, form)
+    rows._row_form = form
     return rows
 
 
 def row_form_of(rows: Any) -> Any:
     """Return the form that sparse rows carry, None if they carry none."""
-    return getattr(rows, _FORM, None) if sp.issparse(rows) else None
+    return getattr(rows, "_row_form", None) if sp.issparse(rows) else None
 
 
 def with_row_schema(rows: np.ndarray, schema: Any, names: Sequence[str] = ()) -> Any:
@@ -658,7 +611,7 @@ def indexable(X: Any) -> Any:
     return np.asarray(X) if hasattr(X, "__array__") else list(X)
 
 
-def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+def take_rows(X: Any, rows: np.ndarray) -> Any:
     """Some rows of what is `indexable`, with what all rows carry: it holds of each of them.
 
     Of a list of rows that none is taken of, the columns are kept, by an array.

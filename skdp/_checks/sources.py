@@ -20,7 +20,6 @@ from typing import IO, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.lib import format as npy
 
-from skdp._checks.groups import CountedUnits
 from skdp._checks.numbers import format_names
 from skdp._checks.parameters import number_is_private, show
 from skdp._checks.rows import read_cells
@@ -184,7 +183,7 @@ class RowSource:
     binds_once = False
     n_units: int | None = None
 
-    find_units: ClassVar[Callable[[Any], CountedUnits]]
+    find_units: ClassVar[Callable[[Any], Any]]
     """Reads the labels of units once, before the charge, and keeps which rows are of one unit. It raises ValueError, in
     one line without a label, if there are gaps, or a unit does not lie in one run of rows or one partition."""
 

@@ -21,25 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
-from skdp._checks.numbers import (
-    COMPLEX,
-    GAP,
-    NUMBER,
-    OTHER,
-    STRING,
-    TIME,
-    day_text,
-    days_of,
-    days_of_array,
-    decoded,
-    format_names,
-    key_of,
-    kind_of_cell,
-    number_of,
-    truth_of,
-    typed_cells,
-    values_of,
-)
+from skdp._checks import numbers
 from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
 _WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
@@ -108,7 +90,7 @@ class Table:
         if sp.issparse(X) and reader is not None and get_tags(reader).input_tags.sparse:
             self.source = sparse_table(X, reader).tocsc()
         else:
-            self.source = X if names is not None else values_of("X", X)
+            self.source = X if names is not None else numbers.values_of("X", X)
         check_shape(self.source.shape, reader)
         self.shape = (int(self.source.shape[0]), int(self.source.shape[1]))
         named = names is not None and all(isinstance(name, str) for name in names)
@@ -131,7 +113,7 @@ class Table:
         if letter in "iufm":
             return "number"
         if letter in "cV":
-            refuse_cells(COMPLEX if letter == "c" else OTHER, self.names[j])
+            refuse_cells(numbers.COMPLEX if letter == "c" else numbers.OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
     @property
@@ -156,7 +138,7 @@ class Table:
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
         self.kind(j)
-        found, fault = None, OTHER
+        found, fault = None, numbers.OTHER
         try:
             found, fault = _read(self._raw(j))
         except MemoryError:
@@ -190,8 +172,8 @@ def fitted_table(fitted: Any, X: Any) -> Table:
 
 def refuse_cells(fault: int, name: str) -> NoReturn:
     """Raise the error for cells that no kind of column takes."""
-    where = f"column {format_names([name])}"
-    if fault == COMPLEX:
+    where = f"column {numbers.format_names([name])}"
+    if fault == numbers.COMPLEX:
         raise ValueError(f"Complex data not supported: {where} has complex numbers; give their parts as two columns.")
     raise ValueError(f"{where} has nested cells, or objects that are no numbers, text or dates: convert or drop it.")
 
@@ -224,12 +206,12 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
     if hasattr(raw, "iloc"):
         return _read_pandas(raw, letter)
     if letter in "iu" and "128" not in str(getattr(raw, "dtype", "")):  # of Arrow or polars
-        return _integers(raw.fill_null(0).to_numpy(), np.asarray(raw.is_null().to_numpy())), NUMBER
+        return _integers(raw.fill_null(0).to_numpy(), np.asarray(raw.is_null().to_numpy())), numbers.NUMBER
     if not hasattr(raw, "to_physical"):  # of Arrow
-        return _read_array(np.asarray(decoded(raw).to_numpy()))
+        return _read_array(np.asarray(numbers.decoded(raw).to_numpy()))
     if letter in "biuf":
-        numbers = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_polars().Float64)
-        return CellValues("boolean" if letter == "b" else "number", _doubles(numbers.to_numpy())), NUMBER
+        floats = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_polars().Float64)
+        return CellValues("boolean" if letter == "b" else "number", _doubles(floats.to_numpy())), numbers.NUMBER
     if str(raw.dtype).startswith(("Categorical", "Enum", "String")):
         return _read_text_of_polars(raw)
     return _read_array(np.asarray(raw.to_numpy()))
@@ -240,9 +222,9 @@ def _read_text_of_polars(raw: Any) -> tuple[CellValues | None, int]:
     words = raw.cast(polars.String)
     distinct = words.drop_nulls().unique()
     if not len(distinct):
-        return CellValues("mixed", np.full(len(raw), -1, np.int64)), STRING
+        return CellValues("mixed", np.full(len(raw), -1, np.int64)), numbers.STRING
     codes = words.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
-    return CellValues("mixed", codes.to_numpy(), distinct.to_list()), STRING
+    return CellValues("mixed", codes.to_numpy(), distinct.to_list()), numbers.STRING
 
 
 def _polars() -> Any:
@@ -256,32 +238,32 @@ def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
         return _read_array(raw.to_numpy())
     if letter in "iu":
         whole = raw.to_numpy(dtype=np.int64 if letter == "i" else np.uint64, na_value=0)
-        return _integers(whole, raw.isna().to_numpy()), NUMBER
+        return _integers(whole, raw.isna().to_numpy()), numbers.NUMBER
     if letter in "bf":
         values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
-        return CellValues("boolean" if letter == "b" else "number", values), NUMBER
+        return CellValues("boolean" if letter == "b" else "number", values), numbers.NUMBER
     if letter == "M" and type(raw.dtype).__name__ != "ArrowDtype":
         return _read_array(raw.to_numpy(dtype="datetime64[us]"))
     if hasattr(raw, "cat"):
         return _coded(raw.cat.codes.to_numpy().astype(np.int64), raw.cat.categories.tolist())
     if type(raw.dtype).__name__ == "StringDtype":  # all of them text, so no two are equal that have different keys
         codes, distinct = raw.factorize()
-        return CellValues("mixed", codes.astype(np.int64), distinct.tolist()), STRING
+        return CellValues("mixed", codes.astype(np.int64), distinct.tolist()), numbers.STRING
     return _read_array(np.asarray(raw, dtype=object))
 
 
 def _read_array(values: np.ndarray) -> tuple[CellValues | None, int]:
     letter = values.dtype.kind
     if letter in "iu":
-        return _integers(values), NUMBER
+        return _integers(values), numbers.NUMBER
     if letter in "bf":
-        return CellValues("boolean" if letter == "b" else "number", _doubles(values)), NUMBER
+        return CellValues("boolean" if letter == "b" else "number", _doubles(values)), numbers.NUMBER
     if letter in "Mm":
-        return CellValues("date" if letter == "M" else "number", days_of_array(values)), TIME
+        return CellValues("date" if letter == "M" else "number", numbers.days_of_array(values)), numbers.TIME
     if letter not in "OUST":
-        return None, OTHER
+        return None, numbers.OTHER
     cells = values.tolist()
-    numbers_alone = typed_cells(cells, set(map(type, cells)))
+    numbers_alone = numbers.typed_cells(cells, set(map(type, cells)))
     return _read_objects(cells) if numbers_alone is None else _read_array(numbers_alone)
 
 
@@ -300,18 +282,18 @@ def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
     if Decimal in (types := set(map(type, cells))):
         cells = [None if isinstance(cell, Decimal) and cell.is_snan() else cell for cell in cells]  # it has no hash
         types = set(map(type, cells))
-    faults = {_fault_of(each) for each in types} & {COMPLEX, OTHER}
+    faults = {_fault_of(each) for each in types} & {numbers.COMPLEX, numbers.OTHER}
     if faults:
         return None, max(faults)
-    if any(each not in _EQUAL_BY_VALUE and kind_of_cell(each) != GAP for each in types):
+    if any(each not in _EQUAL_BY_VALUE and numbers.kind_of_cell(each) != numbers.GAP for each in types):
         # Equal cells may be read differently, and no row is to be read as another one.
         distinct = {id(cell): cell for cell in cells}
-        return CellValues("mixed", _codes(map(id, cells), len(cells))[0], list(distinct.values())), STRING
+        return CellValues("mixed", _codes(map(id, cells), len(cells))[0], list(distinct.values())), numbers.STRING
     if types == {str}:
-        return CellValues("mixed", *_codes(cells, len(cells))), STRING
+        return CellValues("mixed", *_codes(cells, len(cells))), numbers.STRING
     # 1, 1.0 and True are equal and have keys of their own, so the type is part of the key.
     codes, found = _codes(zip(map(type, cells), cells, strict=True), len(cells))
-    return CellValues("mixed", codes, [cell for _, cell in found]), STRING
+    return CellValues("mixed", codes, [cell for _, cell in found]), numbers.STRING
 
 
 def _codes(cells: Iterable[Any], size: int) -> tuple[NDArray[np.int64], list[Any]]:
@@ -322,8 +304,8 @@ def _codes(cells: Iterable[Any], size: int) -> tuple[NDArray[np.int64], list[Any
 
 
 def _fault_of(kind: type) -> int:
-    found = kind_of_cell(kind)
-    return STRING if found == OTHER and kind.__name__ in _WORDS_OF_LIBRARIES else found
+    found = numbers.kind_of_cell(kind)
+    return numbers.STRING if found == numbers.OTHER and kind.__name__ in _WORDS_OF_LIBRARIES else found
 
 
 def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | None, int]:
@@ -347,14 +329,14 @@ def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float6
     """
     if cells.kind == "date":
         return np.full(len(cells.values), np.nan)
-    return _without_gaps(_spread(cells, number_of), [number_of(gap) for gap in gaps])
+    return _without_gaps(_spread(cells, numbers.number_of), [numbers.number_of(gap) for gap in gaps])
 
 
 def as_days(cells: CellValues, gaps: Sequence[str] = (), form: str = "") -> NDArray[np.float64]:
     """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date. See `days_of` for the format."""
     if cells.kind in ("number", "boolean"):
         return np.full(len(cells.values), np.nan)
-    read = partial(days_of, form=form)
+    read = partial(numbers.days_of, form=form)
     return _without_gaps(_spread(cells, read), [read(gap) for gap in gaps])
 
 
@@ -381,13 +363,13 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
         found, places = _distinct((cells.values if cells.exact is None else cells.exact)[held])
         codes = np.full(len(cells.values), -1, np.int64)
         codes[held] = places
-        show: Any = {"boolean": bool, "date": day_text}.get(cells.kind, found.dtype.type)
+        show: Any = {"boolean": bool, "date": numbers.day_text}.get(cells.kind, found.dtype.type)
         distinct = [show(value) for value in found.tolist()]
     index: dict[str, int] = {}
     dropped = set(gaps)
     places = np.full(len(distinct) + 1, -1, np.int64)
     for place, cell in enumerate(distinct):
-        key = key_of(cell)
+        key = numbers.key_of(cell)
         if key is not None and key not in dropped:
             places[place] = index.setdefault(key, len(index))
     return places[codes], list(index)
@@ -410,7 +392,7 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
         values = as_numbers(cells, gaps)
         return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
     codes, keys = as_keys(cells, gaps)
-    return np.array([truth_of(key) for key in keys] + [-1], np.int64)[codes]
+    return np.array([numbers.truth_of(key) for key in keys] + [-1], np.int64)[codes]
 
 
 def import_extra(module: str) -> Any:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_real, show
 from skdp._checks.rows import check_targets
-from skdp._checks.weights import WeightReader
 
 _REMEDY = "give two public numbers, the smaller first, between which targets lie"
 
@@ -56,7 +55,7 @@ class TargetReader:
 
     bounds: TargetBounds
     scale: TargetScale
-    read_weights: WeightReader
+    read_weights: Any
     are_counts: bool = False
 
     def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:

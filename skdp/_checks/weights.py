@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.leaks import warn
 from skdp._checks.numbers import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
@@ -116,7 +115,7 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     return weights
 
 
-def weight_of_each(weights: Any, n_rows: int) -> NDArray[np.float64]:
+def weight_of_each(weights: Any, n_rows: int) -> np.ndarray:
     """Return shares as an array of shape (n_rows,), which may be read-only; 1.0 is a share of each row."""
     return np.broadcast_to(np.asarray(weights, np.float64), (n_rows,))
 
@@ -135,7 +134,7 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
 _LIST_CLASSES = "give a dict of class to weight, such as {0: 1.0, 1: 3.0}"
 
 
-def class_weights(class_weight: Any, classes: np.ndarray) -> NDArray[np.float64]:
+def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
     """Return the factors by which the weights of the rows of each class are multiplied.
 
     Parameters

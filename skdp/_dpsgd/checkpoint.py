@@ -35,12 +35,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from skdp._checks.sources import read_arrays
-from skdp.base.budget import Release
 from skdp.exceptions import warn
 from skdp.mechanisms.streams import SecretStream
 
 _SCHEMA = 1
-_FILES_A_RUN = 20
 
 Streams = tuple[SecretStream, ...]
 
@@ -94,13 +92,13 @@ class Checkpoint:
         """Note of the charge, by which a resumed run finds it."""
         return f"checkpoint {self.receipt}"
 
-    def continues(self, releases: tuple[Release, ...]) -> bool:
+    def continues(self, releases: tuple[Any, ...]) -> bool:
         """Whether a state that depends on `releases` is a state of this run, interrupted."""
         return bool(releases) and releases[-1].id == self.receipt
 
     def check_run(self, run: dict[str, Any], n_steps: int) -> None:
         """Refuse a file of another run; `run` describes this one in plain, public values."""
-        self._run, self._every = run, max(1, n_steps // _FILES_A_RUN)
+        self._run, self._every = run, max(1, n_steps // 20)  # some twenty files a run
         if not self.begun:
             return
         found, wanted = self._header["run"], json.loads(json.dumps(self._run))
@@ -127,7 +125,7 @@ class Checkpoint:
         if not self._header["n_done"]:
             return start._replace(positions=self._header["positions"])
         parts = _fill(like, iter(self._leaves))
-        return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
+        return TrainingState(self._header["n_done"], *parts, self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
         """Positions of the streams, if they may be stored."""
@@ -246,20 +244,16 @@ def _keep_the_latest(path: Path) -> None:
     """Remove the leftovers of killed processes, or keep one if it holds later steps of the same run."""
     for part in sorted(path.parent.glob(f"{glob.escape(path.name)}.*.part")):
         try:
-            header = _read(part)[0]
-            latest = not path.exists() or _is_later(header, _read(path)[0])
+            headers = [_read(each)[0] for each in ((part, path) if path.exists() else (part,))]
+            # Of the same run, with later releases: of steps, or beside them.
+            n_done = [(each["n_done"], len(each["bought"])) for each in headers]
+            latest = len({each["receipt"] for each in headers}) == 1 and n_done[1:] < n_done[:1]
         except ValueError:  # cut short; a damaged main file is refused later
             latest = False
         if latest:
             os.replace(part, path)
         else:
             part.unlink(missing_ok=True)
-
-
-def _is_later(header: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether a file holds later releases of the same run: of steps, or beside them."""
-    n_done = [(each["n_done"], len(each["bought"])) for each in (header, other)]
-    return bool(header["receipt"] == other["receipt"] and n_done[0] > n_done[1])
 
 
 def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:
@@ -376,10 +370,5 @@ class RunLock:
 _ALL: weakref.WeakSet[RunLock] = weakref.WeakSet()
 
 
-def _let_go_of_all() -> None:
-    for lock in list(_ALL):
-        lock.let_go()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go_of_all)
+    os.register_at_fork(after_in_child=lambda: [lock.let_go() for lock in list(_ALL)])

@@ -8,18 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import public_n, show, silent_arithmetic
 from skdp._checks.rows import check_schema, check_table, read_cells
 from skdp._checks.sources import source_to_predict
-from skdp._dpsgd.run import Run
-from skdp._dpsgd.solver import Solver, Target
 from skdp.accounting import compose
 from skdp.base.budget import cost_of, read_budget
 from skdp.base.estimator import PrivateEstimator
-from skdp.base.fit import Fit
 from skdp.base.private_step import StepPlan
 
 _READINGS = 20  # pricing takes milliseconds, so the figure is not refreshed at every step
@@ -99,17 +95,17 @@ class GradientEstimator(PrivateEstimator):
     n_iter_: int
     _fitted_before: tuple[int, int]  # steps and epochs of all runs but the last
 
-    _target: Callable[[], Target]
+    _target: Callable[[], Any]
     """Return what the outputs mean, by the parameters."""
-    _solver: Callable[..., Solver]
+    _solver: Callable[..., Any]
     """Return how a model is trained, of (target, number of columns). `anew` states whether the run is the first one."""
-    _scorer: Callable[[], Callable[[Any], NDArray[np.floating]]]
+    _scorer: Callable[[], Callable[[Any], np.ndarray]]
     """Return what computes the scores of checked rows, of shape (n_samples, n_outputs). It can be pickled.
 
     It is a function of fitted parameters alone, and holds no estimator.
     """
 
-    def _scores(self, X: Any) -> NDArray[np.floating]:
+    def _scores(self, X: Any) -> np.ndarray:
         return self._scorer()(X)
 
     # --- a fit ---
@@ -142,7 +138,7 @@ class GradientEstimator(PrivateEstimator):
         known = self.get_params(deep=False)
         return StepPlan(releases.event_at, {name: value for name, value in fixed.items() if name in known})
 
-    def _check_run_parameters(self, fit: Fit) -> None:
+    def _check_run_parameters(self, fit: Any) -> None:
         """Reject parameters that do not fit the kind of fit."""
         if not fit.is_whole and (self.checkpoint is not None or self.warm_start):
             raise ValueError(
@@ -161,7 +157,7 @@ class GradientEstimator(PrivateEstimator):
             return "auto"
         raise ValueError(f"merge_equal_rows={show(self.merge_equal_rows)} is not known: use True, False or 'auto'.")
 
-    def _make_progress(self, run: Run) -> StepProgress | None:
+    def _make_progress(self, run: Any) -> StepProgress | None:
         """Return the progress bar of a run, or None."""
         if not self.verbose:
             return None
@@ -176,7 +172,7 @@ class GradientEstimator(PrivateEstimator):
     # --- predictions ---
 
     @silent_arithmetic
-    def _score_rows(self, X: Any) -> NDArray[np.floating]:
+    def _score_rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         source = source_to_predict(X, getattr(self, "feature_names_in_", None)) if self._streams else None
         if source is None:

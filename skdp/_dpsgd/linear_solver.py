@@ -9,22 +9,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import ROW
 from skdp._checks.parameters import check_real, count_threads
-from skdp._checks.sources import BlockRecipe, RowSource
 from skdp._checks.weights import weight_of_each
-from skdp._dpsgd import defaults as rule
-from skdp._dpsgd import defaults as rules
-from skdp._dpsgd.loop import Averaging, constant, last_iterate, momentum_sgd, tail_average
-from skdp._dpsgd.models.bound_rows import Model
-from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
+from skdp._dpsgd import defaults
+from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, tail_average
+from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model
 from skdp._dpsgd.models.linear_layouts import MOST_PARAMETERS, ColumnModel, WideLinearModel, is_wide
 from skdp._dpsgd.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
-from skdp._dpsgd.plan import Carried, DPSGDPlan, carried
-from skdp._dpsgd.run import PlannedReleases, Run, Targets
-from skdp._dpsgd.solver import DescentSolver
+from skdp._dpsgd.plan import DPSGDPlan, PlannedReleases
+from skdp._dpsgd.solver import DescentSolver, Run, Targets
 from skdp._kernels.losses import LOSSES
 from skdp.mechanisms.sampling import Sampling
 
@@ -46,7 +41,7 @@ class LinearSteps(DescentSolver):
         geometry: Any,
         radius: float,
         rate_by_rule: float,
-        penalty: NDArray[np.float64],
+        penalty: np.ndarray,
         n_columns: float,
     ) -> Run:
         """Return the run of a plan.
@@ -54,32 +49,28 @@ class LinearSteps(DescentSolver):
         `penalty` is the second derivative of the penalty of strength 1. `n_columns` is the number of columns of a table
         that the rows came from, each with one entry in a row; 0 where none is known.
         """
-        given = self._check_learning_rate()
+        given = self.model.learning_rate
+        if isinstance(given, str) and given == "auto":
+            given = None
+        else:
+            given = check_real("learning_rate", given, above=0, remedy="choose a number above 0, or 'auto'")
         learning_rate, kept = given or rate_by_rule, 1.0
         if given is None and n_columns and self.target.parameter == "classes":
-            kept = rule.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
+            kept = defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
 
-    def averaging(self, n_steps: int) -> Averaging:
+    def averaging(self, n_steps: int) -> Any:
         return tail_average(n_steps) if self.model.average else last_iterate()
 
     def _rows_by_work(self, n: int, work: int, n_steps: int, affordable: float) -> tuple[Sampling, int]:
         """Return the sampling of rows, where a row takes so much work a step, and the steps: `n_steps` by default."""
         epochs = None if self.model.max_iter is None else self._check_max_iter()
-        sampling = self.model._chosen_sampling(n) or rule.default_sampling(n, work, epochs or n_steps, affordable)
+        sampling = self.model._chosen_sampling(n) or defaults.default_sampling(n, work, epochs or n_steps, affordable)
         return sampling, n_steps if epochs is None else math.ceil(epochs / sampling.rate)
-
-    def _check_learning_rate(self) -> float | None:
-        """Return `learning_rate`, or None for the rule."""
-        if isinstance(self.model.learning_rate, str) and self.model.learning_rate == "auto":
-            return None
-        return check_real(
-            "learning_rate", self.model.learning_rate, above=0, remedy="choose a number above 0, or 'auto'"
-        )
 
     def _resumes(self, run: Run) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
@@ -99,17 +90,14 @@ class LinearSteps(DescentSolver):
             "learning_rate_": run.learning_rate, "_fitted_start_noise": start,
         }  # fmt: skip
 
-    def _carried(self, run: Run, n_done: int, curvature: float) -> Carried:
-        """What a parameter keeps of its start, and the standard deviation that noise alone gives it.
+    def _carried(self, run: Run, n_done: int, curvature: float) -> tuple[float, float]:
+        """Return what a parameter keeps of its start, and the standard deviation that noise alone gives it.
 
         `curvature` is the second derivative of the penalty of strength 1.
         """
-        n_steps = run.plan.n_steps
-        first = n_steps // 2 if self.model.average and n_done > n_steps // 2 else n_done - 1
-        factors = run.plan.noise_factors
-        found = carried(run.learning_rate, self.model.momentum, self.model.alpha * curvature, n_done, first, factors)
-        step = run.plan.mechanism.standard_deviation / run.plan.expected_lot_size
-        return found._replace(noise=found.noise * step)
+        middle = run.plan.n_steps // 2
+        first = middle if self.model.average and n_done > middle else n_done - 1
+        return run.plan.carried(run.learning_rate, self.model.momentum, self.model.alpha * curvature, n_done, first)
 
 
 class LinearSolver(LinearSteps):
@@ -117,21 +105,21 @@ class LinearSolver(LinearSteps):
 
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         n_parameters = n_outputs * (n_features + int(bool(self.model.fit_intercept)))
-        return self._rows_by_work(n, n_parameters, rule.N_STEPS, rule.AFFORDABLE)
+        return self._rows_by_work(n, n_parameters, defaults.N_STEPS, defaults.AFFORDABLE)
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
         width, row_norm = n_features + geometry.fit_intercept, self.model._fitted_row_norm
         lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
         if outputs.n_outputs == 1:
-            by_rule = rule.TWO_CLASSES_CLIP
+            by_rule = defaults.TWO_CLASSES_CLIP
         elif row_norm is not None:
-            by_rule = rule.TABLE_CLIP
+            by_rule = defaults.TABLE_CLIP
         else:
-            by_rule = rule.default_max_grad_norm(noise, lot_size, n_steps, outputs.n_outputs * width)
+            by_rule = defaults.default_max_grad_norm(noise, lot_size, n_steps, outputs.n_outputs * width)
         clip = self._check_clip() or by_rule
         plan = DPSGDPlan(releases.sampling, clip, noise, n_steps, lot_size, releases.stages)
-        rate = rule.default_learning_rate(noise, clip, lot_size, n_steps)
+        rate = defaults.default_learning_rate(noise, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, width))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
         return self._linear_run(
@@ -167,7 +155,7 @@ class LinearSolver(LinearSteps):
             n_threads=n_threads,
         )  # fmt: skip
 
-    def block_recipe(self, run: Run, source: RowSource) -> BlockRecipe:
+    def block_recipe(self, run: Run, source: Any) -> Any:
         recipe = super().block_recipe(run, source)
         by_lot, n_parameters = run.plan.sampling.rate < 1.0, source.n_features * run.outputs.n_outputs
         if by_lot or source.binds_once or source.n_units is not None or n_parameters > MOST_PARAMETERS:
@@ -183,8 +171,8 @@ class LinearSolver(LinearSteps):
             start = float(self.model._fitted_start_noise if self._resumes(run) else self.model.coef_noise_[0, 0])
         table = theta.reshape(n_outputs, -1) * run.shape.unit
         intercept = table[:, d].copy() if run.shape.fit_intercept else np.zeros(n_outputs)
-        found = self._carried(run, n_done, run.shape.unit**2)
-        noise = np.full((n_outputs, d), math.hypot(found.start * start, found.noise * run.shape.unit))
+        kept, deviation = self._carried(run, n_done, run.shape.unit**2)
+        noise = np.full((n_outputs, d), math.hypot(kept * start, deviation * run.shape.unit))
         return self._line(run, table[:, :d], intercept, noise, start)
 
     def check_present(self, run: Run) -> None:
@@ -216,7 +204,7 @@ class LookupSolver(LinearSteps):
         """Return the form with the weights that blocks are to have at this signal: by default those that it has."""
         return form
 
-    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
+    def _scale(self, geometry: OneHotGeometry) -> np.ndarray:
         """Return the factors that turn parameters of columns into coefficients.
 
         By default a score is the sum of the coefficients of a row's levels.
@@ -225,17 +213,17 @@ class LookupSolver(LinearSteps):
 
     def _sampling_by_lookups(self, n: int, n_lookups: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps, where a row takes `n_lookups` lookups a step."""
-        return self._rows_by_work(n, n_lookups, rules.TREES_STEPS, rules.AFFORDABLE_LOOKUPS)
+        return self._rows_by_work(n, n_lookups, defaults.TREES_STEPS, defaults.AFFORDABLE_LOOKUPS)
 
     def _plan_one_hot(self, releases: PlannedReleases, noise: float, n: int, form: OneHotForm, outputs: Any) -> Run:
         """Decide everything that precedes reading the data; `n` is the public number of rows."""
         lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
-        signal = rules.signal_of(noise, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
-        by_rule = rules.RULES[self.target.loss_of(outputs)[0]]
+        signal = defaults.signal_of(noise, lot_size, n_steps, outputs.n_outputs * (form.n_free + 1))
+        by_rule = defaults.RULES[self.target.loss_of(outputs)[0]]
         clip = self._check_clip() or by_rule.max_grad_norm(signal)
         plan = DPSGDPlan(releases.sampling, clip, noise, n_steps, lot_size, releases.stages)
         geometry = OneHotGeometry(
-            self._weigh(form, signal), rules.ENTRY_OF_INTERCEPT if self.model.fit_intercept else 0.0
+            self._weigh(form, signal), defaults.ENTRY_OF_INTERCEPT if self.model.fit_intercept else 0.0
         )
         rate = by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
@@ -273,17 +261,13 @@ class LookupSolver(LinearSteps):
         table = theta.reshape(run.outputs.n_outputs, -1)
         coef = geometry.projected(table[:, : geometry.blocks.n_columns]) * self._scale(geometry)
         intercept = table[:, -1] * geometry.icpt if geometry.fit_intercept else np.zeros(len(table))
-        noise = np.tile(self._noise_of_columns(run, start, n_done), (len(table), 1))
-        return self._line(run, coef, intercept, noise, start)
-
-    def _noise_of_columns(self, run: Run, start: NDArray[np.float64], n_done: int) -> NDArray[np.float64]:
-        """Standard deviations of coefficients by noise alone; `start` has those that the run starts from."""
-        scales = self._scale(run.shape)
-        noise, deviations = np.empty(len(scales)), scales * run.shape.deviations
+        # Standard deviations by noise alone, of the start and of the steps.
+        scales = self._scale(geometry)
+        noise, deviations = np.empty(len(scales)), scales * geometry.deviations
         for scale in np.unique(scales):
-            found, each = self._carried(run, n_done, scale**2), scales == scale
-            noise[each] = np.hypot(found.start * start[:, each], found.noise * deviations[each]).max(axis=0)
-        return noise
+            (kept, deviation), each = self._carried(run, n_done, scale**2), scales == scale
+            noise[each] = np.hypot(kept * start[:, each], deviation * deviations[each]).max(axis=0)
+        return self._line(run, coef, intercept, np.tile(noise, (len(table), 1)), start)
 
 
 class FormSolver(LookupSolver):
@@ -306,7 +290,7 @@ class FormSolver(LookupSolver):
         form = self.form
         return super().describe_rows() | {"row_form": [list(form.blocks.widths), list(form.weights), form.n_plain]}
 
-    def _scale(self, geometry: OneHotGeometry) -> NDArray[np.float64]:
+    def _scale(self, geometry: OneHotGeometry) -> np.ndarray:
         """See `LookupSolver`: entries of rows are weights of blocks, so that coefficients are free of them."""
         return np.full(geometry.blocks.n_columns, geometry.unit)
 

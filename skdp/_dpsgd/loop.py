@@ -7,13 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._dpsgd.checkpoint import Checkpoint, Streams, TrainingState
-from skdp._dpsgd.models.bound_rows import Model
-from skdp._dpsgd.plan import DPSGDPlan
 from skdp._kernels.sums import adam_update, momentum_update, move_towards, shrink
-from skdp.mechanisms.streams import SecretStream
 
 Schedule = Callable[[int], float]
 
@@ -89,11 +85,7 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: np.ndarray |
 
 
 def adam(
-    learning_rate: Schedule,
-    beta_1: float,
-    beta_2: float,
-    adam_epsilon: float,
-    penalty: np.ndarray | float = 0.0,
+    learning_rate: Schedule, beta_1: float, beta_2: float, adam_epsilon: float, penalty: np.ndarray | float = 0.0
 ) -> Optimizer:
     """Adam on noisy gradients (DP-Adam).
 
@@ -145,7 +137,7 @@ class Averaging(NamedTuple):
     init: Callable[[np.ndarray], Any]
     update: Callable[[int, np.ndarray, Any], Any]
     result: Callable[[np.ndarray, Any], np.ndarray]
-    kept: Callable[[], NDArray[np.float64]] | None = None
+    kept: Callable[[], np.ndarray] | None = None
 
 
 def last_iterate() -> Averaging:
@@ -165,7 +157,7 @@ def tail_average(n_steps: int) -> Averaging:
         total, count = state
         return total / theta.dtype.type(count) if count else theta
 
-    def kept() -> NDArray[np.float64]:
+    def kept() -> np.ndarray:
         return np.minimum(1.0, (n_steps - np.arange(n_steps)) / (n_steps - start))
 
     return Averaging(lambda theta: (np.zeros_like(theta), 0), update, result, kept)
@@ -186,7 +178,7 @@ def ema_average(n_steps: int) -> Averaging:
         mean, weight = state
         return mean if weight else theta
 
-    def kept() -> NDArray[np.float64]:
+    def kept() -> np.ndarray:
         weights = decay ** np.arange(n_steps)  # of the last iterate, the one before it, and so on
         return np.cumsum(weights)[::-1] / weights.sum()
 
@@ -194,7 +186,7 @@ def ema_average(n_steps: int) -> Averaging:
 
 
 def start_of_run(
-    optimizer: Optimizer, theta: np.ndarray, stream: SecretStream, averaging: Averaging, checkpoint: Checkpoint | None
+    optimizer: Optimizer, theta: np.ndarray, stream: Any, averaging: Averaging, checkpoint: Checkpoint | None
 ) -> tuple[TrainingState, Streams]:
     """Return the state from which a run starts or resumes, and its streams of sampling and noise."""
     streams = stream.spawn("sampling"), stream.spawn("noise")
@@ -203,11 +195,11 @@ def start_of_run(
 
 
 def run_dpsgd(
-    model: Model,
-    plan: DPSGDPlan,
+    model: Any,
+    plan: Any,
     optimizer: Optimizer,
     theta: np.ndarray,
-    stream: SecretStream,
+    stream: Any,
     *,
     averaging: Averaging,
     on_step: Callable[[int], Any] | None,
@@ -239,7 +231,7 @@ def run_dpsgd(
             # From the release on, a step is post-processing.
             lot = model.draw_lot(plan.sampling, sampling_stream, state.n_done)
             total = model.clipped_gradient_sum(state.theta, lot, plan.max_grad_norm)
-            mechanism = plan.mechanism_at(state.n_done)
+            mechanism = plan.mechanisms[state.n_done]
             gradient = mechanism.release(total, noise_stream)
             gradient /= plan.expected_lot_size
             theta, moments = optimizer.update(gradient, state.optimizer, state.theta)

@@ -11,9 +11,7 @@ import numpy as np
 import scipy.linalg as sl
 from scipy.special import expit, softmax
 
-from skdp._checks.groups import Units
-from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum, column_sensitivity
 
 OFFSET_SHARE = 0.02
 """Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu. In a first run of a classifier, the
@@ -88,7 +86,7 @@ class ScoredSum(VectorSum):
         super().__init__(means, adjacency)
         self._score = score
 
-    def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
+    def add(self, rows: Any, *targets_and_weights: Any, units: Any = None) -> None:
         """Add a block of rows, with their targets and weights. With units it has all rows of each."""
         with np.errstate(all="ignore"):
             scores = np.zeros((rows.shape[0], 0)) if self._score is None else np.asarray(self._score(rows), np.float64)

@@ -10,26 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._checks.parameters import check_choice, check_count, check_real
-from skdp._dpsgd import defaults as rule
-from skdp._dpsgd.loop import (
-    Averaging,
-    Optimizer,
-    Schedule,
-    adam,
-    constant,
-    cosine_decay,
-    ema_average,
-    last_iterate,
-    linear_decay,
-    momentum_sgd,
-    tail_average,
-)
+from skdp._dpsgd import defaults, loop
 from skdp._dpsgd.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
-from skdp._dpsgd.plan import DPSGDPlan
-from skdp._dpsgd.run import PlannedReleases, Run
-from skdp._dpsgd.solver import DescentSolver
+from skdp._dpsgd.plan import DPSGDPlan, PlannedReleases
+from skdp._dpsgd.solver import DescentSolver, Run
 from skdp._dpsgd.targets import REGRESSION_LOSSES
-from skdp.mechanisms.sampling import Sampling
 
 
 class _Shape(NamedTuple):
@@ -58,7 +43,7 @@ class NetworkSolver(DescentSolver):
         self,
         model: Any,
         target: Any,
-        rule_of: Callable[[int], rule.NetworkRule],
+        rule_of: Callable[[int], defaults.NetworkRule],
         target_dtype: Any = None,
         *,
         anew: bool = True,
@@ -66,10 +51,10 @@ class NetworkSolver(DescentSolver):
         super().__init__(model, target, anew=anew)
         self.rule_of, self.target_dtype = rule_of, target_dtype
 
-    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        sampling = self.model._chosen_sampling(n) or rule.network_sampling(n)
+    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Any, int]:
+        sampling = self.model._chosen_sampling(n) or defaults.network_sampling(n)
         if self.model.max_iter is None:
-            return sampling, rule.network_steps(n, sampling)
+            return sampling, defaults.network_steps(n, sampling)
         return sampling, math.ceil(self._check_max_iter() / sampling.rate)
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
@@ -98,7 +83,7 @@ class NetworkSolver(DescentSolver):
         loss, limit = self.target.loss_of(outputs)
         return Architecture((n_features, *widths, outputs.n_outputs), self.model.activation, loss, limit)
 
-    def _clip(self, n_layers: int, by_rule: rule.NetworkRule) -> tuple[float, Clip]:
+    def _clip(self, n_layers: int, by_rule: defaults.NetworkRule) -> tuple[float, Clip]:
         """Return C, and the rule by which it bounds gradients."""
         check_choice("clipping", self.model.clipping, tuple(CLIPPINGS))
         given = _to_list(self.model.max_grad_norm)
@@ -115,7 +100,7 @@ class NetworkSolver(DescentSolver):
         max_norm = math.hypot(*bounds)
         return max_norm, Clip(self.model.clipping, tuple(bound / max_norm for bound in bounds))
 
-    def _input_norm(self, by_rule: rule.NetworkRule) -> float:
+    def _input_norm(self, by_rule: defaults.NetworkRule) -> float:
         if isinstance(self.model.input_norm, str) and self.model.input_norm == "auto":
             return by_rule.input_norm
         remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
@@ -123,18 +108,18 @@ class NetworkSolver(DescentSolver):
 
     def _rows_at_once(self, widest: int) -> int:
         if isinstance(self.model.batch_size, str) and self.model.batch_size == "auto":
-            return rule.network_batch(widest)
+            return defaults.network_batch(widest)
         return check_count("batch_size", self.model.batch_size, remedy="choose a whole number of rows, or 'auto'")
 
-    def _first_rate(self, plan: DPSGDPlan, by_rule: rule.NetworkRule) -> float:
+    def _first_rate(self, plan: DPSGDPlan, by_rule: defaults.NetworkRule) -> float:
         if isinstance(self.model.learning_rate_init, str) and self.model.learning_rate_init == "auto":
             if self.model.solver == "adam":
-                return rule.ADAM_STEP
-            return rule.network_learning_rate(plan, by_rule)
+                return defaults.ADAM_STEP
+            return defaults.network_learning_rate(plan, by_rule)
         remedy = "choose a number above 0, or 'auto'"
         return check_real("learning_rate_init", self.model.learning_rate_init, above=0, remedy=remedy)
 
-    def _schedule(self, start: float, plan: DPSGDPlan) -> Schedule:
+    def _schedule(self, start: float, plan: DPSGDPlan) -> loop.Schedule:
         check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
         linear = self.model.learning_rate == "linear"
         end, n_steps = 0.5 * start if linear else 0.0, float(plan.n_steps)
@@ -149,10 +134,10 @@ class NetworkSolver(DescentSolver):
             remedy = "choose a number from 0 up, or None"
             end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
         if self.model.learning_rate == "constant":
-            return constant(start)
-        return linear_decay(start, end, n_steps) if linear else cosine_decay(start, end, n_steps)
+            return loop.constant(start)
+        return loop.linear_decay(start, end, n_steps) if linear else loop.cosine_decay(start, end, n_steps)
 
-    def _make_optimizer(self, schedule: Schedule, shape: _Shape) -> Optimizer:
+    def _make_optimizer(self, schedule: loop.Schedule, shape: _Shape) -> loop.Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
         penalty = _penalty(alpha, shape) if alpha else 0.0
@@ -164,15 +149,15 @@ class NetworkSolver(DescentSolver):
             "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
         )
         if self.model.solver == "sgd":
-            return momentum_sgd(schedule, momentum, penalty)
-        return adam(schedule, beta_1, beta_2, adam_epsilon, penalty)
+            return loop.momentum_sgd(schedule, momentum, penalty)
+        return loop.adam(schedule, beta_1, beta_2, adam_epsilon, penalty)
 
-    def averaging(self, n_steps: int) -> Averaging:
+    def averaging(self, n_steps: int) -> loop.Averaging:
         """See `Solver`. All steps of Adam have the same noise, since its second moment averages over steps."""
         if self.model.average is None:
-            return last_iterate()
+            return loop.last_iterate()
         check_choice("average", self.model.average, ("ema", "tail"))
-        found = tail_average(n_steps) if self.model.average == "tail" else ema_average(n_steps)
+        found = loop.tail_average(n_steps) if self.model.average == "tail" else loop.ema_average(n_steps)
         return found._replace(kept=None) if self.model.solver == "adam" else found
 
     def start(self, run: Run, dtype: Any) -> np.ndarray:

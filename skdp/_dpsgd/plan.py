@@ -1,15 +1,15 @@
-"""The one place where clip, noise, sampling and accounting meet."""
+"""The one place where clip, noise, sampling and accounting meet: the steps of a run and the releases beside them."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from skdp.accounting import DpEvent, GaussianDpEvent, SelfComposedDpEvent, compose
@@ -27,7 +27,7 @@ class Stage(NamedTuple):
     factor: float
 
 
-def falling_noise(kept: NDArray[np.float64]) -> tuple[Stage, ...]:
+def falling_noise(kept: np.ndarray) -> tuple[Stage, ...]:
     """Spread the noise of full-batch steps so that it is small where the result keeps it.
 
     Parameters
@@ -55,60 +55,6 @@ def falling_noise(kept: NDArray[np.float64]) -> tuple[Stage, ...]:
     return tuple([Stage(len(list(each)), 1.0 / math.sqrt(share)) for share, each in groups])
 
 
-class Carried(NamedTuple):
-    """What the result of a run keeps of the parameters that it starts from, and of the noise of one step.
-
-    Attributes
-    ----------
-    start : float
-        Factor of the initial parameter in the result.
-    noise : float
-        Standard deviation of the result, divided by that of noise of factor 1 in a coordinate of a mean gradient.
-    """
-
-    start: float
-    noise: float
-
-
-def carried(
-    learning_rate: float, momentum: float, penalty: float, n_done: int, first: int, factors: NDArray[np.float64]
-) -> Carried:
-    """Follow start and noise through `n_done` steps of constant length, where no row pulls at the parameters.
-
-    Parameters
-    ----------
-    learning_rate, momentum : float
-    penalty : float
-        Second derivative of the L2 penalty.
-    n_done : int
-        Number of steps made.
-    first : int
-        The result is the mean of the iterates after steps ``first + 1, ..., n_done``.
-    factors : ndarray of shape (at least n_done,)
-        Noise of each step, over the noise in whose unit the result is.
-
-    Notes
-    -----
-    The update ``v = m v + (1 - m) g``, ``theta = (theta - eta v) / (1 + eta penalty)`` is linear in theta, v and the
-    gradients g. Let h_k be what g = 1 in one step, and 0 in all others, adds to theta k steps later (counting that step
-    itself). Noise of step t, from 0, is in the iterate after step j as h_(j - t), so in the mean with the weight
-    ``w_t = (h_(max(first, t) + 1 - t) + ... + h_(n_done - t)) / (n_done - first)``. Noises of different steps are
-    independent: the variance of the result is the sum of w_t squared times the variance in step t.
-    """
-    if n_done == 0:
-        return Carried(1.0, 0.0)
-    impulse = np.zeros(n_done)
-    impulse[0] = 1.0
-    kept = 1.0 / (1.0 + learning_rate * penalty)
-    velocity = lfilter([1.0 - momentum], [1.0, -momentum], impulse)
-    moves = lfilter([-learning_rate * kept], [1.0, -kept], velocity)
-    total = np.concatenate([[0.0], np.cumsum(moves)])
-    step = np.arange(n_done)
-    weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first) * factors[:n_done]
-    start = float(np.mean(kept ** np.arange(first + 1, n_done + 1)))
-    return Carried(start, math.sqrt(float(weights @ weights)))
-
-
 @dataclass(frozen=True)
 class DPSGDPlan:
     """Everything that is decided about a run of noisy gradient descent before the first row is read.
@@ -130,7 +76,7 @@ class DPSGDPlan:
     Notes
     -----
     **Guarantees.** A run that makes `n_steps` steps, each of which (1) draws rows by `sampling`, (2) adds up gradients
-    of which none is longer than C, (3) releases the sum through `mechanism_at` that step and (4) divides by the
+    of which none is longer than C, (3) releases the sum through that step's one of `mechanisms` and (4) divides by the
     constant L, is an adaptive composition of `sampling.event(mechanism.event)` over the mechanisms of the steps; that
     composition is `event`.
 
@@ -150,32 +96,62 @@ class DPSGDPlan:
     expected_lot_size: float
     stages: tuple[Stage, ...] = ()
 
-    @property
-    def mechanism(self) -> GaussianMechanism:
-        """Of each step where noise is constant, else that of as many steps of one noise and the same price."""
-        return GaussianMechanism(self.noise_multiplier, self.max_grad_norm)
-
     @cached_property
-    def _mechanisms(self) -> list[tuple[int, GaussianMechanism]]:
-        """The step before which each stage ends, and the mechanism of its steps."""
-        found, end = list[tuple[int, GaussianMechanism]](), 0
-        for n_steps, factor in self.stages or (Stage(self.n_steps, 1.0),):
-            end += n_steps
-            found.append((end, GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)))
-        return found
-
-    def mechanism_at(self, step: int) -> GaussianMechanism:
-        """What releases the sum of a step, counted from 0."""
-        for end, mechanism in self._mechanisms:
-            if step < end:
-                return mechanism
-        raise IndexError(f"step {step} is not of the {self.n_steps} of the plan")
+    def mechanisms(self) -> list[GaussianMechanism]:
+        """What releases the sum of each step."""
+        made = [GaussianMechanism(self.noise_multiplier * each.factor, self.max_grad_norm) for each in self._parts]
+        return [each for each, (n_steps, _) in zip(made, self._parts, strict=True) for _ in range(n_steps)]
 
     @property
-    def noise_factors(self) -> NDArray[np.float64]:
-        """Noise of each step over `noise_multiplier`, of shape (n_steps,)."""
-        counts, factors = zip(*(self.stages or (Stage(self.n_steps, 1.0),)), strict=True)
-        return np.repeat(factors, counts)
+    def _parts(self) -> tuple[Stage, ...]:
+        return self.stages or (Stage(self.n_steps, 1.0),)
+
+    def carried(
+        self, learning_rate: float, momentum: float, penalty: float, n_done: int, first: int
+    ) -> tuple[float, float]:
+        """Follow start and noise through `n_done` steps of constant length, where no row pulls at the parameters.
+
+        Parameters
+        ----------
+        learning_rate, momentum : float
+        penalty : float
+            Second derivative of the L2 penalty.
+        n_done : int
+            Number of steps made.
+        first : int
+            The result is the mean of the iterates after steps ``first + 1, ..., n_done``.
+
+        Returns
+        -------
+        start : float
+            Factor of the initial parameter in the result.
+        noise : float
+            Standard deviation of the result.
+
+        Notes
+        -----
+        The update ``v = m v + (1 - m) g``, ``theta = (theta - eta v) / (1 + eta penalty)`` is linear in theta, v and
+        the gradients g. Let h_k be what g = 1 in one step, and 0 in all others, adds to theta k steps later (counting
+        that step itself). Noise of step t, from 0, is in the iterate after step j as h_(j - t), so in the mean with the
+        weight ``w_t = (h_(max(first, t) + 1 - t) + ... + h_(n_done - t)) / (n_done - first)``. Noises of different
+        steps are independent: the variance of the result is the sum of w_t squared times the variance in step t.
+        """
+        if n_done == 0:
+            return 1.0, 0.0
+        impulse = np.zeros(n_done)
+        impulse[0] = 1.0
+        kept = 1.0 / (1.0 + learning_rate * penalty)
+        velocity = lfilter([1.0 - momentum], [1.0, -momentum], impulse)
+        moves = lfilter([-learning_rate * kept], [1.0, -kept], velocity)
+        total = np.concatenate([[0.0], np.cumsum(moves)])
+        step = np.arange(n_done)
+        # Noise of each step over that of `noise_multiplier`.
+        counts, factors = zip(*self._parts, strict=True)
+        weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first)
+        weights *= np.repeat(factors, counts)[:n_done]
+        start = float(np.mean(kept ** np.arange(first + 1, n_done + 1)))
+        deviation = GaussianMechanism(self.noise_multiplier, self.max_grad_norm).standard_deviation
+        return start, math.sqrt(float(weights @ weights)) * (deviation / self.expected_lot_size)
 
     @property
     def event(self) -> DpEvent:
@@ -192,3 +168,33 @@ def event_of_steps(
         parts.append(SelfComposedDpEvent(sampling.event(GaussianDpEvent(noise_multiplier * stage.factor)), count))
         left -= count
     return parts[0] if len(parts) == 1 else compose(parts)
+
+
+OFFSET = "offset"
+"""Name of the purchase that corrects a model after its last step."""
+
+START = "class counts"
+"""Name of the purchase of the class counts from which a first run starts."""
+
+
+class PlannedReleases(NamedTuple):
+    """The steps of a run, and the releases beside them: all that its privacy cost depends on but the noise.
+
+    Calibration, the charged event and training read one value. `beside` has the releases beside the steps, by name:
+    `OFFSET` after the last step, all others before the first one. It states their noise multipliers over that of the
+    steps (`noise_ratio`). `averaging` is that of the iterates, by which the
+    noise is spread over the steps (`stages`).
+    """
+
+    sampling: Sampling
+    n_steps: int
+    stages: tuple[Stage, ...]
+    beside: Mapping[str, float]
+    averaging: Any
+
+    def event_at(self, noise_multiplier: float, n_steps: int | None = None) -> DpEvent:
+        """Return the event at a noise multiplier: of the first `n_steps` steps, and of the releases beside them."""
+        n_steps = self.n_steps if n_steps is None else n_steps
+        steps = event_of_steps(self.sampling, n_steps, noise_multiplier, self.stages)
+        beside: list[DpEvent] = [GaussianDpEvent(ratio * noise_multiplier) for ratio in self.beside.values()]
+        return compose([*beside, steps]) if beside else steps

@@ -1,87 +1,153 @@
-"""How a model is trained by noisy gradient descent: what a solver states, and what all solvers share."""
+"""The fit of an estimator by one run of noisy gradient descent: solvers, what precedes reading the rows, and steps."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from skdp._checks.notices import LEAST_SIGNAL, few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
+from skdp._checks.notices import few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
 from skdp._checks.parameters import check_count, check_real
-from skdp._checks.sources import BlockRecipe, RowSource, cast_weights
-from skdp._checks.weights import WeightReader
+from skdp._checks.sources import BlockRecipe, RowSource, cast_weights, found_to_fit, source_to_fit
+from skdp._checks.weights import warn_of_no_bound
 from skdp._dpsgd import defaults
-from skdp._dpsgd.loop import Averaging, run_dpsgd
+from skdp._dpsgd.checkpoint import Checkpoint, RunLock
+from skdp._dpsgd.loop import run_dpsgd, start_of_run
 from skdp._dpsgd.mean_correction import OFFSET_SHARE, Means, ScoredSum
-from skdp._dpsgd.models.bound_rows import Model, UnitLayout
 from skdp._dpsgd.models.duplicate_rows import GroupedModel, GroupLimit, find_groups, taken
-from skdp._dpsgd.plan import Stage, falling_noise
-from skdp._dpsgd.run import OFFSET, START, PlannedReleases, Run, Targets
+from skdp._dpsgd.models.linear import UnitLayout
+from skdp._dpsgd.plan import OFFSET, START, DPSGDPlan, PlannedReleases, Stage, falling_noise
 from skdp._kernels.threads import blas_within_quota
-from skdp.mechanisms.gaussian import noise_ratio
+from skdp.accounting import DpEvent, compose
+from skdp.base.budget import releases_of
+from skdp.base.fit import Fit, begin
+from skdp.mechanisms.gaussian import GaussianMechanism, noise_ratio
 from skdp.mechanisms.sampling import Sampling
 
 
-class Target(Protocol):
-    """What is learned: how outputs are named, how targets become what a loss reads, and what is published of them.
+class EarlierRuns(NamedTuple):
+    """The runs on which the current parameters of an estimator depend, and what the next one must have in common.
 
-    Outputs are described by a public value that has `n_outputs`, the number of outputs.
-
-    Parameters
+    Attributes
     ----------
-    weights : WeightReader
-        Of the rows.
+    releases : tuple of Release
+    counts : (int, int)
+        Steps and epochs.
+    before_last : (int, int)
+        Those of all runs but the last.
+    leaks : tuple of Leak or None
+        None if they were not kept.
+    delta : float
+    adjacency, unit, group_name : str
     """
 
-    weights: WeightReader
+    releases: tuple[Any, ...]
+    counts: tuple[int, int]
+    before_last: tuple[int, int]
+    leaks: tuple[Any, ...] | None
+    delta: float
+    adjacency: str
+    unit: str
+    group_name: str
 
-    parameter: ClassVar[str] = ""  # of an estimator, that names the outputs
-    least_signal: ClassVar[float] = LEAST_SIGNAL  # below it rows are few
-    fits_means: ClassVar[bool] = (
-        True  # whether the loss is least where the mean of the predictions is that of the targets
-    )
-    starts_at_counts: ClassVar[bool] = False  # whether a first run starts at the log-odds of classes, by `counts`
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """Return those of a fitted estimator."""
+        learned = estimator.__dict__
+        return cls(
+            releases_of(estimator), (estimator.n_steps_, estimator.n_iter_), estimator._fitted_before,
+            learned.get("_fitted_leaks"), estimator.delta_, estimator.adjacency_, estimator.privacy_unit_,
+            learned.get("_fitted_group_name", ""),
+        )  # fmt: skip
 
     @property
-    def named(self) -> Any:
-        """The outputs that the constructor names, or None if they have to be read from the targets."""
+    def event(self) -> DpEvent | None:
+        """What the runs cost together, None if there are none."""
+        return compose(release.event for release in self.releases) if self.releases else None
 
-    def assumed(self) -> Any:
-        """Return the outputs to plan with where none are named and no target was read."""
+    def check(self, model: Any) -> None:
+        """Reject a run for rows after one for groups, the other way round, by other groups or of other neighbors.
 
-    def n_of_step(self) -> int:
-        """Return the number of outputs for which the sampling of a pipeline's step is chosen."""
-
-    def resolve(self, y: Any, given: Any, fitted: Any) -> Any:
-        """Return the public outputs, or None if they have to be read from the targets.
-
-        `given` is what the call itself states about them, and `fitted` the estimator of earlier runs, None in the
-        first one. Reads no more than the shape of `y`.
+        `model` is the copy that learns: it keeps the name of the column of groups.
         """
+        now, name = model.privacy_unit_, model.__dict__.get("_fitted_group_name", "")
+        if self.unit != now:
+            raise ValueError(
+                f"earlier runs were private for a {self.unit}, and this one would be for a {now}: give groups to all "
+                "runs or to none, or start again with fit and warm_start=False."
+            )
+        if self.group_name and name not in ("", self.group_name):
+            raise ValueError(
+                f"groups={name!r} differs from the {self.group_name!r} of earlier runs, and two kinds of groups have "
+                "no joint price: give the same column to all runs, or start again with fit and warm_start=False."
+            )
+        if self.group_name:
+            model._fitted_group_name = self.group_name
+        if self.adjacency != model.adjacency:
+            raise ValueError(
+                f"adjacency={model.adjacency!r} differs from the {self.adjacency!r} of earlier runs, and two kinds of "
+                "neighbours have no joint price: use the same, or start again with fit and warm_start=False."
+            )
 
-    def report_read(self, model: Any) -> None:
-        """Report and note that an estimator reads the outputs from the targets."""
 
-    def loss_of(self, outputs: Any) -> tuple[str, float]:
-        """Return the name of the loss of the outputs, and its limit, if it has one (`skdp._kernels.losses`)."""
+class Targets(NamedTuple):
+    """Targets and weights of the rows, checked, as the loss reads them.
 
-    def means(self, outputs: Any) -> Means:
-        """Return what is bought of the means of targets and predictions, if `fits_means`."""
+    `outputs` is public: it has a number of outputs, `n_outputs`, and what predictions need beside the model, such as
+    the classes. Weights are an array of shape (n,) of numbers in [0, 1], or 1.0. `units` says which
+    rows are of one unit; None where each row is its own.
+    """
 
-    def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
-        """Return the targets as the loss reads them; `outputs` of None are read from them."""
+    outputs: Any
+    values: Any
+    weights: Any
+    units: Any = None
 
-    def reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
-        """Return a reader of the targets and weights of a block of rows. It can be pickled."""
 
-    def describe(self, outputs: Any) -> dict[str, str]:
-        """Return the facts about the outputs that a checkpoint records."""
+class Run(NamedTuple):
+    """Everything that is decided about a run before its rows are read.
 
-    def learned(self, outputs: Any) -> dict[str, Any]:
-        """Return the attributes of a fitted estimator that describe the outputs."""
+    The epsilon is that of all runs, the earlier ones included. `kept_of_coef` is the factor of the coefficients of a
+    first run, from public numbers: below 1 where noise rules.
+    """
+
+    releases: PlannedReleases
+    plan: DPSGDPlan
+    outputs: Any
+    n_public: int
+    shape: Any
+    radius: float
+    learning_rate: float
+    optimizer: Any
+    kept_of_coef: float = 1.0
+    stream: Any = None
+    file: Checkpoint | None = None
+    epsilon: float = math.nan
+    earlier: EarlierRuns | None = None
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """Steps and epochs of earlier runs."""
+        return (0, 0) if self.earlier is None else self.earlier.counts
+
+    def mechanism(self, name: str, sensitivity: float) -> GaussianMechanism:
+        """Return what adds noise to a release beside the steps, by its name."""
+        return GaussianMechanism(self.releases.beside[name] * self.plan.noise_multiplier, sensitivity)
+
+    def released(self, name: str, mechanism: GaussianMechanism, add_up: Callable[[], np.ndarray]) -> np.ndarray:
+        """Return a release beside the steps: from the file of the run, or the sums of `add_up` with noise.
+
+        A file gets it at once: whatever ends the run from now on, the one that resumes does not release it again.
+        """
+        found = None if self.file is None else self.file.bought.get(name)
+        if found is None:
+            found = mechanism.release(add_up(), self.stream.spawn(name)).tolist()
+            if self.file is not None:
+                self.file.keep_bought(name, found)
+        return np.array(found)
 
 
 class Solver(Protocol):
@@ -154,7 +220,7 @@ class DescentSolver(Solver, Protocol):
     def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
         """Return the sampling of rows and the number of steps; `n` is the public number of rows."""
 
-    def averaging(self, n_steps: int) -> Averaging:
+    def averaging(self, n_steps: int) -> Any:
         """Return the average of the iterates that is the result of a run."""
 
     def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
@@ -162,7 +228,8 @@ class DescentSolver(Solver, Protocol):
         sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
         averaging, stages = self.averaging(n_steps), tuple[Stage, ...]()
         by_us = self.model.noise_multiplier is None or self.model._noise_is_allotted
-        if by_us and sampling.rate == 1.0 and n_steps <= _MOST_FALLING and averaging.kept is not None:
+        # What is kept of each step is an array of their number.
+        if by_us and sampling.rate == 1.0 and n_steps <= 10**6 and averaging.kept is not None:
             stages = falling_noise(averaging.kept())
         return PlannedReleases(sampling, n_steps, stages, self.beside_steps(sampling, n_steps), averaging)
 
@@ -186,7 +253,7 @@ class DescentSolver(Solver, Protocol):
     def shift(self, theta: np.ndarray, run: Run, origin: np.ndarray) -> None:
         """Add the scores at which a first run starts to the intercepts of its initial parameters."""
 
-    def factory(self, run: Run, dtype: Any) -> Callable[..., Model]:
+    def factory(self, run: Run, dtype: Any) -> Callable[..., Any]:
         """Return a factory of models of rows of this dtype: ``make(X, targets, weights)``. It can be pickled.
 
         It also takes `units`, the layout of rows that are in the order of their units.
@@ -225,18 +292,13 @@ class DescentSolver(Solver, Protocol):
         """See `Solver`: classes are counted."""
         # Current parameters, of a run that resumes, started at the counts.
         if START in run.releases.beside and run.earlier is None:
-            self._origin = self._count_classes(run, rows, targets)
+            counts = self.target.counts(run.outputs)
+            _, noisy, deviation = self._release_means(START, counts, run, rows, targets)
+            names = run.outputs.classes.tolist()
+            if notice := rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation):
+                note_notice(self.model, notice)
+            self._origin = counts.offset(noisy, deviation)
         return rows, targets
-
-    def _count_classes(self, run: Run, rows: Any, targets: Targets) -> np.ndarray:
-        """Release the counts of the classes, and return the scores at which the run starts (`START`)."""
-        counts = self.target.counts(run.outputs)
-        mechanism = run.mechanism(START, counts.sensitivity(self.model.adjacency))
-        noisy = run.released(START, mechanism, partial(self.sum_terms, counts, run, rows, targets))
-        names, deviation = run.outputs.classes.tolist(), mechanism.standard_deviation
-        if notice := rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation):
-            note_notice(self.model, notice)
-        return counts.offset(noisy, deviation)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[np.ndarray, int]:
         theta = self.start(run, rows.dtype)
@@ -262,12 +324,15 @@ class DescentSolver(Solver, Protocol):
         """See `Solver`: the mean of the predictions is moved to that of the targets (`OFFSET`)."""
         if OFFSET not in run.releases.beside:
             return {}
-        means = self.target.means(run.outputs)
-        mechanism = run.mechanism(OFFSET, means.sensitivity(self.model.adjacency))
-        deviation = mechanism.standard_deviation
-        means = means.at_noise(deviation / run.n_public)
-        noisy = run.released(OFFSET, mechanism, partial(self.sum_terms, means, run, rows, targets))
+        means, noisy, deviation = self._release_means(OFFSET, self.target.means(run.outputs), run, rows, targets)
         return self.moved(means.offset(noisy, deviation))
+
+    def _release_means(self, name: str, means: Means, run: Run, rows: Any, targets: Targets) -> tuple[Any, Any, float]:
+        """Return the means as they suit their noise, their noisy sums, and the standard deviation of the noise."""
+        mechanism = run.mechanism(name, means.sensitivity(self.model.adjacency))
+        means = means.at_noise(mechanism.standard_deviation / run.n_public)
+        noisy = run.released(name, mechanism, partial(self.sum_terms, means, run, rows, targets))
+        return means, noisy, mechanism.standard_deviation
 
     def sum_terms(self, means: Means, run: Run, rows: Any, targets: Targets) -> np.ndarray:
         """Return the sums over all rows that are released; rows that are not in memory are read once more."""
@@ -294,9 +359,6 @@ class DescentSolver(Solver, Protocol):
         )
 
 
-_MOST_FALLING = 10**6  # steps: the shares are an array of that length
-
-
 def weak_signal(solver: Solver, run: Run, n_features: int, outputs: Any) -> str:
     """Return a notice where noise decides much of the model, from public numbers alone, else ""."""
     plan, n_parameters = run.plan, solver.n_free(run, n_features, outputs)
@@ -316,3 +378,170 @@ def _limit_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool
     if sampling.rate < 1.0 and model.checkpoint is not None and model._is_seeded():
         return None  # positions in the file would tell of the choice
     return GroupLimit.where_it_pays(n_rows, sampling)
+
+
+# --- a fit by one run ---
+
+
+def fit_run(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, given: Any = None, warm: bool) -> Any:
+    """Fit a `GradientEstimator` by one run, and return it.
+
+    Parameters
+    ----------
+    estimator : GradientEstimator
+    X, y, sample_weight, groups : object
+        Rows, targets, weights and group identifiers; private.
+    given : object
+        What the call itself states about the outputs; public.
+    warm : bool
+        Whether the run starts from the current parameters.
+    """
+    source = _find_source(estimator, X, y, sample_weight, groups, are_named=warm or given is not None)
+    fit = begin(estimator, X if source is None else source, groups, EarlierRuns.of if warm else None)
+    if fit.model.checkpoint is None or not fit.is_whole:
+        _fit(fit, y, sample_weight, given)
+        return estimator
+    with RunLock(fit.model.checkpoint) as lock:
+        lock.take()
+        file, earlier = Checkpoint(fit.model.checkpoint, seeded=fit.model._is_seeded()), fit.earlier
+        if earlier is not None and file.continues(earlier.releases):
+            # The current state is of this run, which was interrupted and goes on.
+            earlier = earlier._replace(releases=earlier.releases[:-1], counts=earlier.before_last)
+        fit.resume(file, earlier)
+        _fit(fit, y, sample_weight, given)
+    return estimator
+
+
+def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
+    model, earlier, targets = fit.model, fit.earlier, None
+    model._check_run_parameters(fit)
+    target = model._target()
+    d = model.n_features_in_ if earlier is not None else fit.n_features or model._assumed_width()
+    outputs = target.resolve(y, given, None if earlier is None else model)
+    if outputs is None:
+        targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
+        outputs = None if targets is None else targets.outputs
+    solver = model._solver(target, d, anew=earlier is None or not earlier.releases)
+    to_plan = outputs or target.assumed()
+    releases = solver.planned_releases(fit.n, d, to_plan.n_outputs)
+    fit.plan(releases.event_at)
+    # A rejection of outputs that were read from the targets is recorded too.
+    planned = solver.plan_run if targets is None else partial(fit.recorded, solver.plan_run)
+    run = planned(releases, fit.noise_multiplier, fit.n, d, to_plan)
+    if earlier is not None:
+        solver.check_present(run)
+    elif fit.n_features is not None:
+        # Outputs that are read from the targets do not affect the warning.
+        fit.warn(weak_signal(solver, run, d, target.named or target.assumed()))
+    stream = fit.run_stream(0 if earlier is None else earlier.counts[0])
+    run = run._replace(stream=stream, file=fit.file, epsilon=fit.cost.epsilon, earlier=earlier)
+
+    rows = fit.rows
+    if isinstance(rows, RowSource):
+        targets = Targets(outputs, None, 1.0)
+    else:
+        rows = fit.read(model._read_rows, rows, reset=earlier is None)
+        targets = targets or fit.read(target.encode, y, sample_weight, fit.n_rows, outputs)
+    if fit.file is not None:
+        _begin_file(fit, solver, run, rows)
+    fit.charge()
+
+    targets = targets._replace(units=fit.units)
+    learned, interrupted = fit.learn(_run_steps, model, solver, run, rows, targets, part="steps")
+    fit.publish(interrupted=interrupted, **learned)
+    if fit.file is not None and not interrupted:
+        fit.file.finish()
+
+
+def _read_outputs(model: Any, target: Any, y: Any, sample_weight: Any, n_rows: int) -> Targets:
+    """Return the targets, and the outputs as they are read from them, which is reported."""
+    target.report_read(model)
+    return target.encode(y, sample_weight, n_rows, None)
+
+
+def _find_source(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, are_named: bool
+) -> RowSource | None:
+    """Return the source of rows that are not in memory, which are read after the charge; None for all others."""
+    if not estimator._streams or found_to_fit(X, y) is None:
+        return None
+    target = estimator._target()
+    source = source_to_fit(
+        X, y, sample_weight, groups, target.parameter, are_named=are_named or target.named is not None,
+        reader=estimator,
+    )  # fmt: skip
+    if source is None:
+        return None
+    if getattr(estimator, "inference", False):
+        raise ValueError(
+            "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
+            "the rows as an array."
+        )
+    if estimator._check_merge_equal_rows() is True:
+        raise ValueError(
+            "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
+        )
+    warn_of_no_bound(estimator.weight_bound, sample_weight)
+    return source
+
+
+# --- a run with a file ---
+
+
+def _begin_file(fit: Fit, solver: DescentSolver, run: Run, rows: Any) -> None:
+    """Write the file of the run before the charge, with the state that training starts from."""
+    model = fit.model
+    described = {
+        **{name: repr(value) for name, value in model._public_parameters().items()},
+        "estimator": type(model).__name__, **solver.target.describe(run.outputs),
+        "unit": [model._unit(), model.__dict__.get("_fitted_group_name", "")],
+        "random_state": int(model.random_state) if model._is_seeded() else None,
+        "privacy_event": repr(run.plan.event), **solver.describe_rows(),
+        "earlier events": [] if fit.earlier is None else [repr(each.event) for each in fit.earlier.releases],
+        "table": repr((fit.n, *rows.shape[1:], str(rows.dtype))),
+    }  # fmt: skip
+    fit.file.check_run(described, run.plan.n_steps)
+    beside = run.releases.beside
+    fit.file.check_bought([name for name in beside if name != OFFSET], beside)
+    theta = solver.start(run, rows.dtype)
+    state, _ = start_of_run(run.optimizer, theta, run.stream, run.releases.averaging, fit.file)
+    fit.file.begin(state)
+
+
+# --- training ---
+
+
+def _run_steps(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets) -> tuple[dict[str, Any], str]:
+    """Return what a run learns, and where an interrupt cut it short, or ""."""
+    n_steps = run.plan.n_steps
+    rows, targets = solver.before_steps(run, rows, targets)
+    theta, n_done = solver.train(run, rows, targets)
+    learned, where = dict[str, Any](), f"after {n_done} of {n_steps} steps"
+    try:
+        learned = _learned(solver, run, theta, n_done)
+        if n_done < n_steps:
+            return learned, where
+        vars(model).update(learned)  # by whose scores the last release is made
+        return {**learned, **solver.corrected(run, rows, targets)}, ""
+    except KeyboardInterrupt:  # what is left is post-processing of steps that were charged
+        # Once the model has what was learned, it is no longer what the run started from.
+        return learned or _learned(solver, run, theta, n_done), f"{where}, before {solver.last_release}"
+
+
+def _learned(solver: Solver, run: Run, theta: np.ndarray, n_done: int) -> dict[str, Any]:
+    """Return all that a run learned in its first `n_done` steps."""
+    plan, (steps, epochs) = run.plan, run.before
+    return {
+        **solver.learned(theta, run, n_done),
+        **solver.target.learned(run.outputs),
+        "sampling_rate_": plan.sampling.rate,
+        "max_grad_norm_": plan.max_grad_norm,
+        "data_norm_": run.radius,
+        "n_steps_": n_done + steps,
+        # The small number undoes rounding: 20 steps at rate 0.05 are one epoch.
+        "n_iter_": math.ceil(n_done * plan.sampling.rate - 1e-9) + epochs,
+        "weight_bound_": solver.target.weights.bound,
+        "_fitted_before": (steps, epochs),
+        "_fitted_n_public": run.n_public,
+        "_fitted_noise_falls": bool(plan.stages),
+    }

@@ -3,36 +3,85 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from skdp._checks import targets
 from skdp._checks.leaks import report_classes_read
-from skdp._checks.notices import LEAST_SIGNAL_OF_NUMBERS
+from skdp._checks.notices import LEAST_SIGNAL, LEAST_SIGNAL_OF_NUMBERS
 from skdp._checks.parameters import check_choice, silent_arithmetic
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
-from skdp._checks.targets import (
-    TargetBounds,
-    TargetReader,
-    TargetScale,
-    bring_into_bounds,
-    check_y_bounds,
-    check_y_transform,
-    refuse_negative,
-    report_bounds_read,
-)
 from skdp._checks.weights import WeightReader, class_weights
 from skdp._dpsgd.defaults import NetworkRule
 from skdp._dpsgd.estimator import GradientEstimator
 from skdp._dpsgd.mean_correction import ClassMeans, CountMean, Means, OutcomeCounts, TargetMean
-from skdp._dpsgd.run import Targets
-from skdp._dpsgd.run_fit import fit_run
-from skdp._dpsgd.solver import Target
+from skdp._dpsgd.solver import Targets, fit_run
+
+
+class Target(Protocol):
+    """What is learned: how outputs are named, how targets become what a loss reads, and what is published of them.
+
+    Outputs are described by a public value that has `n_outputs`, the number of outputs.
+
+    Parameters
+    ----------
+    weights : WeightReader
+        Of the rows.
+    """
+
+    weights: WeightReader
+
+    parameter: ClassVar[str] = ""  # of an estimator, that names the outputs
+    least_signal: ClassVar[float] = LEAST_SIGNAL  # below it rows are few
+    fits_means: ClassVar[bool] = (
+        True  # whether the loss is least where the mean of the predictions is that of the targets
+    )
+    starts_at_counts: ClassVar[bool] = False  # whether a first run starts at the log-odds of classes, by `counts`
+
+    @property
+    def named(self) -> Any:
+        """The outputs that the constructor names, or None if they have to be read from the targets."""
+
+    def assumed(self) -> Any:
+        """Return the outputs to plan with where none are named and no target was read."""
+
+    def n_of_step(self) -> int:
+        """Return the number of outputs for which the sampling of a pipeline's step is chosen."""
+
+    def resolve(self, y: Any, given: Any, fitted: Any) -> Any:
+        """Return the public outputs, or None if they have to be read from the targets.
+
+        `given` is what the call itself states about them, and `fitted` the estimator of earlier runs, None in the
+        first one. Reads no more than the shape of `y`.
+        """
+
+    def report_read(self, model: Any) -> None:
+        """Report and note that an estimator reads the outputs from the targets."""
+
+    def loss_of(self, outputs: Any) -> tuple[str, float]:
+        """Return the name of the loss of the outputs, and its limit, if it has one (`skdp._kernels.losses`)."""
+
+    def means(self, outputs: Any) -> Means:
+        """Return what is bought of the means of targets and predictions, if `fits_means`."""
+
+    def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
+        """Return the targets as the loss reads them; `outputs` of None are read from them."""
+
+    def reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
+        """Return a reader of the targets and weights of a block of rows. It can be pickled."""
+
+    def describe(self, outputs: Any) -> dict[str, str]:
+        """Return the facts about the outputs that a checkpoint records."""
+
+    def learned(self, outputs: Any) -> dict[str, Any]:
+        """Return the attributes of a fitted estimator that describe the outputs."""
 
 
 class RegressionLoss(NamedTuple):
@@ -75,7 +124,7 @@ noise, 10 failed now and then on simulated rows, and 7 did not."""
 class BoundedOutput(NamedTuple):
     """One output, and the public bounds of its target."""
 
-    bounds: TargetBounds
+    bounds: targets.TargetBounds
     n_outputs: int = 1
 
 
@@ -117,16 +166,16 @@ class BoundedRegression(Target):
         """Whether the logarithm of targets is fitted, by a parameter that was checked."""
         return self.y_transform is not None
 
-    def scale_of(self, bounds: TargetBounds) -> TargetScale:
+    def scale_of(self, bounds: targets.TargetBounds) -> targets.TargetScale:
         """Return the scale on which the model fits targets between `bounds`."""
         if self._known.are_counts:
-            return TargetScale(0.0, math.sqrt(bounds[1]))
-        return TargetScale.of(bounds, fit_intercept=True, is_log=self.fits_logarithms)
+            return targets.TargetScale(0.0, math.sqrt(bounds[1]))
+        return targets.TargetScale.of(bounds, fit_intercept=True, is_log=self.fits_logarithms)
 
     @cached_property
     def named(self) -> BoundedOutput | None:
-        bounds = check_y_bounds(self.y_bounds)
-        if check_y_transform(self.y_transform, bounds) and self._known.are_counts:
+        bounds = targets.check_y_bounds(self.y_bounds)
+        if targets.check_y_transform(self.y_transform, bounds) and self._known.are_counts:
             raise ValueError(f"y_transform='log' with loss={self.loss!r}, which has a logarithm: leave one out.")
         if bounds is None:
             return None
@@ -156,22 +205,22 @@ class BoundedRegression(Target):
         return outputs
 
     def report_read(self, model: Any) -> None:
-        report_bounds_read(model)
+        targets.report_bounds_read(model)
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: BoundedOutput | None) -> Targets:
         weights = self.weights.read(sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self._known.are_counts:
-            refuse_negative(values)
+            targets.refuse_negative(values)
             if outputs is None:
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
-        values, bounds = bring_into_bounds(values, None if outputs is None else outputs.bounds)
+        values, bounds = targets.bring_into_bounds(values, None if outputs is None else outputs.bounds)
         scale = self.scale_of(bounds)
         return Targets(BoundedOutput(bounds), scale.scaled(values), weights)
 
-    def reader(self, outputs: BoundedOutput) -> TargetReader:
+    def reader(self, outputs: BoundedOutput) -> targets.TargetReader:
         scale = self.scale_of(outputs.bounds)
-        return TargetReader(outputs.bounds, scale, self.weights, self._known.are_counts)
+        return targets.TargetReader(outputs.bounds, scale, self.weights, self._known.are_counts)
 
     def check_bounds(self, low: float, high: float) -> None:
         """Reject bounds that do not fit the loss."""
@@ -200,8 +249,8 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
     loss: Any = "squared_error"  # of those that have no choice
     y_transform: Any = None
-    y_bounds_: TargetBounds
-    _fitted_scale: TargetScale  # of the outputs, which parameters that are changed after a fit do not change
+    y_bounds_: targets.TargetBounds
+    _fitted_scale: targets.TargetScale  # of the outputs, which parameters that are changed after a fit do not change
     _fitted_loss: str
 
     def _target(self) -> BoundedRegression:

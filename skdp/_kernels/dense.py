@@ -500,7 +500,7 @@ def clip_units(inputs, deltas, widths, starts, low, max_norm, room, squares, fir
     max_norm : float
         C.
     room : float
-        See `skdp._dpsgd.models.bound_rows.unit_room`, which has the proof.
+        See `skdp._dpsgd.models.linear.unit_room`, which has the proof.
     squares : ndarray, float64
         Squared norms of the rows at the input, row 0 being row `low` of the lot.
     first : ndarray of shape (k,), int64

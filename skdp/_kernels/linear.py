@@ -176,12 +176,12 @@ def unit_factors(residual, length, starts, first, products, low, max_norm, room,
     first : ndarray of shape (k,), int64
         Where the products of each unit start.
     products : ndarray of float64
-        Inner products of pairs of rows (`skdp._dpsgd.models.bound_rows.UnitLayout`).
+        Inner products of pairs of rows (`skdp._dpsgd.models.linear.UnitLayout`).
     low : int
     max_norm : float
         C.
     room : float
-        See `skdp._dpsgd.models.bound_rows.unit_room`, which has the proof.
+        See `skdp._dpsgd.models.linear.unit_room`, which has the proof.
     factors : ndarray of shape (m,), float64
         Written.
     """

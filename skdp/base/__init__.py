@@ -4,7 +4,7 @@
 - `budget`: what a fit may spend, who is charged, and what was released; `estimates`: numbers with confidence intervals
 - `private_step`: what a pipeline asks of a step; `public_steps`, `row_wise`: steps of scikit-learn and functions that
   read no other row; `findings`, `foreign_fits`: meta-estimators of scikit-learn, and what their fits cost
-- `saved_state`: a fitted model as plain data; `parameter_names`: parameters of scikit-learn that do not exist here
+- `saved_state`: a fitted model as plain data
 """
 
 from __future__ import annotations
@@ -17,26 +17,7 @@ from skdp.base.fit import Fit, NoisySum, begin, warn_of_weak_delta
 from skdp.base.private_step import StepPlan, StepTraits, traits_of
 
 __all__ = [
-    "Budget",
-    "Fit",
-    "JointPrivacyCost",
-    "NoisySum",
-    "PrivacyCost",
-    "PrivateEstimator",
-    "StepPlan",
-    "StepTraits",
-    "absolute_path",
-    "begin",
-    "check_labels",
-    "check_real",
-    "check_table",
-    "cost_of",
-    "encode_labels",
-    "public_n",
-    "read_epsilon",
-    "reject_fit_params",
-    "root_stream",
-    "solve_noise",
-    "traits_of",
-    "warn_of_weak_delta",
-]
+    "Budget", "Fit", "JointPrivacyCost", "NoisySum", "PrivacyCost", "PrivateEstimator", "StepPlan", "StepTraits",
+    "absolute_path", "begin", "check_labels", "check_real", "check_table", "cost_of", "encode_labels", "public_n",
+    "read_epsilon", "reject_fit_params", "root_stream", "solve_noise", "traits_of", "warn_of_weak_delta",
+]  # fmt: skip

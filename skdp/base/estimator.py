@@ -1,9 +1,11 @@
-"""Diagrams of private estimators, pipelines and searches, with the privacy cost of their present state above."""
+"""Base of private estimators: parameters, also those of scikit-learn that are missing, privacy facts, and diagrams."""
 
 from __future__ import annotations
 
+import functools
 import html
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, NoReturn, Self, TypeVar, cast, dataclass_transform
@@ -15,23 +17,67 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.groups import GROUP, ROW
 from skdp._checks.leaks import SEED, UNKNOWN, leaks_of
 from skdp._checks.notices import note_notice, raw_columns_notice
-from skdp._checks.parameters import absolute_path, adjacency_of, check_real
+from skdp._checks.parameters import REMOVED, absolute_path, adjacency_of, check_real, refuse_removed
 from skdp._checks.rows import row_form_of, row_norm_of
 from skdp.accounting import DpEvent, compose, get_epsilon
 from skdp.accounting.ledger.report import caption_of, to_digits
-from skdp.base.budget import (
-    PUBLICATION,
-    PrivacyCost,
-    Release,
-    new_release,
-    releases_of,
-    unit_of,
-)
+from skdp.base.budget import PrivacyCost, Release, releases_of
+from skdp.base.fit import PUBLICATION, new_release, unit_of
 from skdp.base.foreign_fits import Watched
-from skdp.base.parameter_names import refuse_foreign, refuse_foreign_in_init
 from skdp.base.private_step import PrivateStep, StepPlan, StepTraits, traits_of
 from skdp.base.saved_state import PlainState
 from skdp.mechanisms.sampling import Sampling, sampling_at
+
+_PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
+_STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
+_FOLDS = "rows that score are set aside once, by test_size"
+_ONE_METHOD = "there is one way to train or to decompose, the one that is accounted"
+
+REPLACEMENTS = {
+    "C": "use alpha, about 1 / (C * n_samples)",
+    "penalty": "the penalty is L2; set its strength by alpha",
+    "l1_ratio": "the penalty is L2; set its strength by alpha",
+    **dict.fromkeys(["tol", "early_stopping", "n_iter_no_change", "validation_fraction", "max_fun"], _STOPPING),
+    **dict.fromkeys(["cv", "return_train_score", "error_score", "pre_dispatch"], _FOLDS),
+    **dict.fromkeys(["solver", "dual", "multi_class", "svd_solver", "iterated_power", "n_oversamples"], _ONE_METHOD),
+    **dict.fromkeys(["power_iteration_normalizer", "power_t", "nesterovs_momentum"], _ONE_METHOD),
+    "intercept_scaling": "scale columns by public bounds; data_norm bounds the rows",
+    "shuffle": "rows are drawn at random in every step; see sampling_rate",
+    "epochs": "use max_iter",
+    "accountant": "set it on the estimator that is fitted",
+    **dict.fromkeys(["copy", "copy_X", "copy_x"], "rows are never changed in place"),
+    **dict.fromkeys(["init", "n_init", "algorithm"], "centers start from noisy counts of a tree, which have a share"),
+    **dict.fromkeys(["max_samples", "max_features", "bootstrap"], "trees read no row, and all rows fall through them"),
+    "warm_start": "each fit is a release of its own, which is paid for",
+    "verbose": "what is said on the way would have to be released",
+    "max_iter": "one release is solved at once",
+    "n_jobs": "one release runs in one process",
+    "positive": "the noise has both signs, and so have coefficients",
+    "priors": "they are noisy shares of the classes, and class_prior_ may be set after the fit",
+    "var_smoothing": "variances are held above the noise, whose size is public",
+}
+
+
+def refuse_foreign(cls: type, names: Iterable[str]) -> None:
+    """Raise a TypeError for a name of the tables that is not a parameter of the class."""
+    for name in names:
+        if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
+            refuse_removed(cls, [name])
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
+
+
+def refuse_foreign_in_init(cls: type) -> None:
+    """Let the constructor of a class refuse them, if it has one of its own, with the signature that it has."""
+    init = vars(cls).get("__init__")
+    if init is None:
+        return
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        refuse_foreign(cls, kwargs)  # a subclass may hide what this one has
+        init(self, *args, **kwargs)
+
+    cls.__init__ = checked  # type: ignore[misc]
 
 
 class UseFunction:
@@ -89,9 +135,6 @@ def epsilon_caption(model: Any) -> str:
     if any(leak.kind not in (SEED, UNKNOWN) for leak in leaks):
         text += "; something was read without payment, see skdp.privacy_report"
     return caption_of(text, warns=";" in text)
-
-
-_TO_PUBLISH = "random_state=None for a result that you publish"
 
 
 Made = TypeVar("Made")
@@ -251,15 +294,15 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     def _fault_of_lists(self, before: Any) -> str:
         """Refuse a parameter that lists columns behind a step that buys their number."""
-        names = [name for name in ("bounds", "categories") if _lists_columns(getattr(self, name, None))]
+        names = []
+        for name in ("bounds", "categories"):
+            value = getattr(self, name, None)
+            is_list = isinstance(value, list | tuple | np.ndarray)
+            if is_list and not isinstance(next(iter(value), ""), str | Real):  # of something for each column
+                names.append(name)
         if not names or traits_of(before).width_is_public:
             return ""
         return f"{names[0]} is a list for columns whose number the step before it chooses: give what holds for all."
-
-
-def _lists_columns(value: Any) -> bool:
-    """Whether a parameter says something of each column for itself, and not of all."""
-    return isinstance(value, list | tuple | np.ndarray) and not isinstance(next(iter(value), ""), str | Real)
 
 
 class JointPrivacyCost(Watched, Diagram, PlainState):

@@ -20,16 +20,7 @@ from skdp._checks.parameters import check_delta, delta_for, is_private, public_n
 from skdp.accounting import DpEvent, SelfComposedDpEvent, compose, get_epsilon, resolve_accountant
 from skdp.accounting.calibration import calibrate_to
 from skdp.accounting.statements.targets import target_of
-from skdp.base.public_steps import (
-    RULES,
-    find_faults,
-    find_own_faults,
-    is_ours,
-    parts_of,
-    passes_rows,
-    value_refusals,
-    walk,
-)
+from skdp.base import public_steps
 
 Count = Callable[[Any, str], int | None] | int | str | None
 """Fits of one part (by the name of its parameter) in one fit of a composition: a function, a number, or a parameter.
@@ -96,14 +87,6 @@ def _stacked(owner: Any, name: str) -> int | None:
     if name == "final_estimator":
         return 1
     return 0 if owner.cv == "prefit" else _sum(count_folds(owner.cv), 1)
-
-
-def _selected(owner: Any, name: str) -> int | None:
-    return 0 if owner.prefit else 1
-
-
-def _self_trained(owner: Any, name: str) -> int | None:
-    return None if owner.max_iter is None else owner.max_iter + 1
 
 
 def _searched(owner: Any, name: str) -> int | None:
@@ -196,22 +179,15 @@ KNOWN = {
         "its fit spends a whole budget, which no later step's epsilon_ includes, and a max_features that is a function "
         "reads the rows",
         _BY_PUBLIC_KNOWLEDGE,
-        _selected,
+        lambda owner, name: 0 if owner.prefit else 1,
         prefit="",
     ),
-    "VotingClassifier": _VOTING,
-    "VotingRegressor": _VOTING,
-    "StackingClassifier": _STACKING,
-    "StackingRegressor": _STACKING,
-    "OneVsRestClassifier": EACH_CLASS,
-    "OneVsOneClassifier": EACH_CLASS,
-    "OutputCodeClassifier": EACH_CLASS,
-    "MultiOutputClassifier": _EACH_OUTPUT,
-    "MultiOutputRegressor": _EACH_OUTPUT,
-    "ClassifierChain": _EACH_OUTPUT,
-    "RegressorChain": _EACH_OUTPUT,
-    "BaggingClassifier": _BAGGING,
-    "BaggingRegressor": _BAGGING,
+    **dict.fromkeys(("VotingClassifier", "VotingRegressor"), _VOTING),
+    **dict.fromkeys(("StackingClassifier", "StackingRegressor"), _STACKING),
+    **dict.fromkeys(("OneVsRestClassifier", "OneVsOneClassifier", "OutputCodeClassifier"), EACH_CLASS),
+    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), _EACH_OUTPUT),
+    **dict.fromkeys(("ClassifierChain", "RegressorChain"), _EACH_OUTPUT),
+    **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), _BAGGING),
     "AdaBoostClassifier": Known(
         "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits spends the budget "
         "again",
@@ -223,7 +199,7 @@ KNOWN = {
         "labels are made by predictions of private rows, so one row changes those of others beyond the price, and each "
         "round is a fit that spends the budget again",
         "one private estimator",
-        _self_trained,
+        lambda owner, name: None if owner.max_iter is None else owner.max_iter + 1,
         True,
     ),
     "TransformedTargetRegressor": Known(
@@ -241,13 +217,12 @@ SILENT = "FixedThresholdClassifier"
 def is_silent(owner: Any) -> bool:
     """Whether a composition of scikit-learn itself reads nothing, and fits its part once."""
     name = known_name(owner) if is_of_sklearn(owner) else None
-    return name == SILENT or (name == "TransformedTargetRegressor" and _transforms_publicly(owner))
-
-
-def _transforms_publicly(owner: Any) -> bool:
-    """Whether targets are transformed one by one, by a function that is listed or marked; inverses see predictions."""
+    if name != "TransformedTargetRegressor":
+        return name == SILENT
+    # Targets are transformed one by one, by a function that is listed or marked; inverses see predictions.
     step = FunctionTransformer(owner.func, owner.inverse_func, check_inverse=owner.check_inverse)
-    return owner.transformer is None and owner.check_inverse is False and next(find_faults(step, ""), None) is None
+    faults = public_steps.find_faults(step, "")
+    return owner.transformer is None and owner.check_inverse is False and next(faults, None) is None
 
 
 STEPS = {"Pipeline", "FeatureUnion", "ColumnTransformer"}
@@ -286,12 +261,6 @@ def is_of_sklearn(owner: Any) -> bool:
     return str(type(owner).__module__).startswith("sklearn.")
 
 
-def mixes_rows(owner: Any) -> bool:
-    """Whether a row may influence the fits of a composition beyond their price."""
-    mixes = KNOWN.get(str(known_name(owner)), UNLISTED).mixes
-    return bool(getattr(owner, mixes)) if isinstance(mixes, str) else mixes
-
-
 def is_estimator(value: Any) -> bool:
     """Whether a value is an estimator, and no class."""
     return hasattr(type(value), "fit") and not inspect.isclass(value)
@@ -302,8 +271,8 @@ def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
 
     Of a class that is not in the table it is not known how often.
     """
-    if parts_of(owner):
-        yield from ((str(name), part, 1) for name, part in parts_of(owner) if is_estimator(part))
+    if public_steps.parts_of(owner):
+        yield from ((str(name), part, 1) for name, part in public_steps.parts_of(owner) if is_estimator(part))
         return
     name = known_name(owner)
     count = 1 if name == SILENT else KNOWN.get(str(name), UNLISTED).fits
@@ -314,9 +283,6 @@ def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
         for each in named:
             if isinstance(each, tuple) and len(each) == 2 and is_estimator(each[1]):
                 yield str(each[0]), each[1], count(owner, parameter) if callable(count) else count
-
-
-_SHAPES = ((50, 3), (997, 41), (1_000_003, 7))
 
 
 class Total(NamedTuple):
@@ -388,7 +354,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
         settle_adjacency(copied)
         copied.set_params(accountant=None)
         copied.set_params(delta=delta_for(check_delta(copied.delta), ledger, n))
-        first, *others = (copied._plan_step(*shape).event_at for shape in _SHAPES)
+        first, *others = (copied._plan_step(*shape).event_at for shape in ((50, 3), (997, 41), (1_000_003, 7)))
         if any(event_at(1.0) != first(1.0) for event_at in others):
             return None
         noise = copied.noise_multiplier
@@ -409,7 +375,6 @@ def asks_for_groups(estimator: Any) -> bool:
     return bool(routing.consumes("fit", ["groups"])) or (isinstance(given, str) and given.isidentifier())  # an alias
 
 
-_BUDGET = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
 _CLASSES = "classes=[...], a public list"
 _Y_BOUNDS = "y_bounds=(low, high), public numbers"
 FIT_TELLS = {_CLASSES, _Y_BOUNDS}
@@ -487,11 +452,11 @@ def _walk(node: Any, path: str) -> Iterator[PipelineIssue]:
     """Find what a node of a composition and all below it read."""
     if pays(node):
         yield from _of_ours(node, path)
-    elif parts_of(node):
+    elif public_steps.parts_of(node):
         yield from _of_steps(node, path, node)
     elif not holds_private(node):
         if not _holds_frozen(node):
-            yield from (PipelineIssue(*fault) for fault in find_faults(node, path))
+            yield from (PipelineIssue(*fault) for fault in public_steps.find_faults(node, path))
     else:
         known = KNOWN.get(str(known_name(node)))
         if not is_silent(node):
@@ -548,28 +513,29 @@ def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[PipelineIssue]:
     names = _private_parts(node)
     if node is outermost and len(names) > 1:
         reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
-        yield PipelineIssue(path, type(node).__name__, reads, _BUDGET, *total_of(node))
+        remedy = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
+        yield PipelineIssue(path, type(node).__name__, reads, remedy, *total_of(node))
     if not is_of_sklearn(node) and holds_private(node):
         yield _finding(node, path, describe_unknown(type(node).__name__))
     else:
-        yield from (PipelineIssue(path, type(node).__name__, *fault) for fault in find_own_faults(node))
+        yield from (PipelineIssue(path, type(node).__name__, *fault) for fault in public_steps.find_own_faults(node))
     yield from _of_parts(node, path, outermost)
 
 
 def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[PipelineIssue]:
     """Find what the steps of a pipeline, or the parts of a union, read."""
     charged = False
-    for name, part in parts_of(node):
+    for name, part in public_steps.parts_of(node):
         below = join(path, str(name))
-        if passes_rows(part):
+        if public_steps.passes_rows(part):
             continue
         if not (is_estimator(part) or hasattr(part, "transform")):
             raise TypeError(f"step {below!r} is a {type(part).__name__} and no estimator: give one, or 'passthrough'.")
-        inner = parts_of(part) and not pays(part)
+        inner = public_steps.parts_of(part) and not pays(part)
         yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
         if isinstance(node, Pipeline):
             public = charged and not holds_private(part)
-            yield from (PipelineIssue(*fault) for fault in value_refusals(part, below)) if public else ()
+            yield from (PipelineIssue(*fault) for fault in public_steps.value_refusals(part, below)) if public else ()
             charged = charged or holds_private(part)
 
 
@@ -579,7 +545,7 @@ def check_structure(pipeline: Pipeline) -> None:
     if len(set(names)) < len(names):
         raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
     for name, step in pipeline.steps[:-1]:
-        if not passes_rows(step) and not hasattr(step, "transform"):
+        if not public_steps.passes_rows(step) and not hasattr(step, "transform"):
             raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
 
 
@@ -593,7 +559,7 @@ def join(path: str, name: str) -> str:
 
 def pays(node: Any) -> bool:
     """Whether an estimator pays for what it reads: a private estimator, a budgeted pipeline or a private search."""
-    return is_private(node) or (is_ours(node) and type(node) not in RULES)
+    return is_private(node) or (public_steps.is_ours(node) and type(node) not in public_steps.RULES)
 
 
 def holds_private(node: Any) -> bool:
@@ -606,9 +572,10 @@ def holds_private(node: Any) -> bool:
 def _holds_frozen(node: Any) -> bool:
     """Whether a frozen private estimator is all that a listed composition has: its rows are declared public."""
     if isinstance(node, FrozenEstimator):
-        return is_ours(node.estimator)
+        return public_steps.is_ours(node.estimator)
     children = [child for _, child, _ in children_of(node)] if known_name(node) else []
-    return bool(children) and all(isinstance(child, FrozenEstimator) and is_ours(child.estimator) for child in children)
+    are_frozen = all(isinstance(each, FrozenEstimator) and public_steps.is_ours(each.estimator) for each in children)
+    return bool(children) and are_frozen
 
 
 def private_fits(node: Any) -> list[tuple[Any, int | None]]:
@@ -617,11 +584,8 @@ def private_fits(node: Any) -> list[tuple[Any, int | None]]:
         return []
     if pays(node):
         return [(node, 1)]
-    found = []
-    for _, child, times in children_of(node):
-        for leaf, inner in private_fits(child):
-            found.append((leaf, None if times is None or inner is None else times * inner))
-    return found
+    listed = ((leaf, times, n) for _, child, times in children_of(node) for leaf, n in private_fits(child))
+    return [(leaf, None if times is None or n is None else times * n) for leaf, times, n in listed]
 
 
 def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
@@ -641,12 +605,16 @@ def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
 
 
 def _mixes_rows(node: Any) -> bool:
-    return mixes_rows(node) or any(_mixes_rows(child) for _, child, _ in children_of(node) if holds_private(child))
+    """Whether a row may influence the fits of a composition beyond their price."""
+    mixes = KNOWN.get(str(known_name(node)), UNLISTED).mixes
+    if bool(getattr(node, mixes)) if isinstance(mixes, str) else mixes:
+        return True
+    return any(_mixes_rows(child) for _, child, _ in children_of(node) if holds_private(child))
 
 
 def _private_parts(owner: Any) -> list[str]:
     """Return the paths of the parts of a pipeline or union that fit a private estimator."""
-    listed = list(walk(owner, ""))
+    listed = list(public_steps.walk(owner, ""))
     if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
-        listed = [each for name, part in parts_of(owner) for each in walk(part, name)]
-    return [path for path, part, _ in listed if pays(part) or (not parts_of(part) and holds_private(part))]
+        listed = [each for name, part in public_steps.parts_of(owner) for each in public_steps.walk(part, name)]
+    return [path for path, part, _ in listed if pays(part) or (not public_steps.parts_of(part) and holds_private(part))]

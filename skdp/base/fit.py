@@ -7,43 +7,87 @@ before anything is learned, and each release is made once.
 
 from __future__ import annotations
 
+import secrets
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import replace
+from contextlib import closing, contextmanager
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from skdp._checks.groups import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._checks.leaks import begin_record, note_leaks
-from skdp._checks.notices import begin_notices, tell_now, tell_rest
+from skdp._checks.notices import tell_now, tell_rest
 from skdp._checks.numbers import shape_of
-from skdp._checks.parameters import delta_for
+from skdp._checks.parameters import delta_for, with_n_public
 from skdp._checks.rows import check_schema, check_shape
 from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._kernels.threads import WorkerPool
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
-from skdp.base.budget import (
-    PUBLICATION,
-    Budget,
-    Payment,
-    PrivacyCost,
-    copy_to_fit,
-    cost_of,
-    new_release,
-    payment_of,
-    publish,
-    read_budget,
-    recording_refusals,
-    root_stream,
-    solve_noise,
-)
+from skdp.base.budget import Budget, PrivacyCost, Release, charged_by, cost_of, read_budget, root_stream, solve_noise
 from skdp.base.findings import FitPrice
 from skdp.base.foreign_fits import report_foreign_fit
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
-from skdp.mechanisms.streams import SecretStream
+
+Learner = TypeVar("Learner")
+
+
+# --- what is learned, and its releases ---
+
+
+PUBLICATION = threading.RLock()
+"""Held while parameters are set and while a pipeline's steps are replaced, so that neither undoes the other."""
+
+
+def publish(target: Any, fitted: Any, **parameters: Any) -> None:
+    """Move everything that `fitted`, a copy of `target`, has learned to `target`, and keep its parameters.
+
+    A single update of a dictionary does this. It cannot be interrupted: after an interrupt or an error, and in another
+    thread, the state is the old one or the new one, each with its own price. Attributes that `fitted` no longer has,
+    such as names of columns, are removed afterwards.
+    """
+    learned = dict(parameters)
+    for name, value in fitted.__dict__.items():
+        if _is_learned(name):
+            learned[name] = value
+    # `dict.update` of string keys runs in C without calling Python code, so no signal handler runs within it.
+    target.__dict__.update(learned)
+    for name in tuple(target.__dict__):
+        if _is_learned(name) and name not in learned:
+            target.__dict__.pop(name, None)
+
+
+def fit_publicly(target: Learner, learn: Callable[[Learner], object]) -> Learner:
+    """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
+    work = copy_to_fit(target)
+    learn(work)
+    publish(target, work)
+    return target
+
+
+def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
+    """Return a shallow copy that learns in the place of `target`, without what was learned earlier.
+
+    The hooks of pickling are not called.
+    """
+    copied, present = object.__new__(type(target)), vars(target).copy()  # in C: no thread publishes in between
+    vars(copied).update({name: value for name, value in present.items() if keep_learned or not _is_learned(name)})
+    return copied
+
+
+def _is_learned(name: str) -> bool:
+    """Whether an attribute of this name is a result of ``fit``, by scikit-learn's convention or ours."""
+    return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
+
+
+def new_release(event: DpEvent, adjacency: str, unit: str = ROW, given: str | None = None) -> Release:
+    """Return a release with the id that was given, or with a new one, on which no other state depends yet."""
+    return Release(given or secrets.token_hex(8), event, adjacency, unit)
+
+
+# --- a fit ---
 
 
 class NoisySum(NamedTuple):
@@ -146,7 +190,7 @@ class Fit:
         # Of the copy, whose parameters the run starts from: another thread may publish a run meanwhile.
         self.earlier = None if earlier_of is None else earlier_of(self.model)
         begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
-        begin_notices(self.model)
+        self.model._fitted_notices = {}
         self.budget = self._read_budget(self.model)
         self.model.adjacency = self.budget.adjacency
         if self.budget.n_public is not None:
@@ -236,20 +280,18 @@ class Fit:
     def _admit(self) -> None:
         """Report leaks, and raise what the charge would raise."""
         payment, price = self._payment, None
-        self._was_charged = self.file is not None and self._is_charged()
+        accountant = self._payment.accountant
+        # A fit that resumes from its file may be on the record of the accountant.
+        self._was_charged = False
+        if accountant is not None and self.file is not None and self.file.begun:
+            note = self.file.note
+            self._was_charged = any(each.note == note and each.event == self.event for each in accountant.history)
         if not self._was_charged:
             price = FitPrice(self.event, self.cost.delta, payment.adjacency, payment.unit)
         if leaks := report_foreign_fit(self.estimator, price):
             note_leaks(self.model, *leaks)
         if not self._was_charged:
             payment.check(self.event)
-
-    def _is_charged(self) -> bool:
-        """Whether the fit resumes from a file, and its charge is on the record of the accountant."""
-        accountant = self._payment.accountant
-        if accountant is None or not self.file.begun:
-            return False
-        return any(charge.note == self.file.note and charge.event == self.event for charge in accountant.history)
 
     def warn(self, notice: str) -> None:
         """Issue a warning of the quality to expect, which follows from public numbers, once; "" is none."""
@@ -298,7 +340,7 @@ class Fit:
 
     # --- release ---
 
-    def spawn(self, part: str, *numbers: int) -> SecretStream:
+    def spawn(self, part: str, *numbers: int) -> Any:
         """Return the stream of a release beside the main one, once; the event of the fit includes it."""
         self._begin_part(" ".join(map(str, (part, *numbers))))
         return self._stream.spawn(part, *numbers)
@@ -310,7 +352,7 @@ class Fit:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
         self._released[part] = 0.0
 
-    def run_stream(self, first: int) -> SecretStream:
+    def run_stream(self, first: int) -> Any:
         """Return the stream of a run of steps, once; its first step has the number `first` among those of all runs."""
         self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
         if _STEPS in self._released:
@@ -411,15 +453,16 @@ class Fit:
 
     def _note_price(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases
-        release = new_release(self.event, model.adjacency, model.privacy_unit_)
-        if self.file is not None:  # a fit with a file keeps the id of its release when it resumes
-            release = replace(release, id=self.file.receipt)
+        # A fit with a file keeps the id of its release when it resumes.
+        given = None if self.file is None else self.file.receipt
+        release = new_release(self.event, model.adjacency, model.privacy_unit_, given)
         model.privacy_event_, model.epsilon_, model.delta_ = self.cost
         model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
 
     def _tell(self, interrupted: str) -> None:
         if interrupted:
-            warn_of_interrupt(interrupted)
+            text = f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge."
+            warn(text, FitInterruptedWarning)
         tell_rest(self.estimator)
 
     # --- the order ---
@@ -432,6 +475,77 @@ class Fit:
                 f"{_STAGES[self._stage]}."
             )
         self._stage = stage
+
+
+def payment_of(model: Any, budget: Budget | None = None) -> Payment:
+    """Return where a fit of an estimator is charged; without its `budget`, of an estimator whose budget may be invalid.
+
+    A rejection of rows is recorded whatever the budget, so that it cannot be repeated unseen.
+    """
+    parameters = dict[str, Any]()
+    stated = charged_by(model) if budget is None else (budget.accountant, budget.adjacency, budget.n_public)
+    accountant, adjacency, n_public = stated
+    if accountant is not None:
+        parameters = {**model._public_parameters(), "seeded": model.random_state is not None}
+        parameters["adjacency"] = with_n_public(adjacency, n_public)
+    if name := model.__dict__.get("_fitted_group_name"):
+        parameters["groups"] = name
+    return Payment(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
+
+
+def unit_of(model: Any) -> str:
+    """Return what a fit of an estimator is private for: a row, or a group of rows."""
+    return str(model.__dict__.get("privacy_unit_", ROW))
+
+
+class Payment(NamedTuple):
+    """Where a fit is charged, and what the ledger keeps with the charge.
+
+    Attributes
+    ----------
+    accountant : PrivacyAccountant or None
+        None: nothing is charged anywhere.
+    label : str
+    adjacency : str
+    parameters : dict
+        Public ones alone.
+    unit : {"row", "group"}
+        What the event is private for; a ledger of another unit refuses it.
+    """
+
+    accountant: Any
+    label: str
+    adjacency: str
+    parameters: dict[str, Any]
+    unit: str = ROW
+
+    def check(self, event: DpEvent) -> None:
+        """Raise what `charge` would raise; nothing is charged."""
+        if self.accountant is not None:
+            self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)
+
+    def charge(self, event: DpEvent, note: str = "") -> None:
+        """Charge `event`, or raise and charge nothing."""
+        if self.accountant is not None:
+            given: dict[str, Any] = {"adjacency": self.adjacency, "parameters": self.parameters, "unit": self.unit}
+            self.accountant.spend(event, self.label, note=note, **given)
+
+    def record_rejection(self) -> None:
+        """Record on the ledger that rows were refused: that is a query, which costs nothing here."""
+        if self.accountant is not None:
+            self.accountant.record_rejection(self.label, adjacency=self.adjacency)
+
+
+@contextmanager
+def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
+    """Record that rows were refused within, by the payment of the fit, which is found if one is needed."""
+    try:
+        yield
+    except Warning:  # a leak that was turned into an error
+        raise
+    except Exception:
+        find_payment().record_rejection()
+        raise
 
 
 def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
@@ -464,11 +578,3 @@ def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
             f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
             f"choose a delta well below {1 / n:.1g}."
         )
-
-
-def warn_of_interrupt(interrupted: str) -> None:
-    """Warn that a model was published by a fit that was interrupted."""
-    warn(
-        f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge.",
-        FitInterruptedWarning,
-    )

@@ -22,26 +22,7 @@ from sklearn.frozen import FrozenEstimator
 
 from skdp._checks.groups import GROUP
 from skdp._checks.leaks import CALLER, Leak, Sent, leaks_are_errors, receive, report_leak
-from skdp.base.findings import (
-    EACH_CLASS,
-    FIT_TELLS,
-    FUNCTIONS,
-    KNOWN,
-    STEPS,
-    FitPrice,
-    Known,
-    PipelineIssue,
-    count_folds,
-    describe_unknown,
-    fault_of_split,
-    find,
-    is_of_sklearn,
-    is_silent,
-    known_name,
-    private_fits,
-    splitters_of,
-    total_of,
-)
+from skdp.base import findings
 from skdp.base.public_steps import is_ours
 
 _BETWEEN = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue", "warnings"}
@@ -50,11 +31,11 @@ _OF_UNIONS = ("_fit_one", "_fit_transform_one")  # a worker cannot see the other
 
 _PREDICTED = "it computes from predictions and labels of private rows, which is not covered by the privacy guarantee"
 _TOOLS = {"partial_dependence", "permutation_importance", "_calculate_permutation_scores", "from_estimator"}
-_INSPECTED = Known(
+_INSPECTED = findings.Known(
     "averages over rows or shows their range, and what it tells of private rows is not paid for", "give public rows"
 )
 _AUTOLOG = "mlflow.sklearn.autolog"
-_LOGGED = Known(
+_LOGGED = findings.Known(
     "logs exact metrics of the training rows, and these are not covered by the privacy guarantee",
     f"use {_AUTOLOG}(disable=True)",
 )
@@ -85,7 +66,7 @@ class Outermost(NamedTuple):
 
     title: str
     owner: Any
-    known: Known
+    known: findings.Known
     entry: str = ""
     cv: Any = None
     gives_groups: bool = False
@@ -103,7 +84,7 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
 @functools.cache
 def _is_entry(name: str) -> bool:
     """Whether the name of a function may be that of a composition."""
-    return name.startswith(_FITS) or name in FUNCTIONS or name in _TOOLS
+    return name.startswith(_FITS) or name in findings.FUNCTIONS or name in _TOOLS
 
 
 def _may_find(stack: list[FrameType]) -> bool:
@@ -146,12 +127,12 @@ def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
             break
         if owner is None and kind in ("sklearn", "tool"):
             is_part = is_part or (around is unsure is None and name.startswith("_"))
-            if name in FUNCTIONS:
-                found = _describe_function(frame, *FUNCTIONS[name])
+            if name in findings.FUNCTIONS:
+                found = _describe_function(frame, *findings.FUNCTIONS[name])
             elif kind == "tool":
                 unsure = unsure or _describe_tool(frame)
             elif is_fit and around is None and not name.startswith(_OF_UNIONS):
-                unsure = unsure or _describe_function(frame, f"{name} of scikit-learn", describe_unknown(name))
+                unsure = unsure or _describe_function(frame, f"{name} of scikit-learn", findings.describe_unknown(name))
         elif is_fit and owner is not None and owner is not around:
             found = _describe_estimator(owner)
         owner = owner if is_fit and owner is not None else around
@@ -199,25 +180,25 @@ def _describe_estimator(owner: Any) -> Outermost | None:
     """Describe what an estimator reads while it fits or reads private ones; None if all of it is accounted for."""
     if is_ours(owner) or isinstance(owner, FrozenEstimator):
         return None
-    title, name = type(owner).__name__, str(known_name(owner))
+    title, name = type(owner).__name__, str(findings.known_name(owner))
     try:
-        if is_silent(owner) or (name in STEPS and is_of_sklearn(owner)):
+        if findings.is_silent(owner) or (name in findings.STEPS and findings.is_of_sklearn(owner)):
             inside = _findings(owner)
             if not inside:
                 return None
-            known = Known(_line(inside[0]), inside[0].counterpart)
-        elif name not in KNOWN or any(times != 0 for _, times in private_fits(owner)):
-            known = KNOWN.get(name) or describe_unknown(title)
-        elif KNOWN[name].prefit:
-            known = Known(_PREDICTED, KNOWN[name].prefit)
+            known = findings.Known(_line(inside[0]), inside[0].counterpart)
+        elif name not in findings.KNOWN or any(times != 0 for _, times in findings.private_fits(owner)):
+            known = findings.KNOWN.get(name) or findings.describe_unknown(title)
+        elif findings.KNOWN[name].prefit:
+            known = findings.Known(_PREDICTED, findings.KNOWN[name].prefit)
         else:
             return None
     except Exception:  # attribute access may run code of other classes, and must not end the fit
-        known = describe_unknown(title)
+        known = findings.describe_unknown(title)
     return Outermost(title, owner, known)
 
 
-def _describe_function(frame: FrameType, title: str, known: Known) -> Outermost:
+def _describe_function(frame: FrameType, title: str, known: findings.Known) -> Outermost:
     """Describe a function of scikit-learn that fits."""
     values = frame.f_locals
     gives_groups = "groups" in (values.get("params") or ())
@@ -237,19 +218,19 @@ def _describe_tool(frame: FrameType) -> Outermost | None:
     return Outermost(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
 
 
-def _findings(owner: Any) -> list[PipelineIssue]:
+def _findings(owner: Any) -> list[findings.PipelineIssue]:
     """Find what a composition reads, but for what each fit reports itself."""
-    return [each for each in find(owner) if each.counterpart not in FIT_TELLS]
+    return [each for each in findings.find(owner) if each.counterpart not in findings.FIT_TELLS]
 
 
-def _line(finding: PipelineIssue) -> str:
+def _line(finding: findings.PipelineIssue) -> str:
     return f"its step {finding.step!r} ({finding.kind}) {finding.reads}" if finding.step else finding.reads
 
 
 # --- the warning ---
 
 
-def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[Leak, ...]:
+def report_foreign_fit(estimator: Any, price: findings.FitPrice | None = None) -> tuple[Leak, ...]:
     """Warn, once for each composition, of the outermost one that uses a private estimator, and return it as a record.
 
     Parameters
@@ -274,22 +255,25 @@ def report_foreign_fit(estimator: Any, price: FitPrice | None = None) -> tuple[L
     if found is None or not is_ours(found.estimator):  # some of ours read nothing
         return ()
     if leaks_are_errors() or not _was_told(found):
-        report_leak(_message(found, price), stacklevel=4 + _levels_to_user(frame))
+        # Up to the line of the user.
+        levels = next((level for level, each in enumerate(_outward(frame)) if _kind_of(each) == "other"), 0)
+        report_leak(_message(found, price), stacklevel=4 + levels)
     _mark_told(found)
     return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}: use {found.known.remedy}."),)
 
 
-def _message(found: Outermost, price: FitPrice | None) -> str:
+def _message(found: Outermost, price: findings.FitPrice | None) -> str:
     """Return the message, with the number of fits and their joint privacy cost if these are known."""
     name, known, owner = type(found.estimator).__name__, found.known, found.owner
     if found.entry == "tool":
         return f"{name} predicts for {found.title}, which {known.reads}: {known.remedy}."
     try:
-        times = (count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
+        times = (findings.count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
         unit = (GROUP if found.gives_groups else "") if price is None else price.unit
-        faults = [fault_of_split(owner, cv, unit) for cv in ([found.cv] if found.entry else splitters_of(owner))]
-        facts = [*faults, str(total_of(owner, price, times))]
-        by_step = not found.entry and str(known_name(owner)) not in STEPS
+        splitters = [found.cv] if found.entry else findings.splitters_of(owner)
+        facts = [findings.fault_of_split(owner, cv, unit) for cv in splitters]
+        facts.append(str(findings.total_of(owner, price, times)))
+        by_step = not found.entry and str(findings.known_name(owner)) not in findings.STEPS
         inside = [each for each in _findings(owner) if (each.step or not by_step) and _line(each) != known.reads]
         facts += [f"{_line(each)} (use {each.counterpart})" for each in inside]
     except Exception:  # attribute access may run code of other classes, and must not end the fit
@@ -299,11 +283,6 @@ def _message(found: Outermost, price: FitPrice | None) -> str:
     return f"{name} {verb} inside {found.title}: {reads}: use {known.remedy}."
 
 
-def _levels_to_user(frame: FrameType) -> int:
-    """Count the frames up to the line of the user."""
-    return next((level for level, each in enumerate(_outward(frame)) if _kind_of(each) == "other"), 0)
-
-
 _told: dict[int, tuple[Any, set[tuple[str, str]]]] = {}
 
 
@@ -311,9 +290,10 @@ def _was_told(found: Outermost) -> bool:
     """Whether a composition was reported; for a task, whether one was that uses the same estimator."""
     if found.is_part:
         # One-vs-rest neither clones nor reads tags before it starts workers.
-        alone = found.entry == "_fit_binary"
         titles = lineage_of(found.estimator)
-        return any(not alone or each == found.title or KNOWN.get(each) is EACH_CLASS for each in titles)
+        if found.entry != "_fit_binary":
+            return bool(titles)
+        return any(each == found.title or findings.KNOWN.get(each) is findings.EACH_CLASS for each in titles)
     return (found.title, found.known.reads) in _told.get(id(found.owner), (None, ()))[1]
 
 
@@ -358,7 +338,10 @@ class Watched:
         table of its own, so that a reducer that is registered elsewhere would not be called.
         """
         state: Any = super().__getstate__()
-        if not _is_sent(sys._getframe()):
+        # By multiprocessing, concurrent.futures, or joblib.
+        modules = (str(each.f_globals.get("__name__")) for each in _outward(sys._getframe()))
+        pools = ("multiprocessing.reduction", "joblib.pool")
+        if not any(each in pools or each.endswith("loky.backend.reduction") for each in modules):
             return state
         setting = "raise" if leaks_are_errors() else "warn"
         return {**state, "_sent": Sent(os.getpid(), setting, tuple(state.get("_lineage", ())))}
@@ -371,10 +354,3 @@ class Watched:
 
 
 _READS_TAGS = Watched.__sklearn_tags__.__code__
-
-
-def _is_sent(frame: FrameType) -> bool:
-    """Whether an object is pickled for another process: by multiprocessing, concurrent.futures, or joblib."""
-    modules = (str(each.f_globals.get("__name__")) for each in _outward(frame))
-    pools = "multiprocessing.reduction", "joblib.pool"
-    return any(each in pools or each.endswith("loky.backend.reduction") for each in modules)

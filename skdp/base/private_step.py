@@ -33,14 +33,6 @@ class StepPlan(NamedTuple):
     row_form: Any = None
 
 
-def refuse_objects(rows: Any, checked: Any) -> None:
-    """Reject simulated rows of objects where numbers are needed: any cell could turn out to be no number."""
-    dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
-    holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
-    if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
-        raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
-
-
 class StepFit(Fit):
     """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
 
@@ -76,9 +68,8 @@ class StepFit(Fit):
         self._stage, self._released, self._n_reads = BEGUN, {}, 0
         self.estimator._allotted_fit = self
         try:
-            fitted = self.estimator.fit(
-                None, y, **params
-            )  # `read_shape` has the rows: they are in memory, maps included
+            # `read_shape` has the rows: they are in memory, maps included.
+            fitted = self.estimator.fit(None, y, **params)
         except Paused:
             return self._kept[0] if self._kept else None
         finally:
@@ -247,7 +238,11 @@ class PrivateStep:
         fit = StepFit(stand_in, self._number, rehearsal=True)
         fit.are_raw = False
         checked = fit.run("targets", rows, self.public_n_samples(len(rows)), table_shape(rows))
-        refuse_objects(rows, checked)
+        # Any cell of an object could turn out to be no number.
+        dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
+        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+        if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
+            raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
         return fit, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
@@ -278,10 +273,6 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
     if len(named) > 1 and [is_private(step) for _, step in named[:2]] == [False, True]:
         found[0][1].maker = named[0][1]
     return found
-
-
-def _no_fault(before: Any) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -322,7 +313,7 @@ class StepTraits:
     gives_codes: bool = False
     gives_norms: bool = False
     takes_codes: bool = False
-    fault_behind: Callable[[Any], str] = _no_fault
+    fault_behind: Callable[[Any], str] = lambda before: ""
     row_form: Callable[[int], Any] | None = None
     note_whole: Callable[[int, float], None] | None = None
     fraction: float | None = None

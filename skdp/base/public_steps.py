@@ -49,22 +49,18 @@ from skdp.accounting import AddRemove, Risk
 from skdp.base.row_wise import RowWise
 
 _VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (free)"
-_PUBLIC_BOUNDS = f"{_VECTORIZER} or DPStandardScaler (paid)"
-_PUBLIC_EDGES = f"{_VECTORIZER} or DPQuantileBinner (paid)"
 _PUBLIC_CONSTANT = (
     "SimpleImputer(strategy='constant', fill_value=..., keep_empty_features=True) (free) or "
     "skdp.preprocessing.DPSimpleImputer (paid)"
 )
-_PROJECTION = "skdp.DPPCA"
-_LINEAR = "skdp.DPLogisticRegression"
 COUNTERPARTS = {
-    **dict.fromkeys(("PCA", "IncrementalPCA", "KernelPCA", "SparsePCA", "FactorAnalysis", "FastICA"), _PROJECTION),
+    **dict.fromkeys(("PCA", "IncrementalPCA", "KernelPCA", "SparsePCA", "FactorAnalysis", "FastICA"), "skdp.DPPCA"),
     "TruncatedSVD": "skdp.DPPCA(center=False)",
     **dict.fromkeys(
         ("LogisticRegression", "LogisticRegressionCV", "SGDClassifier", "LinearSVC", "SVC", "RidgeClassifier",
          "RidgeClassifierCV", "Perceptron", "PassiveAggressiveClassifier", "GaussianNB", "KNeighborsClassifier",
          "LinearDiscriminantAnalysis"),
-        _LINEAR,
+        "skdp.DPLogisticRegression",
     ),
     **dict.fromkeys(
         ("MLPClassifier", "RandomForestClassifier", "ExtraTreesClassifier", "DecisionTreeClassifier",
@@ -73,9 +69,9 @@ COUNTERPARTS = {
     ),
     **dict.fromkeys(
         ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PowerTransformer", "QuantileTransformer"),
-        _PUBLIC_BOUNDS,
+        f"{_VECTORIZER} or DPStandardScaler (paid)",
     ),
-    "KBinsDiscretizer": _PUBLIC_EDGES,
+    "KBinsDiscretizer": f"{_VECTORIZER} or DPQuantileBinner (paid)",
     **dict.fromkeys(("SimpleImputer", "KNNImputer", "IterativeImputer"), _PUBLIC_CONSTANT),
     "MissingIndicator": "MissingIndicator(features='all')",
     "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists (free) or "
@@ -103,10 +99,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 _ELEMENTWISE = frozenset(
     f
     for module in (np, scipy.special)
@@ -127,10 +119,8 @@ def _function(step: Any) -> Iterator[tuple[str, str]]:
         if step.kw_args:  # `where` and `out` bring values of other rows
             yield "passes kw_args to a ufunc", "mark a function of your own with skdp.row_wise"
     elif func is not None and type(func) is not RowWise:
-        yield (
-            "calls a function that may look at more than one row",
-            "an element-wise ufunc of numpy, or skdp.row_wise(f) for a function that treats rows one by one",
-        )
+        remedy = "an element-wise ufunc of numpy, or skdp.row_wise(f) for a function that treats rows one by one"
+        yield "calls a function that may look at more than one row", remedy
     if func is not None and step.inverse_func is not None and step.check_inverse is not False:
         yield "compares some rows with their inverse and warns of it", "FunctionTransformer(check_inverse=False)"
 
@@ -143,8 +133,8 @@ def _spline(step: Any) -> Iterator[tuple[str, str]]:
 
 
 def _categories(step: Any) -> Iterator[tuple[str, str]]:
-    given = step.categories
-    if type(given) not in (list, tuple, np.ndarray) or any(type(each) not in _LISTS for each in given):
+    given, lists = step.categories, (list, tuple, np.ndarray)
+    if type(given) not in lists or any(type(each) not in lists for each in given):
         yield "reads its categories from the rows", COUNTERPARTS[type(step).__name__]
     if step.min_frequency is not None or step.max_categories is not None:
         yield "counts its categories", f"{type(step).__name__}(min_frequency=None, max_categories=None)"
@@ -180,7 +170,7 @@ def _indicator(step: Any) -> Iterator[tuple[str, str]]:
 
 
 def _projection(step: Any) -> Iterator[tuple[str, str]]:
-    if not _is_whole(step.n_components):
+    if not isinstance(step.n_components, numbers.Integral) or isinstance(step.n_components, bool):
         yield "chooses its width by the number of rows", f"{type(step).__name__}(n_components=number)"
 
 
@@ -190,14 +180,10 @@ def _kernel(step: Any) -> Iterator[tuple[str, str]]:
 
 
 def _text(step: Any) -> Iterator[tuple[str, str]]:
-    named = [
-        name for name in ("preprocessor", "tokenizer", "analyzer", "strip_accents") if callable(getattr(step, name))
-    ]
-    if named:
-        yield (
-            f"calls a function of yours ({', '.join(named)})",
-            "HashingVectorizer(token_pattern=...) without functions",
-        )
+    given = ("preprocessor", "tokenizer", "analyzer", "strip_accents")
+    if named := [name for name in given if callable(getattr(step, name))]:
+        reads = f"calls a function of yours ({', '.join(named)})"
+        yield reads, "HashingVectorizer(token_pattern=...) without functions"
     if step.input != "content":
         yield "reads files", "HashingVectorizer(input='content')"
 
@@ -245,9 +231,6 @@ def _of_pandas(name: str) -> Any:
     return getattr(sys.modules.get("pandas"), name, is_plain)  # what no parameter is
 
 
-_LISTS = (list, tuple, np.ndarray)
-
-
 def is_plain(value: Any) -> bool:
     """Whether a parameter is a number, a string, or a list, mapping or array of these.
 
@@ -279,10 +262,8 @@ def find_not_plain(step: Any) -> Iterator[tuple[str, str]]:
         if name == "kw_args" and type(step.func) is RowWise:  # part of a function that is tested with them
             continue
         if not is_plain(value):
-            yield (
-                f"has a parameter {name} of type {type(value).__name__}, which may be handed the rows",
-                f"a plain number, string or list for {name}",
-            )
+            reads = f"has a parameter {name} of type {type(value).__name__}, which may be handed the rows"
+            yield reads, f"a plain number, string or list for {name}"
 
 
 RULES: dict[type, Callable[[Any], Iterator[tuple[str, str]]]] = {
@@ -346,8 +327,6 @@ class Fault(NamedTuple):
 
 
 ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/pitfalls.md)"
-_UNLISTED = "is not on the list of steps that read nothing of their rows"
-_LEARNS = "learns from its rows"
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:
@@ -367,21 +346,16 @@ def find_faults(step: Any, name: str) -> Iterator[Fault]:
     """
     for path, part, alone in walk(step, name):
         if is_ours(part):
-            yield Fault(path, type(part).__name__, "is inside another step", "make it a step of the pipeline itself")
-            continue
-        for reads, remedy in alone:
-            yield Fault(path, type(part).__name__, reads, remedy)
+            alone = [("is inside another step", "make it a step of the pipeline itself")]
+        yield from (Fault(path, type(part).__name__, *each) for each in alone)
 
 
 def walk(step: Any, name: str) -> Iterator[tuple[str, Any, list[tuple[str, str]]]]:
     """Iterate over a step and all its parts: path, part, and what the part itself reads, with remedies."""
     if step is None or (type(step) is str and step in ("passthrough", "drop")):
         return
-    if type(step) not in RULES:
-        yield name, step, find_own_faults(step)
-        return
     yield name, step, find_own_faults(step)
-    for part_name, part in parts_of(step):
+    for part_name, part in parts_of(step) if type(step) in RULES else ():
         yield from walk(part, f"{name}__{part_name}" if name else str(part_name))
 
 
@@ -391,7 +365,8 @@ def find_own_faults(step: Any) -> list[tuple[str, str]]:
     if rule is None:
         remedy = COUNTERPARTS.get(type(step).__name__)
         known = remedy is not None and type(step).__module__.partition(".")[0] == "sklearn"
-        return [(_LEARNS if known else _UNLISTED, remedy or ANYTHING_ELSE)]
+        reads = "learns from its rows" if known else "is not on the list of steps that read nothing of their rows"
+        return [(reads, remedy or ANYTHING_ELSE)]
     found = [*_find_changes(step), *rule(step), *_find_joins(step)]
     return found or list(find_not_plain(step))
 
@@ -424,18 +399,17 @@ def _find_changes(step: Any) -> Iterator[tuple[str, str]]:
 
 def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
     """Find joins of pandas frames by index where a part makes arrays, which lose the index and count from 0."""
-    if isinstance(step, FeatureUnion | ColumnTransformer) and output_of(step) == "pandas":
-        parts = [part for _, part in _leaves(step)]
-        if any(output_of(part) != "pandas" for part in parts):
-            yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
+    joins = isinstance(step, FeatureUnion | ColumnTransformer) and output_of(step) == "pandas"
+    if joins and any(output_of(part) != "pandas" for part in _leaves(step)):
+        yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
 
 
-def _leaves(step: Any) -> Iterator[tuple[str, Any]]:
-    for name, part in parts_of(step):
+def _leaves(step: Any) -> Iterator[Any]:
+    for _, part in parts_of(step):
         if parts_of(part):
             yield from _leaves(part)
-        elif part is not None and not isinstance(part, str):
-            yield name, part
+        elif not passes_rows(part):
+            yield part
 
 
 def output_of(step: Any) -> Any:
@@ -528,12 +502,9 @@ def value_refusals(step: Any, name: str) -> Iterator[Fault]:
     for path, part, _ in walk(step, name):
         kind = type(part)
         if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
-            yield Fault(
-                path,
-                kind.__name__,
-                "refuses some values, which behind a private step would cost the whole fit",
-                "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')",
-            )
+            reads = "refuses some values, which behind a private step would cost the whole fit"
+            remedy = "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')"
+            yield Fault(path, kind.__name__, reads, remedy)
 
 
 _REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)

@@ -156,7 +156,7 @@ def to_plain(value: Any) -> Any:
         return _named("dtype", value.str)
     if kind.__module__.startswith("skdp."):
         return _part_to_plain(value)
-    if _is_pandas_dtype(value):
+    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__.endswith("Dtype"):
         return _named("pandas dtype", str(value))
     return value
 
@@ -175,11 +175,6 @@ def _part_to_plain(value: Any) -> Any:
 
 def _named(kind: str, value: Any) -> dict[str, Any]:
     return {_KIND: kind, _VALUE: value}
-
-
-def _is_pandas_dtype(value: Any) -> bool:
-    kind = type(value)
-    return kind.__module__.partition(".")[0] == "pandas" and kind.__name__.endswith("Dtype")
 
 
 def from_plain(content: Any) -> Any:

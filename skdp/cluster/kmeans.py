@@ -17,8 +17,7 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
-from skdp._checks.parameters import check_count, silent_arithmetic
+from skdp._checks.parameters import bounds_of_any_width, bounds_of_columns, check_count, silent_arithmetic
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, check_weights, exactly_summable, weight_of_each
 from skdp.accounting import DpEvent, GaussianDpEvent, compose

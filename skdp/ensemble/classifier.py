@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import GradientClassifier
 from skdp.base.estimator import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel

@@ -12,13 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks import parameters
-from skdp._checks.bounds import bounds_of_columns, check_bounds
-from skdp._checks.parameters import check_count, count_threads, show, silent_arithmetic
+from skdp._checks.parameters import bounds_of_columns, check_bounds, check_count, count_threads, show, silent_arithmetic
 from skdp._checks.rows import check_schema, with_row_form, with_row_norm
 from skdp._checks.table import Table, tag_raw_tables
 from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
-from skdp.base.budget import fit_publicly
 from skdp.base.estimator import with_parameters
+from skdp.base.fit import fit_publicly
 from skdp.base.private_step import StepTraits, traits_of
 from skdp.base.public_steps import register
 from skdp.base.saved_state import PlainState

@@ -19,7 +19,7 @@ from skdp.base.private_step import StepPlan
 from skdp.ensemble.embedding import PublicTreesEmbedding, TableCodes, codes_of
 from skdp.ensemble.trees import Trees
 from skdp.ensemble.trees_of_tables import TreesOfTables
-from skdp.mechanisms.cell_counts import CellCounts
+from skdp.mechanisms.bounded_sum import CellCounts
 from skdp.preprocessing.schema.blocks import Block
 
 _N_DRAWN = 2000

@@ -18,13 +18,14 @@ from skdp._dpsgd import defaults as rules
 from skdp._dpsgd.estimator import GradientEstimator
 from skdp._dpsgd.linear_solver import LookupSolver
 from skdp._dpsgd.models.one_hot import OneHotForm, OneHotRows, one_hot_scores
-from skdp._dpsgd.run import PlannedReleases, Run, Targets
+from skdp._dpsgd.plan import PlannedReleases
+from skdp._dpsgd.solver import Run, Targets
 from skdp.base.estimator import with_parameters
 from skdp.ensemble.embedding import TableCodes, codes_of, one_hot_blocks, plain_blocks
 from skdp.ensemble.marginal_counts import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.inspection import report_rows
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.gaussian import noise_ratio
 from skdp.mechanisms.sampling import Sampling
 

@@ -11,7 +11,7 @@ from skdp._checks.groups import Units
 from skdp._checks.notices import narrow_bounds_notice
 from skdp._checks.numbers import format_names
 from skdp._checks.parameters import show
-from skdp.mechanisms.cell_counts import CellCounts, CellSum
+from skdp.mechanisms.bounded_sum import CellCounts, CellSum
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.schema.blocks import Block
 

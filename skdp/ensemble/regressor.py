@@ -15,8 +15,7 @@ from skdp._checks.targets import TargetBounds, TargetScale
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._dpsgd.mean_correction import ENOUGH, TargetMean
 from skdp._dpsgd.models.one_hot import OneHotRows
-from skdp._dpsgd.run import Run, Targets
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import Run, Targets, fit_run
 from skdp._dpsgd.targets import BoundedRegression, GradientRegressor
 from skdp.base.estimator import with_parameters
 from skdp.ensemble.leaf_model import RandomTreesModel, TreesSolver

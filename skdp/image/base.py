@@ -19,7 +19,7 @@ from skdp._checks.numbers import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import check_choice, count_threads, is_private, reject_fit_params, show
 from skdp._checks.rows import check_schema, column_names
 from skdp._kernels.threads import single_threaded_blas
-from skdp.base.budget import fit_publicly
+from skdp.base.fit import fit_publicly
 from skdp.base.private_step import StepTraits
 from skdp.base.saved_state import PlainState
 from skdp.image.features import ImageFeatures, PatchFeatures

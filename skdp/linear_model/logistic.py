@@ -14,7 +14,7 @@ from skdp._checks.parameters import check_switch, show
 from skdp._dpsgd.linear_solver import FormSolver, LinearSolver
 from skdp._dpsgd.models.linear import clipped_scores
 from skdp._dpsgd.models.one_hot import OneHotForm
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import GradientClassifier
 from skdp.base.estimator import with_parameters
 from skdp.base.private_step import StepPlan

@@ -16,9 +16,8 @@ from skdp._checks.sources import cast_weights
 from skdp._checks.weights import weight_of_each
 from skdp._dpsgd.estimator import GradientEstimator
 from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd
-from skdp._dpsgd.plan import DPSGDPlan, Stage
-from skdp._dpsgd.run import PlannedReleases, Run, Targets
-from skdp._dpsgd.solver import Solver
+from skdp._dpsgd.plan import DPSGDPlan, PlannedReleases, Stage
+from skdp._dpsgd.solver import Run, Solver, Targets
 from skdp._kernels.threads import blas_within_quota
 from skdp.base.estimator import with_parameters
 from skdp.linear_model.coefficient_table import HasCoefficientTable
@@ -491,7 +490,7 @@ class NewtonSolver(Solver):
             with blas_within_quota():
                 for number in range(run.plan.n_steps):
                     theta, steps = state
-                    mechanism = run.plan.mechanism_at(number)
+                    mechanism = run.plan.mechanisms[number]
                     released = mechanism.release(bound.sums(theta), stream)
                     steps = [*steps, Step.of(theta, released, mechanism.standard_deviation, bound.likelihood)]
                     # One assignment ends the step: an interrupt before it leaves the state of the step before.

@@ -15,8 +15,7 @@ from sklearn.base import ClassifierMixin
 from skdp._checks.parameters import silent_arithmetic
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd.models.linear import clipped_scores
-from skdp._dpsgd.run import Targets
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import Targets, fit_run
 from skdp._dpsgd.targets import Classification, Outputs
 from skdp.base.estimator import with_parameters
 from skdp.linear_model.newton import NewtonEstimator

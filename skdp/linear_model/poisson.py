@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd.models.linear import clipped_scores
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import BoundedRegression
 from skdp.base.estimator import with_parameters
 from skdp.linear_model.newton import NewtonEstimator

@@ -22,16 +22,18 @@ formed group by group are multiplied by that number themselves (`skdp.mechanisms
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from skdp._checks.groups import Units
+from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp._kernels.sums import add_groups
 
 _COLUMNS = 8192
@@ -55,11 +57,7 @@ _VALUES = 1 << 20
 
 
 def clip_groups(
-    units: Units | None,
-    weights: np.ndarray,
-    limit: float | np.ndarray,
-    norms: Any = 1.0,
-    squares: np.ndarray | None = None,
+    units: Units | None, weights: np.ndarray, limit: float | np.ndarray, norms: Any = 1.0, squares: Any = None
 ) -> np.ndarray:
     """Return weights with which the rows of a group add up to a norm of `limit` at most.
 
@@ -86,7 +84,7 @@ def clip_groups(
     Proof. With V the true sum of a group of m rows, of p <= 2**16 numbers, and A the sum of the weighted norms,
     `squares` is within (p + m + 8) u A**2 of \\|V\\|**2, u = 2**-53, and what is added is within (m + 4) u A of the
     number times V. The room that is added to `squares`, 16 (m + 2**13) u A**2, covers both
-    (`skdp._dpsgd.models.bound_rows.unit_room`).
+    (`skdp._dpsgd.models.linear.unit_room`).
 
     **Sensitivity.** Let S be the norm of what a row adds at most, and `limit` k S. Under ``zero_out`` and
     ``add_remove`` a group changes a sum by k S at most. Under ``replace_one`` two groups differ by sqrt(2) k S at most
@@ -130,7 +128,7 @@ def squares_of_counts(units: Units, columns: Iterable[np.ndarray], weights: np.n
 
 
 def squares_of_products(
-    units: Units, vectors: Callable[[NDArray[np.int64]], np.ndarray], width: int, weights: np.ndarray
+    units: Units, vectors: Callable[[np.ndarray], np.ndarray], width: int, weights: np.ndarray
 ) -> np.ndarray:
     """Return no less than the squared Frobenius norms of the sums of w z z' over each group of two rows or more.
 
@@ -173,7 +171,7 @@ def squares_of_products(
 
 
 def _square_of_long_group(
-    rows: NDArray[np.int64], vectors: Callable[[NDArray[np.int64]], np.ndarray], width: int, weights: np.ndarray
+    rows: np.ndarray, vectors: Callable[[np.ndarray], np.ndarray], width: int, weights: np.ndarray
 ) -> float:
     total, step = np.zeros((width, width)), max(1, _VALUES // width)
     for start in range(0, len(rows), step):
@@ -219,7 +217,7 @@ class VectorQuery(Protocol):
     def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
         """Return what each of some rows adds, of shape (m, width)."""
 
-    def cells(self, rows: Any, *targets: Any) -> NDArray[np.int64]:
+    def cells(self, rows: Any, *targets: Any) -> np.ndarray:
         """Return the cell to which each row adds its vector."""
         return np.zeros(rows.shape[0], np.int64)
 
@@ -313,3 +311,78 @@ class VectorSum:
     def read(self, released: np.ndarray) -> np.ndarray:
         """Return the sums of the cells, of shape (n_cells, width)."""
         return released.reshape(self._query.n_cells, self._query.width)
+
+
+def column_sensitivity(n_columns: int, adjacency: str) -> float:
+    """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
+    return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Query (`skdp.mechanisms.bounded_sum`) of weighted counts of rows in disjoint cells of each column.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of cells of each column.
+
+    Notes
+    -----
+    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
+    replaced.
+
+    Proof. A row adds its weight, at most 1, to one cell of each column. A group adds its counts, clipped to the norm of
+    those of a row. No count is negative, so that the squared difference of two groups is at most the sum of both
+    squares, as that of two rows in other cells is. Weights are rounded down to a grid on which sums are exact.
+    """
+
+    sizes: tuple[int, ...]
+
+    def sensitivity(self, adjacency: str) -> float:
+        """Return the largest norm of what a record adds, or half of the largest change if it is replaced."""
+        return column_sensitivity(len(self.sizes), adjacency)
+
+    def new_sum(self, adjacency: str, pool: Any = None) -> CellSum:
+        """Return an empty sum; it shares no work."""
+        return CellSum(self)
+
+
+class CellSum:
+    """The sum of a `CellCounts`."""
+
+    rounding = 1.0
+
+    def __init__(self, query: CellCounts) -> None:
+        self._ends = np.cumsum(query.sizes)
+        self.vector, self.n_rows = np.zeros(sum(query.sizes)), 0
+
+    def add(self, columns: Sequence[np.ndarray], weights: Any = 1.0, units: Units | None = None) -> None:
+        """Add all rows, given the cell of each in each column."""
+        each = weight_of_each(weights, len(columns[0]))
+        if units is not None:
+            norm = math.sqrt(len(columns))
+            each = clip_groups(units, each, norm, norm, squares_of_counts(units, columns, each))
+        each = exactly_summable(each)
+        for counts, cells in zip(self.read(self.vector), columns, strict=True):
+            counts += np.bincount(cells, each, minlength=len(counts))
+        self.n_rows += len(each)
+
+    def read(self, released: np.ndarray) -> list[np.ndarray]:
+        """Return the counts of each column."""
+        return np.split(released, self._ends[:-1])
+
+
+def onto_simplex(values: np.ndarray) -> np.ndarray:
+    """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
+    ordered = np.sort(values)[::-1]
+    excess = np.cumsum(ordered) - 1.0
+    k = int(np.nonzero(ordered * np.arange(1, len(values) + 1) > excess)[0][-1])
+    return np.maximum(values - excess[k] / (k + 1), 0.0)
+
+
+def centred(table: np.ndarray) -> np.ndarray:
+    """Return a table less its means along every axis."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table

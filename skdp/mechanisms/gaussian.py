@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.leaks import report_leak
 from skdp._checks.parameters import check_choice, check_real
@@ -188,10 +187,10 @@ class GaussianMechanism(AdditiveMechanism):
         """Event of one release."""
         return self._event
 
-    def _checked(self, value: Any) -> NDArray[np.float64]:
+    def _checked(self, value: Any) -> np.ndarray:
         return finite_value(value)
 
-    def _add_noise(self, value: NDArray[np.float64], stream: SecretStream) -> NDArray[np.float64]:
+    def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """The only line of the library that adds normal noise is here."""
         grid, scale = self._grid_and_scale
         return stream.noisy(value.ravel(), scale, grid).reshape(value.shape)
@@ -205,7 +204,7 @@ _INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ 
 _EXACT = 2**53  # whole numbers up to here are doubles
 
 
-def finite_value(value: Any) -> NDArray[np.float64]:
+def finite_value(value: Any) -> np.ndarray:
     """`value` as an array of float64, or a ValueError that says nothing of what is in it.
 
     Refused are masked arrays, whose hidden cells would be released, and whole numbers that a double would round.

@@ -9,11 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, eigh_tridiagonal
 from scipy.linalg.blas import dsymv
 
-from skdp._checks.groups import Units
 from skdp._checks.weights import weight_of_each
 from skdp._kernels.sums import add_gram, add_rows, rows_into_ball
 from skdp._kernels.threads import single_threaded_blas
@@ -68,7 +66,7 @@ class UnitBall(NamedTuple):
     center: np.ndarray
     radius: float
 
-    def bring_in(self, X: np.ndarray, rows: NDArray[np.floating]) -> None:
+    def bring_in(self, X: np.ndarray, rows: np.ndarray) -> None:
         """Write the rows of X to `rows`, a C-ordered array of float32 or float64, which may have more columns."""
         if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # compiled for few types
             np.copyto(rows[:, : X.shape[1]], X)
@@ -265,10 +263,10 @@ class ProductQuery(Protocol):
         """Return that of `MomentSum.vector`."""
         return sensitivity(0.0, adjacency)
 
-    def clip_weights(self, weights: Any, units: Units, rows: Any, *targets: Any) -> np.ndarray:
+    def clip_weights(self, weights: Any, units: Any, rows: Any, *targets: Any) -> np.ndarray:
         """Return weights with which no group adds more than a row may."""
 
-        def chosen_vectors(chosen: NDArray[np.int64]) -> np.ndarray:
+        def chosen_vectors(chosen: np.ndarray) -> np.ndarray:
             return np.asarray(self.vectors(rows[chosen], *[target[chosen] for target in targets]), np.float64)
 
         each = weight_of_each(weights, rows.shape[0])
@@ -286,7 +284,7 @@ class ProductSum(MomentSum):
         super().__init__(UnitBall(np.zeros(query.width), 1.0), 0.0, by_position=query.by_position, pool=pool)
         self._query = query
 
-    def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
+    def add(self, rows: Any, *targets_and_weights: Any, units: Any = None) -> None:
         """Add rows, with targets if the query takes any, and weights in [0, 1]; all rows of each group."""
         *targets, weights = targets_and_weights or (1.0,)
         if units is not None:
@@ -311,7 +309,7 @@ def _cut_triangle(d: int) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _diagonal(d: int) -> NDArray[np.int64]:
+def _diagonal(d: int) -> np.ndarray:
     """Return the positions of the diagonal of a (d, d) matrix in its lower triangle, stored row by row."""
     i = np.arange(d)
     return i * (i + 3) // 2

@@ -13,7 +13,7 @@ import numpy as np
 
 from skdp._checks.groups import GROUP, ROW, Units, estimand_of, read_units, take_unit
 from skdp._checks.leaks import begin_record, warn
-from skdp._checks.notices import begin_notices, tell_now
+from skdp._checks.notices import tell_now
 from skdp._checks.numbers import key_of, values_of
 from skdp._checks.parameters import check_choice, check_count, check_real, last_step, show
 from skdp._checks.rows import check_classes, check_labels, check_shape, encode_labels, split_column
@@ -23,9 +23,9 @@ from skdp._checks.weights import WeightReader, weight_of_each
 from skdp.accounting import GaussianDpEvent, PrivacyAccountant, resolve_accountant
 from skdp.accounting.calibration import calibrate_to
 from skdp.accounting.statements.targets import Risk, RiskTarget
-from skdp.base.budget import Budget, Payment, PrivacyCost, cost_of, read_budget, recording_refusals, solve_noise
+from skdp.base.budget import Budget, PrivacyCost, cost_of, read_budget, solve_noise
 from skdp.base.estimator import PrivateEstimator, epsilon_caption, with_parameters
-from skdp.base.fit import Fit
+from skdp.base.fit import Fit, Payment, recording_refusals
 from skdp.mechanisms.discrete_noise import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
@@ -275,7 +275,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
         """Plan the release as a part of what is charged for a whole, whose privacy unit is that of the counts."""
         begin_record(self)
-        begin_notices(self)
+        self._fitted_notices = {}
         take_unit(self, whole)
         self._note_given(y, sample_weight)
         return self._plan(read_counting_budget(self), n_units)

@@ -20,15 +20,8 @@ from skdp.accounting.formulas.numeric import bisect
 from skdp.accounting.statements.targets import BudgetTarget, Risk, target_of
 from skdp.base.private_step import private_steps
 from skdp.model_selection.whole_fit import PartRows
-from skdp.pipeline.joint_fit import Allocation, JointFit
-from skdp.pipeline.private_pipeline import (
-    PrivatePipeline,
-    allocate_budget,
-    check_budget,
-    noises_of,
-    take_fit,
-    weighted_steps,
-)
+from skdp.pipeline.joint_fit import Allocation, JointFit, check_budget, noises_of, take_fit, weighted_steps
+from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget
 
 MOST_TRIES = 10
 """Expected number of trials if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""

@@ -26,7 +26,8 @@ from skdp.model_selection import candidates, whole_fit
 from skdp.model_selection.candidates import seen_by_the_user
 from skdp.model_selection.parts import n_tested
 from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, inner_of, last_of
-from skdp.pipeline.private_pipeline import PrivatePipeline, weighted_steps
+from skdp.pipeline.joint_fit import weighted_steps
+from skdp.pipeline.private_pipeline import PrivatePipeline
 
 _ROOM = 0.99
 """Part of epsilon, or of mu, that a table beside a fit costs: the worst of two may be priced a little above either."""

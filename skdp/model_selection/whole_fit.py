@@ -40,15 +40,15 @@ from skdp._checks.sources import refuse_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.statements.targets import Risk, RiskTarget
-from skdp.base.budget import Payment, PrivacyCost, copy_to_fit, new_release, read_epsilon, root_stream, unit_of
-from skdp.base.estimator import JointPrivacyCost
-from skdp.base.fit import BEGUN, Fit, units_of
-from skdp.base.parameter_names import refuse_foreign, refuse_foreign_in_init
+from skdp.base.budget import PrivacyCost, read_epsilon, root_stream
+from skdp.base.estimator import JointPrivacyCost, refuse_foreign, refuse_foreign_in_init
+from skdp.base.fit import BEGUN, Fit, Payment, copy_to_fit, new_release, unit_of, units_of
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.parts import draw_tested
-from skdp.pipeline.private_pipeline import PrivatePipeline, public_rows_of
+from skdp.pipeline.joint_fit import public_rows_of
+from skdp.pipeline.private_pipeline import PrivatePipeline
 
 
 class PartWeights(NamedTuple):

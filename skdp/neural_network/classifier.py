@@ -16,7 +16,7 @@ from skdp._checks.weights import WeightReader
 from skdp._dpsgd import defaults as rule
 from skdp._dpsgd.models.network import network_scores
 from skdp._dpsgd.network_solver import NetworkSolver
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import Classification, GradientClassifier, Outputs
 from skdp.base.estimator import with_parameters
 

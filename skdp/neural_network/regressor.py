@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skdp._dpsgd.models.network import network_scores
 from skdp._dpsgd.network_solver import NetworkSolver
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import REGRESSION_LOSSES, GradientRegressor
 from skdp.base.estimator import with_parameters
 

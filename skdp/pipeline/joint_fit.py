@@ -1,33 +1,33 @@
-"""One fit of several steps at the noise that was allotted to the private ones, on copies of them."""
+"""One fit of several steps at the noise that was allotted to the private ones, and the budget that they share."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
-from skdp._checks.groups import Units
+from skdp._checks.groups import ROW
+from skdp._checks.leaks import note_leaks
 from skdp._checks.notices import repeat_notices
-from skdp._checks.parameters import is_private
+from skdp._checks.parameters import check_delta, is_private, stated_adjacency
 from skdp._checks.rows import column_names, row_indicators_of, row_norm_of, table_shape, take_rows, with_row_norm
 from skdp.accounting import DpEvent, compose, get_epsilon
-from skdp.base.private_step import PrivateStep, StepPlan, step_of, traits_of
-from skdp.base.public_steps import (
-    check_types,
-    output_of,
-    passes_rows,
-    quietly,
-    rounds_by_place,
-    takes_any_types,
-    takes_sparse,
-)
+from skdp.accounting.calibration import calibrate_jointly_to
+from skdp.base import public_steps
+from skdp.base.budget import ids_of, read_epsilon
+from skdp.base.estimator import PrivateEstimator
+from skdp.base.findings import check_structure
+from skdp.base.fit import new_release, publish
+from skdp.base.private_step import PrivateStep, StepPlan, private_steps, step_of, traits_of
 from skdp.base.row_wise import RowWiseError
 
 _MADE_UP = 12  # rows of a rehearsal
@@ -78,7 +78,7 @@ class JointFit:
         delta: float,
         fit_params: dict[str, dict[str, Any]] | None = None,
         seed: int | None = None,
-        units: Units | None = None,
+        units: Any = None,
     ) -> None:
         self._units = units
         self._fit_params, self._allocation, self._delta = fit_params or {}, allocation, delta
@@ -115,7 +115,7 @@ class JointFit:
         """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
         giving = remedy = ""
         for number, (name, step) in enumerate(self.steps):
-            if giving and not takes_sparse(step):
+            if giving and not public_steps.takes_sparse(step):
                 raise ValueError(
                     f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
                     f"{giving}__{remedy}."
@@ -124,7 +124,7 @@ class JointFit:
                 estimator = self._private[name].estimator
                 giving = name if traits_of(estimator).gives_sparse_rows else ""
                 remedy = "sparse_output=False" if hasattr(estimator, "sparse_output") else "encode='ordinal'"
-                if giving and output_of(estimator) != "default" and step is not self.steps[-1][1]:
+                if giving and public_steps.output_of(estimator) != "default" and step is not self.steps[-1][1]:
                     raise ValueError(
                         f"step {name!r} gives sparse rows, and its output is a frame, which is never sparse: set "
                         f"{name}__{remedy}, or set_output(transform='default')."
@@ -153,21 +153,21 @@ class JointFit:
         then, a row that they have taken before the charge, and what they make of it goes again.
         """
         self._n_rows, self._y = table_shape(X)[0], y
-        no_rows = np.empty(0, np.intp)
         if self._n_rows == 0 and like is not None:
             X = like
         self._n = self._n_rows if self._units is None else self._units.n_units
         self._tell_of_the_whole()
         name = self.steps[self._first][0]
-        first = self._private[name]
-        public, are_checked = self.steps[: self._first], False
+        first, public, are_checked = self._private[name], self.steps[: self._first], False
         for leading, step in public:
-            if not are_checked and not takes_any_types(step):
+            if not are_checked and not public_steps.takes_any_types(step):
                 shifts = first.adjacency == "add_remove" or self._units is not None
-                check_types(X, double=shifts and any(rounds_by_place(step) for _, step in public))
+                public_steps.check_types(
+                    X, double=shifts and any(public_steps.rounds_by_place(step) for _, step in public)
+                )
                 are_checked = True
-            X = run_publicly(leading, step, X, y, self._params_of(leading))
-        self._rows = X if self._n_rows else take_rows(X, no_rows)
+            X = run_publicly(leading, step, X, y, self._fit_params.get(leading, {}))
+        self._rows = X if self._n_rows else take_rows(X, np.empty(0, np.intp))
         self._checked = first.check_rows(self._rows)
         if self._checked.shape[0] != self._n_rows:
             raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
@@ -175,7 +175,7 @@ class JointFit:
         self._rehearse(self._checked.shape[1])
         for name, private in self._private.items():
             units = {} if self._units is None else {"groups": self._units}
-            private.check_targets(y, self._n_rows, **self._params_of(name), **units)
+            private.check_targets(y, self._n_rows, **self._fit_params.get(name, {}), **units)
 
     def _tell_of_the_whole(self) -> None:
         """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
@@ -186,9 +186,6 @@ class JointFit:
         epsilon = get_epsilon(self._allocation.event, self._delta, adjacency=first.adjacency)
         for note in following:
             note(first.public_n_samples(self._n), epsilon)
-
-    def _params_of(self, name: str) -> dict[str, Any]:
-        return self._fit_params.get(name, {})
 
     def _rehearse(self, width: int) -> None:
         """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
@@ -230,9 +227,7 @@ class JointFit:
     ) -> tuple[Any, str]:
         """Fit the first private step and all after it; the last one's rows, and where an interrupt cut a step short."""
         rows, last, interrupted = self._rows, len(self.steps) - 1, ""
-        for number, (name, step) in enumerate(self.steps):
-            if number < self._first:
-                continue
+        for number, (name, step) in enumerate(self.steps[self._first :], self._first):
             with contextlib.nullcontext() if timed is None else timed(number, name):
                 private = self._private.get(name)
                 if private is not None:
@@ -241,18 +236,18 @@ class JointFit:
                     if number < last:
                         rows = self._fit_for(number + 1, self._handed_on(name, step.transform(rows), self._n_rows))
                 else:
-                    made = run_after_the_charge(name, step, rows, self._y, self._params_of(name))
+                    made = run_after_the_charge(name, step, rows, self._y, self._fit_params.get(name, {}))
                     rows = made if number < last else rows
         return rows, interrupted
 
 
 def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
     """Transform rows by a public step, without showing the message of a refusal."""
-    if passes_rows(step):
+    if public_steps.passes_rows(step):
         return X
     refused, made = "", None
     try:
-        with quietly():
+        with public_steps.quietly():
             made = step.fit_transform(X, y, **params)
     except RowWiseError as error:
         refused = str(error)
@@ -261,7 +256,7 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
             f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
             "and let it take every value (unknown categories, gaps)."
         )
-        if takes_any_types(step) and isinstance(error, TypeError | ValueError):
+        if public_steps.takes_any_types(step) and isinstance(error, TypeError | ValueError):
             refused = str(error)
     if refused:
         raise ValueError(f"step {name!r}: {refused}")
@@ -296,12 +291,14 @@ def _zero_row_like(X: Any) -> Any:
 
 def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
     """Transform made-up rows by a public step before the charge. The message of a refusal may be shown."""
-    if passes_rows(step):
+    if public_steps.passes_rows(step):
         return X
     try:
-        with quietly(), config_context(assume_finite=True):
+        with public_steps.quietly(), config_context(assume_finite=True):
             made = step.fit_transform(X, y, **params)
-            _refuse_objects(made)
+            # Whether the next step can read cells without a type of their own would depend on the rows.
+            if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
+                raise TypeError("it returns objects where the next step needs numbers or a type of text")
             return zero_wild_rows(made)
     except Exception as error:
         reason = " ".join(str(error).split())
@@ -309,12 +306,6 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
             f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
             f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
         ) from None
-
-
-def _refuse_objects(made: Any) -> None:
-    """Refuse cells without a type of their own: whether the next step can read them would depend on the rows."""
-    if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
-        raise TypeError("it returns objects where the next step needs numbers or a type of text")
 
 
 def zero_wild_rows(made: Any) -> Any:
@@ -343,7 +334,7 @@ def _zero_wild(made: Any) -> Any:
     return made.vstack(_zero_row_like(made))[np.where(rows, len(rows), places)]
 
 
-def _taken_or_zero(frame: Any, places: NDArray[np.intp]) -> Any:
+def _taken_or_zero(frame: Any, places: np.ndarray) -> Any:
     """Rows of a frame of pandas at these places, rows of zeros for -1; as objects, for which pandas has no warning."""
     return frame.astype(object).reset_index(drop=True).reindex(places, fill_value=0).astype(frame.dtypes)
 
@@ -367,7 +358,7 @@ def _number_of(cell: Any) -> float:
         return np.nan
 
 
-def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
+def _find_wild_rows(made: Any) -> np.ndarray:
     """Rows of an array or a frame of numbers that hold NaN, infinity or a gap."""
     values = np.asarray(made)
     if values.dtype.kind == "f":
@@ -379,7 +370,7 @@ def _find_wild_rows(made: Any) -> NDArray[np.bool_]:
     return wild
 
 
-def _find_wild_cells(column: Any) -> NDArray[np.bool_]:
+def _find_wild_cells(column: Any) -> np.ndarray:
     gaps = np.array(column.isna() if hasattr(column, "isna") else column.is_null(), bool)
     cells = np.array(column, object)
     cells[gaps] = 0
@@ -387,3 +378,124 @@ def _find_wild_cells(column: Any) -> NDArray[np.bool_]:
         return gaps | ~np.isfinite(cells.astype(np.float64))
     except (TypeError, ValueError):  # texts
         return gaps
+
+
+# --- the budget of a pipeline ---
+
+
+def refuse_findings(pipeline: Any) -> None:
+    """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(
+            f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
+        )
+    check_structure(pipeline)
+    charged, faults = False, []
+    for name, step in pipeline.steps:
+        if is_private(step):
+            if not isinstance(step, PrivateEstimator):  # which keeps the price of a step after another fit
+                raise ValueError(
+                    f"step {name!r}: {type(step).__name__} has __private_step__ and is no skdp.base.PrivateEstimator: "
+                    "derive it from that (docs/extending.md)."
+                )
+            _refuse_overrides(name, step)
+            charged = True
+            continue
+        found, end = list(public_steps.find_faults(step, name)), " instead."
+        if not found and charged:
+            found, end = list(public_steps.value_refusals(step, name)), "."
+        faults += [f"step {path!r}: {kind} {reads}; use {remedy}{end}" for path, kind, reads, remedy in found]
+    if faults:
+        raise ValueError(" ".join(faults))
+
+
+def _refuse_overrides(name: str, step: Any) -> None:
+    """A pipeline runs ``fit`` in several passes: what an override adds to one of ours would run in each of them."""
+    for method in ("fit", "transform", "fit_transform", "partial_fit"):
+        owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
+        ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
+        if any(ours) and not ours[0]:
+            raise ValueError(
+                f"step {name!r}: {type(step).__name__} overrides {method} of a class of skdp, which a budgeted "
+                "pipeline runs in several passes: use the class that it derives from."
+            )
+
+
+def check_budget(pipeline: Any) -> None:
+    """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
+    refuse_findings(pipeline)
+    read_epsilon(pipeline.epsilon)
+    check_delta(pipeline.delta)
+    for parameter in ("memory", "transform_input"):
+        if getattr(pipeline, parameter) is not None:
+            raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
+    for part in (pipeline, *pipeline.get_params().values()):
+        if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
+            raise ValueError(
+                f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
+                "them away with set_callbacks()."
+            )
+    steps = private_steps(pipeline.steps)
+    if not steps:
+        raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
+    pipeline._check_fractions([name for name, _ in steps])
+    for name, step in steps:
+        if getattr(step.estimator, "warm_start", False):
+            raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
+        if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
+            raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
+    # All steps have one accountant and one neighboring relation.
+    ledgers = [step.accountant for _, step in steps if step.accountant is not None]
+    ledger = next(iter(ledgers), None)
+    for parameter, values in (
+        ("accountant", {ledger.identity for ledger in ledgers}),
+        ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
+    ):
+        if len(values) > 1:
+            raise ValueError(
+                f"{parameter} differs between the steps {[n for n, _ in steps]}: set the same value for all of them."
+            )
+
+
+def weighted_steps(pipeline: Any) -> list[str]:
+    """Names of the private steps whose ``fit`` takes weights of rows."""
+    return [name for name, step in private_steps(pipeline.steps) if has_fit_parameter(step.estimator, "sample_weight")]
+
+
+def public_rows_of(pipeline: Any, n_samples: int) -> int:
+    """The number of rows that rules may use, which is that of all steps."""
+    return private_steps(pipeline.steps)[0][1].public_n_samples(n_samples)
+
+
+def noises_of(pipeline: Any, plans: list[StepPlan], target: Any) -> tuple[float, ...]:
+    """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
+    steps = private_steps(pipeline.steps)
+    fractions = pipeline._check_fractions([name for name, _ in steps])
+    events = [plan.event_at for plan in plans]
+    return calibrate_jointly_to(events, target, list(fractions.values()), adjacency=steps[0][1].adjacency)
+
+
+def take_fit(pipeline: Any, fit: JointFit, event: Any) -> None:
+    """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
+    if fit.event != event:
+        raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
+    adjacency = private_steps(pipeline.steps)[0][1].adjacency
+    pipeline.steps = merge_steps(pipeline.steps, fit.steps)
+    pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
+    pipeline._fitted_inside = ids_of(pipeline._private_parts())
+    note_leaks(pipeline)
+    pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
+
+
+def merge_steps(
+    steps: list[tuple[str, Any]], fitted: list[tuple[str, Any]], *, copied: bool = False
+) -> list[tuple[str, Any]]:
+    """The fitted steps, the private ones with the parameters of `steps` or of copies of them."""
+    merged = []
+    for (name, own), (_, learned) in zip(steps, fitted, strict=True):
+        if not is_private(own):
+            merged.append((name, learned))
+            continue
+        merged.append((name, copy(own) if copied else own))
+        publish(merged[-1][1], learned)
+    return merged

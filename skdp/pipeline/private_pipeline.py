@@ -8,7 +8,6 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping
-from copy import copy
 from typing import Any, Self
 
 from sklearn import get_config
@@ -18,31 +17,20 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from skdp._checks import parameters
 from skdp._checks.groups import ROW, take_unit
-from skdp._checks.leaks import note_leaks, report_leak
-from skdp._checks.parameters import (
-    check_delta,
-    check_real,
-    delta_for,
-    is_private,
-    refuse_removed,
-    silent_arithmetic,
-    stated_adjacency,
-    without_removed,
-)
+from skdp._checks.leaks import report_leak
 from skdp._checks.rows import table_shape, without_labels
 from skdp._checks.sources import refuse_rows_elsewhere
-from skdp.accounting import DpEvent
-from skdp.accounting.calibration import calibrate_jointly_to
-from skdp.accounting.statements.targets import BudgetTarget, target_of
-from skdp.base.budget import PUBLICATION, Payment, PrivacyCost, ids_of, new_release, publish, read_epsilon
-from skdp.base.estimator import JointPrivacyCost, PrivateEstimator
+from skdp.accounting.statements.targets import target_of
+from skdp.base.budget import PrivacyCost
+from skdp.base.estimator import JointPrivacyCost
 from skdp.base.findings import PipelineIssue as PipelineIssue
-from skdp.base.findings import check_structure, find
-from skdp.base.fit import BEGUN, Fit, units_of
-from skdp.base.private_step import PrivateStep, StepPlan, private_steps, traits_of
-from skdp.base.public_steps import find_faults, passes_rows, value_refusals
-from skdp.pipeline.joint_fit import Allocation, JointFit
+from skdp.base.findings import find
+from skdp.base.fit import BEGUN, PUBLICATION, Fit, Payment, publish, units_of
+from skdp.base.private_step import private_steps, traits_of
+from skdp.base.public_steps import passes_rows
+from skdp.pipeline import joint_fit
 
 TRANSFORMER_SHARE = 0.15
 """Part of the budget's mu**2 that a transformer gets if nothing is said."""
@@ -114,63 +102,13 @@ def _keep_row_traits(steps: list[tuple[str, Any]]) -> None:
     """
     for (_, before), (_, step) in itertools.pairwise(steps):
         asked = "transform" in getattr(before, "_sklearn_output_config", {})
-        if is_private(step) and traits_of(before).gives_norms and not asked:
+        if parameters.is_private(step) and traits_of(before).gives_norms and not asked:
             before.set_output(transform="default")
 
 
-def _refuse_findings(pipeline: Any) -> None:
-    """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
-    if not isinstance(pipeline, Pipeline):
-        raise TypeError(
-            f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
-        )
-    check_structure(pipeline)
-    charged, faults = False, []
-    for name, step in pipeline.steps:
-        if is_private(step):
-            _refuse_strangers(name, step)
-            _refuse_overrides(name, step)
-            charged = True
-            continue
-        of_step = [
-            f"step {path!r}: {kind} {reads}; use {remedy} instead."
-            for path, kind, reads, remedy in find_faults(step, name)
-        ]
-        if not of_step and charged:
-            of_step = [f"step {path!r}: {kind} {reads}; use {remedy}." for path, kind, reads, remedy in
-                       value_refusals(step, name)]  # fmt: skip
-        faults += of_step
-    if faults:
-        raise ValueError(" ".join(faults))
-
-
-def _refuse_strangers(name: str, step: Any) -> None:
-    """The price of a step after another fit is read from what `PrivateEstimator` keeps, so a step has to be one."""
-    if not isinstance(step, PrivateEstimator):
-        raise ValueError(
-            f"step {name!r}: {type(step).__name__} has __private_step__ and is no skdp.base.PrivateEstimator: derive "
-            "it from that (docs/extending.md)."
-        )
-
-
-def _refuse_overrides(name: str, step: Any) -> None:
-    """A pipeline runs ``fit`` in several passes: what an override adds to one of ours would run in each of them."""
-    for method in ("fit", "transform", "fit_transform", "partial_fit"):
-        owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
-        ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
-        if any(ours) and not ours[0]:
-            raise ValueError(
-                f"step {name!r}: {type(step).__name__} overrides {method} of a class of skdp, which a budgeted "
-                "pipeline runs in several passes: use the class that it derives from."
-            )
-
-
-@without_removed
+@parameters.without_removed
 def allocate_budget(
-    pipeline: Pipeline,
-    epsilon: Any = None,
-    delta: float | str = "auto",
-    fractions: Mapping[str, float] | None = None,
+    pipeline: Pipeline, epsilon: Any = None, delta: float | str = "auto", fractions: Mapping[str, float] | None = None
 ) -> PrivatePipeline:
     """Return a copy of a pipeline whose private steps share one privacy budget.
 
@@ -220,12 +158,12 @@ def allocate_budget(
     >>> bool(1.99 < pipe.epsilon_ <= 2.0)
     True
     """
-    _refuse_findings(pipeline)
+    joint_fit.refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions}
     budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
     _keep_row_traits(budgeted.steps)
-    check_budget(budgeted)
+    joint_fit.check_budget(budgeted)
     return budgeted
 
 
@@ -240,7 +178,7 @@ def _on_features(name: str) -> Any:
     def run(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         return method.fn(self, without_labels(self, X), *args, **kwargs)
 
-    return available_if(method.check)(silent_arithmetic(run))
+    return available_if(method.check)(parameters.silent_arithmetic(run))
 
 
 class _FittedSteps(Pipeline):
@@ -256,12 +194,7 @@ class _FittedSteps(Pipeline):
     inverse_transform = _on_features("inverse_transform")
 
 
-def _ends_in_a_transformer(pipeline: Any) -> bool:
-    last = pipeline.steps[-1][1]
-    return last is None or isinstance(last, str) or hasattr(last, "transform")
-
-
-@without_removed
+@parameters.without_removed
 class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
@@ -380,7 +313,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self._fit_under_one_budget(X, y, params)
         return self
 
-    @available_if(_ends_in_a_transformer)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: passes_rows(self.steps[-1][1]) or hasattr(self.steps[-1][1], "transform"))  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit the steps under one budget, and transform the rows with the last step.
 
@@ -433,7 +366,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         steps = private_steps(self.steps)
         ledger = next((step.accountant for _, step in steps if step.accountant is not None), None)
         for _, step in steps:
-            step.estimator.adjacency = stated_adjacency(step.estimator, ledger)
+            step.estimator.adjacency = parameters.stated_adjacency(step.estimator, ledger)
 
     def _check_fractions(self, names: list[str]) -> dict[str, float]:
         """Part of mu**2 of each private step, summing to one."""
@@ -442,7 +375,9 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         if unknown:
             raise ValueError(f"fractions={given!r} names {sorted(unknown)[0]!r}; the private steps are {names}.")
         found = {
-            name: check_real(f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)")
+            name: parameters.check_real(
+                f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)"
+            )
             for name, part in given.items()
         }
         if self.fractions is None and len(names) > 1:
@@ -485,12 +420,16 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         """Fit, and return the rows that the last step was fitted to."""
         fit, given = PipelineFit(self), dict(params)
         whole, groups = fit.model, given.pop("groups", None)
-        check_budget(whole)
-        of_steps = whole._params_of_steps(given)
+        joint_fit.check_budget(whole)
+        of_steps = whole._split_params(given)
+        if named := [name for name, each in of_steps.items() if "groups" in each]:
+            raise ValueError(f"fit got groups for step {named[0]!r} alone: give them as groups, for all steps.")
         fit.read_shape(X, groups)
         plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
-        allocation = Allocation(plans, noises_of(whole, plans, target_of(whole.epsilon, whole.delta)))
-        steps = JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
+        allocation = joint_fit.Allocation(
+            plans, joint_fit.noises_of(whole, plans, target_of(whole.epsilon, whole.delta))
+        )
+        steps = joint_fit.JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
         steps.check_parameters(fit.n_units)
         fit.plan_at(PrivacyCost(allocation.event, math.nan, whole.delta))
 
@@ -498,7 +437,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         fit.charge()
 
         rows, interrupted = fit.learn(steps.learn, whole._timed, part="steps")
-        take_fit(whole, steps, allocation.event)
+        joint_fit.take_fit(whole, steps, allocation.event)
         fit.publish(interrupted=interrupted)
         return rows
 
@@ -518,7 +457,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
         if [(name, type(step)) for name, step in self.steps] != [(name, type(step)) for name, step in fitted]:
             raise RuntimeError("the steps were exchanged while they were fitted: the charge stands; fit them again.")
-        return _merge(self.steps, fitted, copied=True)
+        return joint_fit.merge_steps(self.steps, fitted, copied=True)
 
     def set_params(self, **kwargs: Any) -> Self:
         """Set parameters of the pipeline and of its steps.
@@ -533,18 +472,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self : PrivatePipeline
             The pipeline itself.
         """
-        refuse_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
+        parameters.refuse_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
         with PUBLICATION:
             return super().set_params(**kwargs)
 
-    def _params_of_steps(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Parameters of ``fit`` by the step that they are for; labels of units are for the whole."""
-        given = self._split_params(params)
-        if named := [name for name, each in given.items() if "groups" in each]:
-            raise ValueError(f"fit got groups for step {named[0]!r} alone: give them as groups, for all steps.")
-        return given
-
     def _split_params(self, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Parameters of ``fit`` by the step that they are for."""
         given: dict[str, dict[str, Any]] = {name: {} for name, _ in self.steps}
         if params and get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **params)
@@ -552,7 +485,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
                 given[name] = {**routed[name].get("fit", {}), **routed[name].get("fit_transform", {})}
             return given
         for key, value in params.items():
-            weighted = weighted_steps(self) if key == "sample_weight" else []
+            weighted = joint_fit.weighted_steps(self) if key == "sample_weight" else []
             for name in weighted:
                 given[name][key] = value
             if weighted:
@@ -560,7 +493,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
             name, _, parameter = key.partition("__")
             if name not in given or not parameter:
                 raise ValueError(f"fit got the parameter {key!r}: name it by its step, {_such_as(self.steps, key)}.")
-            if parameter == "sample_weight" and name not in (takers := weighted_steps(self)):
+            if parameter == "sample_weight" and name not in (takers := joint_fit.weighted_steps(self)):
                 remedy = f"give it as {takers[-1]}__{parameter}" if takers else "leave it out"
                 raise TypeError(f"fit got {key!r}, and step {name!r} counts all rows alike: {remedy}.")
             given[name][parameter] = value
@@ -602,11 +535,11 @@ class PipelineFit(Fit):
         self.model._note_unit()
         self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = self.n_rows if self.units is None else self.units.n_units
-        n, accountant = public_rows_of(self.model, self.n_units), self._find_payment().accountant
-        self.model.delta = delta_for(check_delta(self.model.delta), accountant, n)
+        n, accountant = joint_fit.public_rows_of(self.model, self.n_units), self._find_payment().accountant
+        self.model.delta = parameters.delta_for(parameters.check_delta(self.model.delta), accountant, n)
         self.model._settle_steps(self.rows, self.n_units)
         self.model._note_unit()  # to a model that was chosen
-        self.n = public_rows_of(self.model, self.n_units)
+        self.n = joint_fit.public_rows_of(self.model, self.n_units)
         self._payment = self._find_payment()
 
     def _note_price(self) -> None:
@@ -623,89 +556,6 @@ def _such_as(steps: list[tuple[str, Any]], key: str) -> str:
     if key == "sample_weight" and not names:
         return "but all private steps count all rows alike: leave it out"
     return f"such as {(names or [steps[-1][0]])[-1]}__{key}"
-
-
-def _check_shared(steps: list[tuple[str, PrivateStep]]) -> None:
-    """Refuse steps with several accountants or neighboring relations."""
-    ledgers = [step.accountant for _, step in steps if step.accountant is not None]
-    ledger = next(iter(ledgers), None)
-    for parameter, values in (
-        ("accountant", {ledger.identity for ledger in ledgers}),
-        ("adjacency", {stated_adjacency(step.estimator, ledger) for _, step in steps}),
-    ):
-        if len(values) > 1:
-            raise ValueError(
-                f"{parameter} differs between the steps {[n for n, _ in steps]}: set the same value for all of them."
-            )
-
-
-def check_budget(pipeline: PrivatePipeline) -> None:
-    """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
-    _refuse_findings(pipeline)
-    read_epsilon(pipeline.epsilon)
-    check_delta(pipeline.delta)
-    for parameter in ("memory", "transform_input"):
-        if getattr(pipeline, parameter) is not None:
-            raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
-    for part in (pipeline, *pipeline.get_params().values()):
-        if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
-            raise ValueError(
-                f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
-                "them away with set_callbacks()."
-            )
-    steps = private_steps(pipeline.steps)
-    if not steps:
-        raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
-    pipeline._check_fractions([name for name, _ in steps])
-    for name, step in steps:
-        if getattr(step.estimator, "warm_start", False):
-            raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
-        if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
-            raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
-    _check_shared(steps)
-
-
-def weighted_steps(pipeline: PrivatePipeline) -> list[str]:
-    """Names of the private steps whose ``fit`` takes weights of rows."""
-    return [name for name, step in private_steps(pipeline.steps) if has_fit_parameter(step.estimator, "sample_weight")]
-
-
-def public_rows_of(pipeline: PrivatePipeline, n_samples: int) -> int:
-    """The number of rows that rules may use, which is that of all steps."""
-    return private_steps(pipeline.steps)[0][1].public_n_samples(n_samples)
-
-
-def noises_of(pipeline: PrivatePipeline, plans: list[StepPlan], target: BudgetTarget) -> tuple[float, ...]:
-    """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
-    steps = private_steps(pipeline.steps)
-    fractions = pipeline._check_fractions([name for name, _ in steps])
-    events = [plan.event_at for plan in plans]
-    return calibrate_jointly_to(events, target, list(fractions.values()), adjacency=steps[0][1].adjacency)
-
-
-def take_fit(pipeline: PrivatePipeline, fit: JointFit, event: DpEvent) -> None:
-    """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
-    if fit.event != event:
-        raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
-    adjacency = private_steps(pipeline.steps)[0][1].adjacency
-    pipeline.steps = _merge(pipeline.steps, fit.steps)
-    pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
-    pipeline._fitted_inside = ids_of(pipeline._private_parts())
-    note_leaks(pipeline)
-    pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
-
-
-def _merge(
-    steps: list[tuple[str, Any]], fitted: list[tuple[str, Any]], *, copied: bool = False
-) -> list[tuple[str, Any]]:
-    """The fitted steps, the private ones with the parameters of `steps` or of copies of them."""
-    merged = []
-    for (name, own), (_, learned) in zip(steps, fitted, strict=True):
-        if is_private(own):
-            own = copy(own) if copied else own
-            publish(own, learned)
-        merged.append((name, own if is_private(own) else learned))
-    return merged
 
 
 class PipelineSlice(_FittedSteps):

@@ -24,7 +24,8 @@ from skdp.base.budget import PrivacyCost
 from skdp.base.private_step import private_steps
 from skdp.model_selection.candidates import FitPlan, fit_plans, make_candidate, private_template, seen_by_the_user
 from skdp.model_selection.whole_fit import PartRows, PartWeights, WholeFit
-from skdp.pipeline.private_pipeline import PrivatePipeline, weighted_steps
+from skdp.pipeline.joint_fit import weighted_steps
+from skdp.pipeline.private_pipeline import PrivatePipeline
 from skdp.plotting import _axes
 
 Scorer = Callable[..., float]

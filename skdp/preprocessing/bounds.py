@@ -8,7 +8,7 @@ from typing import Any, Self
 from skdp._checks.parameters import without_removed
 from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import Fit, begin
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.cell_tree import OCTAVES, bounds_of_mass, occupied_octaves
 from skdp.preprocessing.histogram_query import NOWHERE, CountedColumns, released

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.bounds import Bounds
 from skdp._checks.groups import Units
-from skdp._checks.parameters import silent_arithmetic
+from skdp._checks.parameters import Bounds, silent_arithmetic
 from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.stats import norm
 
-from skdp._checks.bounds import Bounds
 from skdp._checks.groups import Units
+from skdp._checks.parameters import Bounds
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent, EpsilonDeltaDpEvent, compose
-from skdp.mechanisms.bounded_sum import clip_groups, squares_of_counts
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import clip_groups, column_sensitivity, squares_of_counts
 from skdp.mechanisms.discrete_noise import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream

@@ -10,15 +10,22 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
 from skdp._checks.numbers import key_of, number_of
-from skdp._checks.parameters import check_choice, check_real, reject_fit_params, show, silent_arithmetic
+from skdp._checks.parameters import (
+    bounds_of_any_width,
+    bounds_of_columns,
+    check_choice,
+    check_real,
+    reject_fit_params,
+    show,
+    silent_arithmetic,
+)
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
 from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
-from skdp.base.budget import fit_publicly, read_budget
+from skdp.base.budget import read_budget
 from skdp.base.estimator import PrivateEstimator, with_parameters
-from skdp.base.fit import Fit, begin, units_of
+from skdp.base.fit import Fit, begin, fit_publicly, units_of
 from skdp.base.private_step import PrivateStep, StepPlan
 from skdp.base.public_steps import register
 from skdp.preprocessing.column_sums import BoughtBounds, release_moments

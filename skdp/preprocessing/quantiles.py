@@ -8,8 +8,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
-from skdp._checks.parameters import check_choice, check_count, silent_arithmetic, stated_adjacency
+from skdp._checks.parameters import (
+    bounds_of_any_width,
+    bounds_of_columns,
+    check_choice,
+    check_count,
+    silent_arithmetic,
+    stated_adjacency,
+)
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.base.estimator import PrivateEstimator, with_parameters

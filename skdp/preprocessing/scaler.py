@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.bounds import bounds_of_any_width, bounds_of_columns
-from skdp._checks.parameters import silent_arithmetic
+from skdp._checks.parameters import bounds_of_any_width, bounds_of_columns, silent_arithmetic
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent

@@ -14,9 +14,9 @@ from skdp._checks.parameters import check_choice, reject_fit_params, show, silen
 from skdp._checks.rows import check_schema, with_row_norm, with_row_schema
 from skdp._checks.table import Table, fitted_table
 from skdp.accounting import NoOpDpEvent
-from skdp.base.budget import fit_publicly, read_budget
+from skdp.base.budget import read_budget
 from skdp.base.estimator import with_parameters
-from skdp.base.fit import begin, units_of
+from skdp.base.fit import begin, fit_publicly, units_of
 from skdp.base.private_step import PrivateStep, StepPlan, StepTraits
 from skdp.base.public_steps import output_of, register
 from skdp.preprocessing.column_estimates import (

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skdp.base.estimates import Estimate
-from skdp.mechanisms.cell_counts import centred, onto_simplex
+from skdp.mechanisms.bounded_sum import centred, onto_simplex
 from skdp.statistics.cells import ColumnCells, Merged
 from skdp.statistics.table_release import MomentsOfNumbers, NoisySums, NoisyTable, Tally, least_counts
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp.accounting import DpEvent, compose
-from skdp.mechanisms.cell_counts import column_sensitivity, onto_simplex
+from skdp.mechanisms.bounded_sum import column_sensitivity, onto_simplex
 from skdp.mechanisms.discrete_noise import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
@@ -205,7 +205,7 @@ class TableRelease:
     no moments, no sums, no weights and no units then.
 
     *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups:
-    as `skdp.mechanisms.cell_counts.column_sensitivity` has it. The column that names the subgroups is one of
+    as `skdp.mechanisms.bounded_sum.column_sensitivity` has it. The column that names the subgroups is one of
     the d.
 
     *Moments.* A row adds u u' to the matrix of its subgroup, where u = (w, z) / sqrt(w^2 + d) with z in [-1, 1]^d, so

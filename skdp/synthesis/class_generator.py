@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.bounds import public_bounds
-from skdp._checks.parameters import check_count
+from skdp._checks.parameters import check_count, public_bounds
 from skdp._checks.rows import check_table
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp.accounting import GaussianDpEvent

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._dpsgd.models.bound_rows import Model
+from skdp._dpsgd.models.linear import Model
 from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.sampling import Sampling

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdp._checks.numbers import format_names, key_of
 from skdp._checks.parameters import adjacency_of, check_count, show, without_removed
-from skdp.base.budget import payment_of, recording_refusals
+from skdp.base.fit import payment_of, recording_refusals
 from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of

@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skdp._checks.bounds import public_bounds
-from skdp._checks.parameters import check_count, check_real, public_n, reject_fit_params
+from skdp._checks.parameters import check_count, check_real, public_bounds, public_n, reject_fit_params
 from skdp._checks.rows import check_table
 from skdp._dpsgd.estimator import StepProgress
 from skdp._dpsgd.plan import DPSGDPlan, event_of_steps
@@ -19,7 +18,7 @@ from skdp.base.budget import cost_of, read_budget
 from skdp.base.estimator import with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, traits_of
-from skdp.mechanisms.cell_counts import onto_simplex
+from skdp.mechanisms.bounded_sum import onto_simplex
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream

@@ -21,7 +21,7 @@ from combinations import combined
 from interrupts import InterruptAt, StopAfter
 
 from skdp import AddRemove, BudgetExceededError, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant
-from skdp._dpsgd import loop, run_fit
+from skdp._dpsgd import loop, solver
 from skdp._dpsgd.checkpoint import Checkpoint
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms import gaussian as mechanisms
@@ -405,14 +405,14 @@ def test_a_kill_between_the_first_file_and_the_charge_or_the_first_step(name, ch
 def test_a_charge_that_is_refused_at_the_last_moment_leaves_no_file(tmp_path, monkeypatch):
     """Others may charge between the check and the charge: this run never ran, and would be in the way of the next."""
     path, accountant = tmp_path / "run.npz", PrivacyAccountant(1.5, 1e-4)
-    begin = run_fit._begin_file
+    begin = solver._begin_file
 
     def and_others_charge(*given):
         begin(*given)
         make("sampled", accountant=accountant).fit(X, Y)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_fit, "_begin_file", and_others_charge)
+        patch.setattr(solver, "_begin_file", and_others_charge)
         with pytest.raises(BudgetExceededError):
             make("sampled", path, accountant=accountant).fit(X, Y)
     assert len(accountant.history) == 1

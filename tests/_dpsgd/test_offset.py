@@ -21,7 +21,7 @@ from skdp._dpsgd.solver import DescentSolver
 from skdp.accounting import flatten, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.exceptions import FitInterruptedWarning, QualityWarning
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import sampling_at
 

@@ -8,7 +8,7 @@ from combinations import over_rows
 from sklearn.pipeline import make_pipeline
 
 from skdp import DPLogisticRegression, allocate_budget
-from skdp._dpsgd.run_fit import fit_run
+from skdp._dpsgd.solver import fit_run
 
 X = np.random.default_rng(0).uniform(-1, 1, (300, 3))
 Y = (X[:, 0] > 0).astype(int)

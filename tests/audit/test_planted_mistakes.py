@@ -190,7 +190,7 @@ def test_lots_of_partitions_of_another_law_are_heard(monkeypatch):
 
 @pytest.mark.parametrize("of_rows", [False, True])
 def test_rows_drawn_where_units_are_priced_are_heard(monkeypatch, of_rows):
-    from skdp._dpsgd.models.bound_rows import Model
+    from skdp._dpsgd.models.linear import Model
 
     def units_of_drawn_rows(model, sampling, stream, step):
         rows = sampling.rows(model.n_rows, stream)

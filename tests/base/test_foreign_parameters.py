@@ -33,7 +33,7 @@ from skdp import (
     allocate_budget,
 )
 from skdp.base import PrivateEstimator
-from skdp.base.parameter_names import REPLACEMENTS
+from skdp.base.estimator import REPLACEMENTS
 from skdp.exceptions import REMOVED
 
 OURS = {

@@ -7,8 +7,7 @@ from combinations import over_rows
 from test_replay import FITS, WORDS, People, people
 
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp.base.budget import Payment
-from skdp.base.fit import Fit
+from skdp.base.fit import Fit, Payment
 from skdp.base.private_step import StepFit
 
 

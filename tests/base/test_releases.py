@@ -31,7 +31,8 @@ from skdp import (
 )
 from skdp._dpsgd.solver import DescentSolver
 from skdp.accounting import compose, get_epsilon
-from skdp.base.budget import fit_publicly, releases_of
+from skdp.base.budget import releases_of
+from skdp.base.fit import fit_publicly
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms.second_moments import MomentSum
 

@@ -31,7 +31,7 @@ from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, Publi
 from skdp.ensemble.marginal_counts import count_people
 from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.cell_counts import column_sensitivity
+from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
 from skdp.preprocessing import TableSchema
 from skdp.preprocessing.schema.blocks import Block

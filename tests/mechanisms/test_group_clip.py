@@ -6,8 +6,7 @@ from combinations import combined
 
 from skdp._checks.groups import read_units
 from skdp.linear_model.normal_equations import TargetMoments
-from skdp.mechanisms.bounded_sum import PAIRED_ROWS, clip_groups, squares_of_counts, squares_of_products
-from skdp.mechanisms.cell_counts import CellCounts
+from skdp.mechanisms.bounded_sum import PAIRED_ROWS, CellCounts, clip_groups, squares_of_counts, squares_of_products
 from skdp.mechanisms.second_moments import UnitBall
 from skdp.naive_bayes import ClassMoments
 

@@ -8,48 +8,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdp._checks.groups import CountedUnits, RepeatedHashes
 from skdp._checks.numbers import format_names, values_of
 from skdp._checks.rows import check_shape
 from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, refuse_unknown_column
-from skdp._dpsgd.dask.engine import (
-    Asking,
-    check_engine,
-    check_graph,
-    constant,
-    despite_restarts,
-    in_a_tree,
-    is_frame,
-    on_engine,
-    results,
-    settle,
-    task,
-)
-from skdp._dpsgd.dask.partitions import (
-    Layout,
-    PartitionLot,
-    Refused,
-    SeenLabels,
-    add_sums,
-    add_up_partition,
-    bind_partition,
-    count_records,
-    count_rows,
-    digest_of,
-    gather_partitions,
-    hash_units,
-    heard_lots,
-    lots_of_step,
-    merge_sums,
-    size_of,
-    sum_partition,
-    sum_partitions,
-)
-from skdp._dpsgd.models.bound_rows import Model
-from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
+from skdp._dpsgd.dask import engine, partitions
+from skdp._dpsgd.models.linear import Model
 
 _HASHED_AT_A_TIME = 64  # partitions, of which each unit has 16 bytes
 
@@ -70,13 +35,13 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     ValueError
         In one line, before anything is computed.
     """
-    if not is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
+    if not engine.is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
         raise ValueError(
             f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
         )
-    check_graph("X", X)
-    check_engine("X", X)
-    if is_frame(X):
+    engine.check_graph("X", X)
+    engine.check_engine("X", X)
+    if engine.is_frame(X):
         return _rows_of_frame(X, columns, y, sample_weight, groups)
     if X.ndim != 2:
         check_shape(X.shape)
@@ -91,7 +56,7 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
         )
     if X.dtype.kind not in "buif":
         raise ValueError(f"X has the dtype {X.dtype}, which is no real number: give X.astype(float).")
-    layout = Layout(None, [str(X.dtype)], X.shape[1])
+    layout = partitions.Layout(None, [str(X.dtype)], X.shape[1])
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     return DaskRows(X, layout, dtype, y, sample_weight, groups)
 
@@ -113,7 +78,9 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
         raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
     # In this order, so that no more than these columns are read.
     whole, X = X, X[[*wanted, *dict.fromkeys(named)]]
-    layout = Layout(wanted, [str(dtype) for dtype in types], len(wanted), _name(y), _name(sample_weight), _name(groups))
+    layout = partitions.Layout(
+        wanted, [str(dtype) for dtype in types], len(wanted), _name(y), _name(sample_weight), _name(groups)
+    )
     narrow = all(str(dtype) == "float32" for dtype in types)
     return DaskRows(
         X, layout, np.dtype(np.float32 if narrow else np.float64),
@@ -128,7 +95,7 @@ class DaskRows(RowSource):
     binds_once = True
 
     def __init__(
-        self, X: Any, layout: Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None,
+        self, X: Any, layout: partitions.Layout, dtype: np.dtype[Any], labels: Any, weights: Any, groups: Any = None,
         whole: Any = None,
     ) -> None:  # fmt: skip
         self._X, self._layout, self._groups, self._whole = X, layout, groups, whole
@@ -147,16 +114,18 @@ class DaskRows(RowSource):
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
         """Number of rows, which is public; Dask counts them where it has to, of Parquet files by their metadata."""
-        n = on_engine("counting rows", lambda: len(self._X)) if is_frame(self._X) else sum(self._sizes)
+        n = engine.on_engine("counting rows", lambda: len(self._X)) if engine.is_frame(self._X) else sum(self._sizes)
         check_shape((n, self.n_features))
         return int(n)
 
     @cached_property
     def _sizes(self) -> list[int]:
         """Rows of each partition."""
-        if not is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
+        if not engine.is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
             return [int(size) for size in self._X.chunks[0]]
-        return list(results("counting rows", [task(count_rows, block) for block in self._blocks]))
+        return list(
+            engine.results("counting rows", [engine.task(partitions.count_rows, block) for block in self._blocks])
+        )
 
     def find_units(self) -> CountedUnits:
         """See `RowSource`. Labels are hashed where they lie, and no unit may be in two partitions.
@@ -171,15 +140,15 @@ class DaskRows(RowSource):
         sides, n_units = self._side("groups", given), 0
         for start in range(0, len(sides), _HASHED_AT_A_TIME):
             asked = [
-                task(hash_units, hashes.key, str(given.dtype), side)
+                engine.task(partitions.hash_units, hashes.key, str(given.dtype), side)
                 for side in sides[start : start + _HASHED_AT_A_TIME]
             ]
-            for number, found in enumerate(results("reading the labels of groups", asked), start):
-                if isinstance(found, Refused):
+            for number, found in enumerate(engine.results("reading the labels of groups", asked), start):
+                if isinstance(found, partitions.Refused):
                     raise ValueError(f"partition {number} of the collection: {found.why}")
                 hashes.add_hashes(found)
                 n_units += len(found)
-                self._seen[number] = SeenLabels(hashes.key, digest_of(found))
+                self._seen[number] = partitions.SeenLabels(hashes.key, partitions.digest_of(found))
         if hashes.repeat():
             raise ValueError(
                 "groups has a unit with rows in several partitions: set the index of the dataframe to the labels, or "
@@ -188,7 +157,7 @@ class DaskRows(RowSource):
         if column is None:
             self._beside = sides
         self.n_units = n_units
-        is_series = hasattr(self._groups, "iloc") or is_frame(self._groups)  # a dask array has a name of its own
+        is_series = hasattr(self._groups, "iloc") or engine.is_frame(self._groups)  # a dask array has a name of its own
         return CountedUnits(n_units, column or str((is_series and self._groups.name) or ""))
 
     def like(self) -> Any:
@@ -207,7 +176,7 @@ class DaskRows(RowSource):
             return super().read_column(parameter, column)
         refuse_unknown_column(parameter, column, list(self._whole.columns))
         blocks = partitions_of(self._whole[column])
-        return np.concatenate([values_of(parameter, each) for each in results(f"reading {parameter}", blocks)])
+        return np.concatenate([values_of(parameter, each) for each in engine.results(f"reading {parameter}", blocks)])
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> DistributedModel:
         """See `RowSource`. Rows are checked and bound on the workers, once for all steps."""
@@ -215,16 +184,16 @@ class DaskRows(RowSource):
 
     def _bind_all(self, recipe: BlockRecipe) -> tuple[list[Any], list[int]]:
         """Bind all partitions where they lie; return them and their numbers of rows."""
-        shared = constant(recipe)
+        shared = engine.constant(recipe)
         bound = [
-            task(bind_partition, shared, self._layout, *parts)
+            engine.task(partitions.bind_partition, shared, self._layout, *parts)
             for parts in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
         ]
         what = "reading the rows, after the fit was charged, which stands,"
-        bound = list(results(what, bound, persist=True))
-        found = results(what, [task(size_of, each) for each in bound])
+        bound = list(engine.results(what, bound, persist=True))
+        found = engine.results(what, [engine.task(partitions.size_of, each) for each in bound])
         for number, size in enumerate(found):
-            if isinstance(size, Refused):
+            if isinstance(size, partitions.Refused):
                 refuse_partition(number, size)
         self._check_number(sum(found))
         return bound, list(found)
@@ -238,8 +207,8 @@ class DaskRows(RowSource):
             )
 
     def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
-        total = despite_restarts(partial(self._total, new_sum, read_targets))
-        if isinstance(total, Refused):
+        total = engine.despite_restarts(partial(self._total, new_sum, read_targets))
+        if isinstance(total, partitions.Refused):
             refuse_partition(total.number, total)
         self._check_number(total.n_rows)
         return total
@@ -247,19 +216,19 @@ class DaskRows(RowSource):
     def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
         """Return the sum over all rows, or why they are refused."""
         parts = [
-            task(add_up_partition, new_sum, read_targets, self._layout, number, *given)
+            engine.task(partitions.add_up_partition, new_sum, read_targets, self._layout, number, *given)
             for number, given in enumerate(
                 zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
             )
         ]
         what = "reading the rows, after the fit was charged, which stands,"
-        return merge_sums(new_sum, results(what, in_a_tree(partial(_merge, new_sum), parts)))
+        return partitions.merge_sums(new_sum, engine.results(what, engine.in_a_tree(partial(_merge, new_sum), parts)))
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""
         found = []
         for block in self._blocks:
-            (rows,) = results("reading rows", [block])
+            (rows,) = engine.results("reading rows", [block])
             if len(rows):
                 found.append(function(rows if self.names is None else rows[self.names]))
         if not found:
@@ -281,14 +250,16 @@ class DaskRows(RowSource):
         return np.split(values, np.cumsum(self._sizes)[:-1])
 
     def _collection_beside(self, name: str, column: Any) -> list[Any]:
-        check_graph(name, column)
-        check_engine(name, column)
+        engine.check_graph(name, column)
+        engine.check_engine(name, column)
         if column.ndim != 1:
             raise ValueError(f"{name} has {column.ndim} dimensions: give one entry a row, in one dimension.")
         blocks = partitions_of(column)
-        chunks: tuple[Any, ...] = () if is_frame(column) else column.chunks
+        chunks: tuple[Any, ...] = () if engine.is_frame(column) else column.chunks
         known = bool(chunks) and not any(np.isnan(chunks[0]))
-        if len(blocks) != len(self._blocks) or (known and not is_frame(self._X) and list(chunks[0]) != self._sizes):
+        if len(blocks) != len(self._blocks) or (
+            known and not engine.is_frame(self._X) and list(chunks[0]) != self._sizes
+        ):
             raise ValueError(
                 f"{name} is split differently from X, in {len(blocks)} partitions where X has {len(self._blocks)}, or "
                 "with other numbers of rows: rechunk or repartition it as X is, and persist it."
@@ -303,18 +274,18 @@ def _name(given: Any) -> str | None:
 
 def partitions_of(collection: Any) -> list[Any]:
     """Return the partitions of a collection whose columns lie in one chunk."""
-    on_engine("waiting for rows that are being persisted", lambda: settle(collection))
+    engine.on_engine("waiting for rows that are being persisted", lambda: engine.settle(collection))
     found = collection.to_delayed()
     return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
 
 
-def refuse_partition(number: int, refused: Refused) -> None:
+def refuse_partition(number: int, refused: partitions.Refused) -> None:
     """Raise the refusal of a partition."""
     raise ValueError(f"partition {number} of the collection, after the fit was charged, which stands: {refused.why}")
 
 
 def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
-    return task(merge_sums, new_sum, parts)
+    return engine.task(partitions.merge_sums, new_sum, parts)
 
 
 # --- the model of rows on many machines, as the loop of noisy gradient descent sees it ---
@@ -347,7 +318,7 @@ class DistributedModel(Model):
 
     def __init__(self, bind: Callable[[], tuple[list[Any], list[int]]], n_features: int) -> None:
         self._bind_all = bind
-        bound, self._sizes = despite_restarts(bind)
+        bound, self._sizes = engine.despite_restarts(bind)
         self.n_rows = sum(self._sizes)
         self._together = neighbours(self._sizes, max(1, _FEW_VALUES // n_features))
         self._keep(bound)
@@ -355,12 +326,14 @@ class DistributedModel(Model):
     def _keep(self, bound: list[Any]) -> None:
         """Keep partitions on their workers, those of few rows with their neighbours: a task takes milliseconds."""
         parts = [
-            bound[each.start] if len(each) == 1 else task(gather_partitions, *bound[each.start : each.stop])
+            bound[each.start]
+            if len(each) == 1
+            else engine.task(partitions.gather_partitions, *bound[each.start : each.stop])
             for each in self._together
         ]
         if len(parts) < len(bound):
-            parts = list(results(f"gathering partitions, {_STANDS}", parts, persist=True))
-        self._partitions, self._engine = parts, Asking(parts)
+            parts = list(engine.results(f"gathering partitions, {_STANDS}", parts, persist=True))
+        self._partitions, self._engine = parts, engine.Asking(parts)
 
     def _restore(self) -> None:
         """Read and bind the rows again, after the engine was restarted and forgot them."""
@@ -372,32 +345,36 @@ class DistributedModel(Model):
             )
         self._keep(bound)
 
-    def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> list[PartitionLot]:
+    def draw_lot(self, sampling: Any, stream: Any, step: int) -> list[partitions.PartitionLot]:
         """See `Model`: the lot of each partition, which is drawn where its rows lie, but for an audit."""
-        lots = lots_of_step(sampling, stream, step, len(self._sizes))
-        return lots if stream.track is None else heard_lots(lots, self._numbers_of_records(), stream.track)
+        lots = partitions.lots_of_step(sampling, stream, step, len(self._sizes))
+        return lots if stream.track is None else partitions.heard_lots(lots, self._numbers_of_records(), stream.track)
 
     def _numbers_of_records(self) -> list[int]:
         """Numbers of rows, or of units, of the partitions, for an audit."""
-        found = self._engine.results("counting rows", [task(count_records, part) for part in self._partitions])
+        found = self._engine.results(
+            "counting rows", [engine.task(partitions.count_records, part) for part in self._partitions]
+        )
         return [number for part in found for number in part]
 
-    def clipped_gradient_sum(self, theta: np.ndarray, rows: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
-        return despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)
+    def clipped_gradient_sum(
+        self, theta: np.ndarray, rows: list[partitions.PartitionLot], max_norm: float
+    ) -> np.ndarray:
+        return engine.despite_restarts(lambda: self._sum(theta, rows, max_norm), self._restore)
 
-    def _sum(self, theta: np.ndarray, lots: list[PartitionLot], max_norm: float) -> NDArray[np.float64]:
-        shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else constant(theta)
+    def _sum(self, theta: np.ndarray, lots: list[partitions.PartitionLot], max_norm: float) -> np.ndarray:
+        shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else engine.constant(theta)
         sums = [
-            task(sum_partition, part, shared, lots[each.start], max_norm)
+            engine.task(partitions.sum_partition, part, shared, lots[each.start], max_norm)
             if len(each) == 1
-            else task(sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
+            else engine.task(partitions.sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
             for part, each in zip(self._partitions, self._together, strict=True)
         ]
-        total = add_sums(self._engine.results(f"a step, {_STANDS}", in_a_tree(_add, sums)))
+        total = partitions.add_sums(self._engine.results(f"a step, {_STANDS}", engine.in_a_tree(_add, sums)))
         return np.zeros(len(theta)) if total is None else np.asarray(total)
 
     def close(self) -> None:
-        self._partitions, self._engine = [], Asking([])  # the workers may forget them
+        self._partitions, self._engine = [], engine.Asking([])  # the workers may forget them
 
 
 def neighbours(sizes: Sequence[int], most: int) -> list[range]:
@@ -412,4 +389,4 @@ def neighbours(sizes: Sequence[int], most: int) -> list[range]:
 
 
 def _add(parts: list[Any]) -> Any:
-    return task(add_sums, parts)
+    return engine.task(partitions.add_sums, parts)

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from skdp._checks.groups import Units, hashes_of, read_labels, read_units, texts_of
 from skdp._checks.rows import read_cells
 from skdp._checks.sources import BlockRecipe, TargetReading
-from skdp._dpsgd.models.bound_rows import UnitLayout
-from skdp.mechanisms.release_log import Track
+from skdp._dpsgd.models.linear import UnitLayout
 from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.streams import SecretStream
 
@@ -70,7 +69,7 @@ def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitio
     return [PartitionLot(sampling, of_step.subkey("partition", number)) for number in range(n_partitions)]
 
 
-def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Track) -> list[PartitionLot]:
+def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[PartitionLot]:
     """Return the lots of a step as an audit hears them: drawn here, as one lot of the rows of all partitions.
 
     `sizes` are the numbers of rows, or of units, of the partitions. Rows that a table has more than another one of the

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._dpsgd.models.bound_rows import Model
+from skdp._dpsgd.models.linear import Model
 from skdp._dpsgd.models.one_hot import OneHotRows
 from skdp._kernels import grouping as kernel
 from skdp.mechanisms.sampling import Sampling

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.rows import check_finite
-from skdp._dpsgd.models.bound_rows import Model, run_segments
-from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
+from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model, run_segments
 from skdp._kernels import linear
 from skdp._kernels import linear_layouts as kernel
 from skdp._kernels.linear import N_FACTS, add_all_columns, several_outputs
@@ -180,12 +179,8 @@ class WideLinearModel(LinearModel):
         self._spare: list[_Scratch] = []
 
     def clipped_gradient_sum(
-        self,
-        theta: np.ndarray,
-        rows: NDArray[np.int64] | None,
-        max_norm: float,
-        counts: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
+        self, theta: np.ndarray, rows: np.ndarray | None, max_norm: float, counts: np.ndarray | None = None
+    ) -> np.ndarray:
         """See `LinearModel`. Where there are `counts`, products must be float64."""
         d, icpt = self.n_features, self.geometry.icpt
         table = theta.reshape(self.n_outputs, -1)

@@ -35,8 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._dpsgd.models.bound_rows import MOST_PAIRED, SpanModel, UnitLayout, UnitLot, blocks_of, unit_room
-from skdp._dpsgd.models.linear import row_scales
+from skdp._dpsgd.models.linear import MOST_PAIRED, SpanModel, UnitLayout, blocks_of, row_scales, unit_room
 from skdp._kernels import dense as kernel
 from skdp._kernels import losses, spans, tiles
 from skdp._kernels.threads import WorkerPool
@@ -219,14 +218,8 @@ class NetworkModel(SpanModel):
         return self.architecture.n_parameters
 
     def _sum_over(
-        self,
-        theta: np.ndarray,
-        rows: Rows,
-        span: tuple[int, int],
-        max_norm: float,
-        counts: NDArray[np.float64] | None = None,
-        lot: UnitLot | None = None,
-    ) -> NDArray[np.float64]:
+        self, theta: np.ndarray, rows: Rows, span: tuple[int, int], max_norm: float, counts: Any = None, lot: Any = None
+    ) -> np.ndarray:
         """See `SpanModel`: of shape (p,)."""
         self._pack(theta)
         total = np.zeros(self.n_parameters)

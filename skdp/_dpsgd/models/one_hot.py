@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._dpsgd.models.bound_rows import SpanModel, UnitLayout, UnitLot, blocks_of, run_segments, unit_room
-from skdp._dpsgd.models.linear import n_segments
+from skdp._dpsgd.models.linear import SpanModel, UnitLayout, UnitLot, blocks_of, n_segments, run_segments, unit_room
 from skdp._kernels import losses
 from skdp._kernels import one_hot as kernel
 from skdp._kernels.linear import unit_factors
@@ -310,14 +309,8 @@ class OneHotModel(SpanModel):
         return self.n_outputs * self.geometry.width
 
     def _sum_over(
-        self,
-        theta: np.ndarray,
-        rows: NDArray[np.int64] | None,
-        span: tuple[int, int],
-        max_norm: float,
-        counts: NDArray[np.float64] | None = None,
-        lot: UnitLot | None = None,
-    ) -> NDArray[np.float64]:
+        self, theta: np.ndarray, rows: Any, span: tuple[int, int], max_norm: float, counts: Any = None, lot: Any = None
+    ) -> np.ndarray:
         """See `SpanModel`: of shape (p,), an output's weights, then its intercept."""
         tables, bias = self._tables(theta)
         first, n = span[0], span[1] - span[0]

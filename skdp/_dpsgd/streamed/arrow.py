@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pyarrow import fs
 
 from skdp._checks.groups import CountedUnits, RunReader, refuse_gaps, runs_of
@@ -246,7 +245,7 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
     return values
 
 
-def write_columns(columns: list[np.ndarray], table: NDArray[np.floating]) -> None:
+def write_columns(columns: list[np.ndarray], table: np.ndarray) -> None:
     """Write columns to a table of as many rows."""
     tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
     for start in range(0, len(table), tile):
@@ -389,14 +388,14 @@ class ArrowRows(BlockSource):
         for part in self._parts:
             yield from part.batches(self._read, n_rows)
 
-    def _write(self, batch: Any, table: NDArray[np.floating], start: int) -> None:
+    def _write(self, batch: Any, table: np.ndarray, start: int) -> None:
         where = f"rows {start} to {start + len(table) - 1} of X"
         numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
         columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
             write_columns(columns, table)
 
-    def _block(self, start: int, table: NDArray[np.floating], labels: list[Any], weights: list[Any]) -> RowBlock:
+    def _block(self, start: int, table: np.ndarray, labels: list[Any], weights: list[Any]) -> RowBlock:
         part = slice(start, start + len(table))
         return RowBlock(
             start,

@@ -20,8 +20,6 @@ from skdp._checks.rows import check_shape, read_cells
 from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, after_the_charge
 from skdp._dpsgd.streamed.streamed_model import Order, RowBlock, StreamedModel, describe
 from skdp._kernels.threads import WorkerPool
-from skdp.mechanisms.sampling import Sampling
-from skdp.mechanisms.streams import SecretStream
 
 Item = TypeVar("Item")
 
@@ -255,7 +253,7 @@ class MappedModel(StreamedModel):
     memory.
     """
 
-    def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> NDArray[np.int64] | None:
+    def draw_lot(self, sampling: Any, stream: Any, step: int) -> NDArray[np.int64] | None:
         """See `Model`: nothing is gained by lots that are drawn ahead, as a map gives rows at any place."""
         return self._draw(sampling, stream)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.groups import Units, UnitsOfRows
 from skdp._checks.sources import BlockRecipe, after_the_charge
-from skdp._dpsgd.models.bound_rows import Model, SpanModel, UnitLayout, add_clipped
+from skdp._dpsgd.models.linear import Model, SpanModel, UnitLayout, add_clipped
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, Sampling
 from skdp.mechanisms.streams import SecretStream
 

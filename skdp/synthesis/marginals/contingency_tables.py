@@ -16,8 +16,7 @@ from scipy.optimize import minimize
 
 from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable
-from skdp.mechanisms.bounded_sum import clip_groups, squares_of_counts
-from skdp.mechanisms.cell_counts import centred
+from skdp.mechanisms.bounded_sum import centred, clip_groups, squares_of_counts
 
 ColumnSet = tuple[int, ...]
 

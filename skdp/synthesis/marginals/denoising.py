@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp.mechanisms.cell_counts import centred, onto_simplex
+from skdp.mechanisms.bounded_sum import centred, onto_simplex
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, squared_norm
 

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.bounds import bounds_of_columns, check_bounds
 from skdp._checks.groups import Units
 from skdp._checks.numbers import format_names, refuse_not_finite
-from skdp._checks.parameters import check_choice, check_count, show
+from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show
 from skdp._checks.table import Table
 from skdp.accounting import DpEvent
 from skdp.mechanisms.gaussian import noise_ratio

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.bounds import check_bounds
-from skdp._checks.parameters import check_choice, check_count, show, without_removed
+from skdp._checks.parameters import check_bounds, check_choice, check_count, show, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent

@@ -7,8 +7,7 @@ from combinations import over_combinations, over_rows
 
 from skdp._checks.groups import read_units
 from skdp._dpsgd.models import network
-from skdp._dpsgd.models.bound_rows import MOST_PAIRED, UnitLayout
-from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
+from skdp._dpsgd.models.linear import MOST_PAIRED, LinearGeometry, LinearModel, UnitLayout
 from skdp._dpsgd.models.network import Architecture, Clip, NetworkModel
 from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, OneHotGeometry, OneHotModel, OneHotRows
 from skdp._kernels import threads

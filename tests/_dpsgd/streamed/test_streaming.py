@@ -37,8 +37,7 @@ from skdp import (
 from skdp._checks.sources import BlockRecipe
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd import estimator as progress
-from skdp._dpsgd.models.bound_rows import Model
-from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
+from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model
 from skdp._dpsgd.models.network import Architecture, Clip, NetworkModel
 from skdp._dpsgd.streamed import streamed_model as model
 from skdp._dpsgd.streamed.arrow import source_of_rows

@@ -29,12 +29,6 @@ FAULTS = faults_of(
             ("pipeline-nonfinite-rows-passed-on", "JointFit._fit_for", "zero_wild_rows(rows)", "rows", "extending"),
         ],
         "skdp.base.budget": [
-            (
-                "budget-not-checked-before-reading",
-                "Payment.check",
-                "self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)",
-                "pass",
-            ),
             ("pipeline-event-ignores-later-releases", "releases_of", "fitted._private_parts()", "()"),
             (
                 "noise-calibrated-without-adjacency",
@@ -54,6 +48,12 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.base.fit": [
+            (
+                "budget-not-checked-before-reading",
+                "Payment.check",
+                "self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)",
+                "pass",
+            ),
             ("releases-not-compared-with-charge", "Fit.release", "self._check_released()", "None", "fit"),
             (
                 "fit-plan-from-private-n",
@@ -82,8 +82,8 @@ FAULTS = faults_of(
             ),
             (
                 "resumed-run-never-charged",
-                "Fit._is_charged",
-                "any(_1 for charge in accountant.history)",
+                "Fit._admit",
+                "any(_1 for each in accountant.history)",
                 "True",
                 "checkpoint",
             ),

@@ -169,8 +169,6 @@ FAULTS = faults_of(
                 "np.einsum('ki,kii,ki->k', weights[rows], products, weights[rows])",
                 "guarantees_units",
             ),
-        ],
-        "skdp.mechanisms.cell_counts": [
             (
                 "histogram-sensitivity-of-one-column",
                 "column_sensitivity",

@@ -64,8 +64,8 @@ FAULTS = faults_of(
             (
                 "newton-steps-share-noise",
                 "NewtonSolver.train",
-                "run.plan.mechanism_at(number)",
-                "run.plan.mechanism_at(run.plan.n_steps - 1)",
+                "run.plan.mechanisms[number]",
+                "run.plan.mechanisms[-1]",
             ),
             (
                 "newton-step-without-noise",

@@ -28,7 +28,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp._dpsgd.loop": [
-            ("falling-noise-drawn-constant", "run_dpsgd", "plan.mechanism_at(state.n_done)", "plan.mechanism"),
+            ("falling-noise-drawn-constant", "run_dpsgd", "plan.mechanisms[state.n_done]", "plan.mechanisms[-1]"),
             (
                 "noise-divided-by-root-of-lot",
                 "run_dpsgd",
@@ -73,7 +73,7 @@ FAULTS = faults_of(
                 "total if lot is not None and (not len(lot)) else mechanism.release(total, noise_stream)",
             ),
         ],
-        "skdp._dpsgd.models.bound_rows": [
+        "skdp._dpsgd.models.linear": [
             (
                 "group-rows-drawn",
                 "Model.draw_lot",
@@ -145,6 +145,20 @@ FAULTS = faults_of(
                 "GaussianDpEvent(noise_multiplier)",
             ),
             ("dpsgd-event-one-step-fewer", "DPSGDPlan.event", "self.n_steps", "self.n_steps - 1"),
+            (
+                "intercept-means-not-charged",
+                "PlannedReleases.event_at",
+                "self.beside.values()",
+                "[each for name, each in self.beside.items() if name != OFFSET]",
+                "guarantees_charges",
+            ),
+            (
+                "class-counts-outside-event",
+                "PlannedReleases.event_at",
+                "self.beside.values()",
+                "[each for name, each in self.beside.items() if name != START]",
+                "guarantees_charges",
+            ),
         ],
         "skdp._dpsgd.mean_correction": [
             (
@@ -183,7 +197,7 @@ FAULTS = faults_of(
         "skdp._dpsgd.network_solver": [
             ("layer-bounds-charged-as-largest", "NetworkSolver._clip", "math.hypot(*bounds)", "max(bounds)"),
         ],
-        "skdp._dpsgd.run": [
+        "skdp._dpsgd.solver": [
             (
                 "sums-beside-steps-without-noise",
                 "Run.released",
@@ -191,22 +205,6 @@ FAULTS = faults_of(
                 "add_up()",
                 "guarantees_neighbours",
             ),
-            (
-                "intercept-means-not-charged",
-                "PlannedReleases.event_at",
-                "self.beside.values()",
-                "[each for name, each in self.beside.items() if name != OFFSET]",
-                "guarantees_charges",
-            ),
-            (
-                "class-counts-outside-event",
-                "PlannedReleases.event_at",
-                "self.beside.values()",
-                "[each for name, each in self.beside.items() if name != START]",
-                "guarantees_charges",
-            ),
-        ],
-        "skdp._dpsgd.run_fit": [
             (
                 "lot-size-from-private-n",
                 "_fit",

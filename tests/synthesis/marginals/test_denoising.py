@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from skdp.mechanisms.cell_counts import centred
+from skdp.mechanisms.bounded_sum import centred
 from skdp.synthesis.marginals import denoising
 from skdp.synthesis.marginals.contingency_tables import Interaction
 from skdp.synthesis.marginals.denoising import targets_of

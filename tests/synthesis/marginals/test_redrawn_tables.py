@@ -12,7 +12,7 @@ from combinations import over_rows
 from replay import recording
 from scipy import stats
 
-from skdp.mechanisms.cell_counts import centred
+from skdp.mechanisms.bounded_sum import centred
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals.noisy_tables import all_tables
 

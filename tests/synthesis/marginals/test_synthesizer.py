@@ -27,7 +27,7 @@ from skdp._checks.groups import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.cell_counts import centred
+from skdp.mechanisms.bounded_sum import centred
 from skdp.mechanisms.release_log import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
