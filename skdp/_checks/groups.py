@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from skdp._checks.numbers import KIND_OF_DTYPE, NUMBER, OTHER, float_of, key_of, kind_of_cell, values_of
+from skdp._checks.numbers import KIND_OF_DTYPE, NUMBER, OTHER, float_of, key_of, kind_of_cell, or_none, values_of
 from skdp._checks.parameters import check_count, show
 from skdp._checks.rows import column_names, split_column
 
@@ -169,13 +169,8 @@ def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
         found, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int64, copy=False), len(found)
     seen: dict[Any, int] = {}
-    numbers: NDArray[np.int64] | None = None
-    try:
-        numbers = np.fromiter((seen.setdefault(key, len(seen)) for key in labels.tolist()), np.int64, len(labels))
-    except MemoryError:
-        raise
-    except Exception:
-        pass  # its message may quote a label
+    numbered = (seen.setdefault(key, len(seen)) for key in labels.tolist())
+    numbers: NDArray[np.int64] | None = or_none(lambda: np.fromiter(numbered, np.int64, len(labels)))
     return (_refuse_kind() if numbers is None else numbers), len(seen)
 
 
@@ -188,13 +183,7 @@ def comparable(labels: np.ndarray) -> np.ndarray:
         if gaps.any():
             refuse_gaps()
         return labels
-    keys: list[Any] | None = None
-    try:
-        keys = [_key(label) for label in labels.tolist()]
-    except MemoryError:
-        raise
-    except Exception:
-        pass  # its message may quote a label
+    keys = or_none(lambda: [_key(label) for label in labels.tolist()])
     if keys is None:
         _refuse_kind()
     if any(key is None for key in keys):
@@ -219,20 +208,14 @@ def _key(label: Any) -> Any:
     if isinstance(label, tuple):
         return tuple(map(_key, label))
     kind = kind_of_cell(type(label))
-    if kind == OTHER:
-        return _value_of(label)
+    if kind == OTHER:  # the label itself, in a tuple that no text is equal to
+        if not isinstance(label, Enum) and not any("__eq__" in vars(each) for each in type(label).__mro__[:-1]):
+            raise TypeError(f"{type(label).__name__} has no value")
+        return (label,)
     if kind == NUMBER and not isinstance(label, bool | np.bool_):
         is_whole = isinstance(label, int | np.integer) or float_of(label).is_integer()
         return str(int(label)) if is_whole else key_of(label)
     return key_of(label)
-
-
-def _value_of(label: Any) -> tuple[Any]:
-    """The label itself, in a tuple that no text is equal to."""
-    has_value = any("__eq__" in vars(kind) for kind in type(label).__mro__[:-1])
-    if not has_value and not isinstance(label, Enum):
-        raise TypeError(f"{type(label).__name__} has no value")
-    return (label,)
 
 
 def _refuse_kind() -> NoReturn:

@@ -11,7 +11,7 @@ import multiprocessing
 import threading
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from skdp.exceptions import PrivacyLeakWarning
@@ -140,11 +140,7 @@ def silence() -> Iterator[None]:
                 filters[:] = [each for each in filters if each is not mine]
 
 
-SEED = "seed"
-CLASSES = "classes"
-Y_BOUNDS = "y_bounds"
-CALLER = "caller"
-UNKNOWN = "unknown"
+SEED, CLASSES, Y_BOUNDS, CALLER, UNKNOWN = "seed", "classes", "y_bounds", "caller", "unknown"
 
 
 class Leak(NamedTuple):
@@ -160,11 +156,6 @@ SEEDED = Leak(
 CLASSES_READ = Leak(CLASSES, "The classes were read from the labels, which is not paid for.")
 Y_BOUNDS_READ = Leak(Y_BOUNDS, "The bounds of the targets were read from y, which is not paid for.")
 NOT_KEPT = Leak(UNKNOWN, "No record was kept of what was read without payment, nor of whether the noise was secret.")
-
-
-def begin_record(fitted: Any, earlier: Iterable[Leak] | None = ()) -> None:
-    """Start the record of a fit, with the leaks of the state that it starts from; None if these were not kept."""
-    fitted._fitted_leaks = (NOT_KEPT,) if earlier is None else tuple(earlier)
 
 
 def note_leaks(fitted: Any, *leaks: Leak) -> None:

@@ -12,17 +12,15 @@ import math
 import numbers
 import re
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from types import NoneType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-_BLOCK_VALUES = 1 << 16
-_NAMED_COLUMNS = 5
-
+Value = TypeVar("Value")
 NUMBER, GAP, COMPLEX, TIME, STRING, OTHER = range(6)
 KIND_OF_DTYPE = {"b": NUMBER, "i": NUMBER, "u": NUMBER, "f": NUMBER, "c": COMPLEX, "M": TIME, "m": TIME,
          "U": STRING, "S": STRING, "T": STRING}  # fmt: skip
@@ -54,16 +52,20 @@ def values_of(name: str, given: Any) -> np.ndarray:
         raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
     if sp.issparse(given):
         raise TypeError(f"{name} is sparse, and sparse data are not supported here: pass {name}.toarray().")
-    values = None
-    try:
-        values = np.asarray(decoded(given)) if _has_dtype(type(given)) else _array_of_cells(given)
-    except MemoryError:
-        raise
-    except Exception:
-        pass  # its message may quote cells
+    values = or_none(lambda: np.asarray(decoded(given)) if _has_dtype(type(given)) else _array_of_cells(given))
     if values is None:
         raise ValueError(f"{name} is no array of numbers: its rows differ in length, or its cells are nested.")
     return values
+
+
+def or_none(function: Callable[[], Value | None]) -> Value | None:
+    """Return ``function()``, or None where it fails: its message may quote a cell."""
+    try:
+        return function()
+    except MemoryError:
+        raise
+    except Exception:
+        return None
 
 
 def _has_dtype(kind: type) -> bool:
@@ -79,7 +81,8 @@ def _array_of_cells(given: Any) -> np.ndarray | None:
             same = np.asarray(given)
             if same.dtype.kind in "biuf" and not any(map(np.ma.isMaskedArray, given)):
                 return same
-        kinds = _kinds_of_cells(given, kinds)
+        if kinds and kinds <= {list, tuple}:  # of what is in the rows of a list
+            kinds = set(map(type, itertools.chain.from_iterable(given)))
         if (numbers_alone := typed_cells(given, kinds)) is not None:
             return numbers_alone
         if any(map(_holds_cells, kinds)):
@@ -93,11 +96,6 @@ def _array_of_cells(given: Any) -> np.ndarray | None:
     return values if numbers_alone is None else numbers_alone.reshape(values.shape)
 
 
-def _kinds_of_cells(given: Any, kinds: set[type]) -> set[type]:
-    """Return the types of what is in the rows of a list, or in the list if it has none."""
-    return set(map(type, itertools.chain.from_iterable(given))) if kinds and kinds <= {list, tuple} else kinds
-
-
 def _unpacked(given: Any) -> Any:
     """Return nested lists and arrays as nested lists, of which NumPy takes every cell as it is.
 
@@ -108,16 +106,11 @@ def _unpacked(given: Any) -> Any:
     values = np.asarray(given)
     if np.ma.isMaskedArray(given):
         hidden = np.ma.getmaskarray(given)
-        values = _objects_of(values)
+        values = np.fromiter(values.flat, object, values.size).reshape(values.shape)  # of NumPy's scalars
         values[hidden] = None
     if values.ndim == 0:
         return values[()]
     return list(values) if values.ndim == 1 else list(map(_unpacked, values))
-
-
-def _objects_of(values: np.ndarray) -> np.ndarray:
-    """Return an array of NumPy's scalars."""
-    return np.fromiter(values.flat, object, values.size).reshape(values.shape)
 
 
 def _holds_cells(kind: type) -> bool:
@@ -221,7 +214,7 @@ def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
 def format_names(names: Iterable[Any]) -> str:
     """Format names of columns in one line."""
     shown = [" ".join(repr(name).split()) for name in names]
-    return ", ".join([*shown[:_NAMED_COLUMNS], *(["..."] if len(shown) > _NAMED_COLUMNS else [])])
+    return ", ".join([*shown[:5], *(["..."] if len(shown) > 5 else [])])
 
 
 def all_finite(values: np.ndarray) -> bool:
@@ -240,19 +233,20 @@ def all_finite(values: np.ndarray) -> bool:
 
 def blocks(values: np.ndarray) -> Iterable[np.ndarray]:
     """Iterate over blocks of rows that stay in cache."""
-    step = max(1, _BLOCK_VALUES // max(1, math.prod(values.shape[1:])))
+    step = max(1, (1 << 16) // max(1, math.prod(values.shape[1:])))
     return (values[start : start + step] for start in range(0, len(values), step))
 
 
 MICROSECONDS = 86_400_000_000.0  # of a day
 _LARGEST_EXACT = 2**128
 _FAR, _FARTHEST = 1e8, 1e15  # days that fit into microseconds, and into days
-_TRUE, _FALSE = {"1", "true", "yes", "y", "t", "on"}, {"0", "false", "no", "n", "f", "off"}
 
 
 def truth_of(key: str) -> int:
     """Return 1, 0 or -1 for a key."""
-    return 1 if key.lower() in _TRUE else 0 if key.lower() in _FALSE else -1
+    if key.lower() in {"1", "true", "yes", "y", "t", "on"}:
+        return 1
+    return 0 if key.lower() in {"0", "false", "no", "n", "f", "off"} else -1
 
 
 def key_of(cell: Any) -> str | None:

@@ -131,9 +131,6 @@ def silent_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-_LEAST_DIGITS = 5  # 1e-5, the common choice for tables of up to 10,000 rows
-
-
 def check_delta(delta: Any) -> float | None:
     """Return a number in (0, 1), or None for "auto", whose number is found once the number of rows is known."""
     if isinstance(delta, str) and delta == "auto":
@@ -168,7 +165,7 @@ def default_delta(n_samples: int) -> float:
             "set adjacency=skdp.AddRemove(n_public=...), or delta as a number well below 1/n."
         )
     digits = len(str(10 * n_samples - 1))  # least k with 10 n <= 10**k, in whole numbers: logarithms are rounded
-    return float(f"1e-{max(_LEAST_DIGITS, digits)}")
+    return float(f"1e-{max(5, digits)}")  # 1e-5 is the common choice for tables of up to 10,000 rows
 
 
 def delta_for(delta: float | None, accountant: PrivacyAccountant | None, n_samples: int) -> float:

@@ -31,8 +31,6 @@ from skdp._checks.leaks import warn
 from skdp._checks.numbers import NUMBER, all_finite, format_names, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.parameters import number_is_private
 
-# --- tables ---
-
 
 def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by_blocks: bool = False) -> Any:
     """The rows of X as an array or a CSR matrix of finite numbers.
@@ -245,7 +243,7 @@ def check_finite(table: Any, names: list[Any] | None) -> None:
     values = table.data if sp.issparse(table) else table
     if all_finite(values):
         return
-    found = np.zeros(table.shape[1], bool), np.zeros(table.shape[1], bool)
+    found = np.zeros((2, table.shape[1]), bool)
     for kind, test in zip(found, (np.isnan, np.isinf), strict=True):
         if sp.issparse(table):
             kind[table.indices[test(values)]] = True
@@ -281,7 +279,6 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     ----------
     y : array-like of shape (n_rows,) or (n_rows, 1), or (n_rows, k) if `columns`
         Private. Numbers, or strings.
-    n_rows : int
     classes : sequence or None
         None if the classes will be read from y; continuous labels are then refused.
     columns : bool
@@ -452,7 +449,7 @@ def check_classes(name: str, classes: Any) -> np.ndarray:
 
 
 def table_shape(X: Any) -> tuple[int, int]:
-    """Rows and columns of a table of any kind."""
+    """Return the numbers of rows and columns of a table of any kind."""
     shape = numbers.shape_of("X", X)
     if len(shape) == 0:
         raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
@@ -499,18 +496,7 @@ class NormedRows(np.ndarray):
 def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
     """Return rows that carry a bound on their norm: a view of an array, the sparse matrix itself.
 
-    Parameters
-    ----------
-    rows : ndarray, sparse matrix or frame
-        A frame carries nothing.
-    norm : float or None
-        No row is longer. None carries nothing.
-    indicators : ndarray of shape (n_features,) or None, default=None
-        What an array carries beside that: see `row_indicators_of`.
-
-    Returns
-    -------
-    ndarray, sparse matrix or frame
+    A frame carries nothing, nor do rows with a norm of None. `indicators` are for an array (`row_indicators_of`).
     """
     if norm is None:
         return rows
@@ -539,18 +525,7 @@ def row_indicators_of(rows: Any) -> Any:
 
 
 def with_row_form(rows: Any, form: Any) -> Any:
-    """Return sparse rows that carry what is public of the pattern of each of them.
-
-    Parameters
-    ----------
-    rows : sparse matrix
-        Changed.
-    form : skdp._dpsgd.models.one_hot.OneHotForm
-
-    Returns
-    -------
-    sparse matrix
-    """
+    """Return the sparse rows, with what is public of the pattern of each: a `skdp._dpsgd.models.one_hot.OneHotForm`."""
     rows._row_form = form
     return rows
 
@@ -561,19 +536,9 @@ def row_form_of(rows: Any) -> Any:
 
 
 def with_row_schema(rows: np.ndarray, schema: Any, names: Sequence[str] = ()) -> Any:
-    """Return a view of rows that carries the public schema of its columns, which are named x0, x1, and so on.
+    """Return a view of an array that carries the public `TableSchema` of its columns, if that is not None.
 
-    Parameters
-    ----------
-    rows : ndarray
-    schema : skdp.preprocessing.TableSchema or None
-        None carries nothing.
-    names : sequence of str
-        What the columns are called where they come from, for whoever speaks of them.
-
-    Returns
-    -------
-    ndarray
+    The columns are named x0, x1, and so on; `names` are what they are called where they come from.
     """
     if schema is None:
         return rows

@@ -24,7 +24,6 @@ from sklearn.utils import get_tags
 from skdp._checks import numbers
 from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
-_WORDS_OF_LIBRARIES = {"Interval", "Period", "UUID"}
 _FEW_VALUES = 4096
 _EQUAL_BY_VALUE = {str, bytes, int, float, bool, Decimal, datetime.date, *np.sctypeDict.values()} - {
     object, np.void, np.datetime64, np.timedelta64
@@ -138,13 +137,7 @@ class Table:
     def cells(self, j: int) -> CellValues:
         """Read column j, or refuse it if it has complex or nested cells."""
         self.kind(j)
-        found, fault = None, numbers.OTHER
-        try:
-            found, fault = _read(self._raw(j))
-        except MemoryError:
-            raise
-        except Exception:  # its message may quote cells
-            pass
+        found, fault = numbers.or_none(lambda: _read(self._raw(j))) or (None, numbers.OTHER)
         return found or refuse_cells(fault, self.names[j])
 
     def _raw(self, j: int) -> Any:
@@ -210,7 +203,7 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
     if not hasattr(raw, "to_physical"):  # of Arrow
         return _read_array(np.asarray(numbers.decoded(raw).to_numpy()))
     if letter in "biuf":
-        floats = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(_polars().Float64)
+        floats = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(import_extra("polars").Float64)
         return CellValues("boolean" if letter == "b" else "number", _doubles(floats.to_numpy())), numbers.NUMBER
     if str(raw.dtype).startswith(("Categorical", "Enum", "String")):
         return _read_text_of_polars(raw)
@@ -218,19 +211,13 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
 
 
 def _read_text_of_polars(raw: Any) -> tuple[CellValues | None, int]:
-    polars = _polars()
+    polars = import_extra("polars")
     words = raw.cast(polars.String)
     distinct = words.drop_nulls().unique()
     if not len(distinct):
         return CellValues("mixed", np.full(len(raw), -1, np.int64)), numbers.STRING
     codes = words.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
     return CellValues("mixed", codes.to_numpy(), distinct.to_list()), numbers.STRING
-
-
-def _polars() -> Any:
-    import polars
-
-    return polars
 
 
 def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
@@ -282,7 +269,9 @@ def _read_objects(cells: list[Any]) -> tuple[CellValues | None, int]:
     if Decimal in (types := set(map(type, cells))):
         cells = [None if isinstance(cell, Decimal) and cell.is_snan() else cell for cell in cells]  # it has no hash
         types = set(map(type, cells))
-    faults = {_fault_of(each) for each in types} & {numbers.COMPLEX, numbers.OTHER}
+    # Some types of libraries are read as their text.
+    faults = {numbers.kind_of_cell(each) for each in types if each.__name__ not in ("Interval", "Period", "UUID")}
+    faults &= {numbers.COMPLEX, numbers.OTHER}
     if faults:
         return None, max(faults)
     if any(each not in _EQUAL_BY_VALUE and numbers.kind_of_cell(each) != numbers.GAP for each in types):
@@ -301,11 +290,6 @@ def _codes(cells: Iterable[Any], size: int) -> tuple[NDArray[np.int64], list[Any
     index: defaultdict[Any, int] = defaultdict()
     index.default_factory = index.__len__
     return np.fromiter(map(index.__getitem__, cells), np.int64, size), list(index)
-
-
-def _fault_of(kind: type) -> int:
-    found = numbers.kind_of_cell(kind)
-    return numbers.STRING if found == numbers.OTHER and kind.__name__ in _WORDS_OF_LIBRARIES else found
 
 
 def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | None, int]:

@@ -125,7 +125,7 @@ class Checkpoint:
         if not self._header["n_done"]:
             return start._replace(positions=self._header["positions"])
         parts = _fill(like, iter(self._leaves))
-        return TrainingState(self._header["n_done"], *parts, self._header["positions"])
+        return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
         """Positions of the streams, if they may be stored."""
@@ -371,4 +371,4 @@ _ALL: weakref.WeakSet[RunLock] = weakref.WeakSet()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: [lock.let_go() for lock in list(_ALL)])
+    os.register_at_fork(after_in_child=lambda: list(map(RunLock.let_go, list(_ALL))))

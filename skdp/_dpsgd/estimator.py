@@ -35,7 +35,12 @@ class StepProgress:
     def __init__(self, n_steps: int, epsilon_of: Callable[[int], float]) -> None:
         self._n_steps, self._epsilon_of = n_steps, epsilon_of
         self._every = max(1, n_steps // _READINGS)
-        self._bar = _tqdm_bar(n_steps)
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self._bar: Any = None
+        else:
+            self._bar = tqdm(total=n_steps, unit="step", desc="skdp")
         self._shown = self._begun = time.monotonic()
         self._first: int | None = None
 
@@ -68,14 +73,6 @@ def _format(seconds: float) -> str:
         if seconds >= 2.0 * size:
             return f"{seconds / size:3.0f} {unit}"
     return f"{seconds:3.0f} s"
-
-
-def _tqdm_bar(total: int) -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return None
-    return tqdm(total=total, unit="step", desc="skdp")
 
 
 class GradientEstimator(PrivateEstimator):

@@ -14,7 +14,7 @@ from skdp._checks.groups import ROW
 from skdp._checks.parameters import check_real, count_threads
 from skdp._checks.weights import weight_of_each
 from skdp._dpsgd import defaults
-from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, tail_average
+from skdp._dpsgd.loop import last_iterate, momentum_sgd, tail_average
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model
 from skdp._dpsgd.models.linear_layouts import MOST_PARAMETERS, ColumnModel, WideLinearModel, is_wide
 from skdp._dpsgd.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
@@ -59,7 +59,7 @@ class LinearSteps(DescentSolver):
             kept = defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        optimizer = momentum_sgd(constant(learning_rate), momentum, alpha * penalty if alpha else 0.0)
+        optimizer = momentum_sgd(lambda step: learning_rate, momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
 
@@ -74,7 +74,7 @@ class LinearSteps(DescentSolver):
 
     def _resumes(self, run: Run) -> bool:
         """Tell whether the run starts from where the current parameters' run first did, rather than from them."""
-        return run.earlier is not None and run.before == getattr(self.model, "_fitted_before", None)
+        return run.earlier is not None and run.earlier.counts == getattr(self.model, "_fitted_before", None)
 
     def moved(self, offset: np.ndarray) -> dict[str, Any]:
         return {"intercept_": self.model.intercept_ + offset}

@@ -140,7 +140,12 @@ class NetworkSolver(DescentSolver):
     def _make_optimizer(self, schedule: loop.Schedule, shape: _Shape) -> loop.Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
         alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
-        penalty = _penalty(alpha, shape) if alpha else 0.0
+        penalty: Any = 0.0
+        if alpha:  # the second derivative of the penalty of each parameter
+            penalty = np.zeros(shape.architecture.n_parameters)
+            for layer, table in enumerate(shape.architecture.tables(penalty)):
+                # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
+                table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         momentum, beta_1, beta_2 = (
             check_real(name, getattr(self.model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
             for name in ("momentum", "beta_1", "beta_2")
@@ -233,15 +238,6 @@ def _out_activation(loss: str) -> str:
     """Return the activation of the output layer that goes with a loss: of classes it has the same name."""
     known = REGRESSION_LOSSES.get(loss)
     return loss if known is None else "exp" if known.are_counts else "identity"
-
-
-def _penalty(alpha: float, shape: _Shape) -> np.ndarray:
-    """Return the second derivative of the penalty of each parameter."""
-    penalty = np.zeros(shape.architecture.n_parameters)
-    for layer, table in enumerate(shape.architecture.tables(penalty)):
-        # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
-        table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
-    return penalty
 
 
 def _to_list(value: Any) -> Any:

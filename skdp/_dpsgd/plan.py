@@ -99,12 +99,10 @@ class DPSGDPlan:
     @cached_property
     def mechanisms(self) -> list[GaussianMechanism]:
         """What releases the sum of each step."""
-        made = [GaussianMechanism(self.noise_multiplier * each.factor, self.max_grad_norm) for each in self._parts]
-        return [each for each, (n_steps, _) in zip(made, self._parts, strict=True) for _ in range(n_steps)]
-
-    @property
-    def _parts(self) -> tuple[Stage, ...]:
-        return self.stages or (Stage(self.n_steps, 1.0),)
+        found: list[GaussianMechanism] = []
+        for n_steps, factor in self.stages or (Stage(self.n_steps, 1.0),):
+            found += [GaussianMechanism(self.noise_multiplier * factor, self.max_grad_norm)] * n_steps
+        return found
 
     def carried(
         self, learning_rate: float, momentum: float, penalty: float, n_done: int, first: int
@@ -146,7 +144,7 @@ class DPSGDPlan:
         total = np.concatenate([[0.0], np.cumsum(moves)])
         step = np.arange(n_done)
         # Noise of each step over that of `noise_multiplier`.
-        counts, factors = zip(*self._parts, strict=True)
+        counts, factors = zip(*(self.stages or (Stage(self.n_steps, 1.0),)), strict=True)
         weights = (total[n_done - step] - total[np.maximum(first - step, 0)]) / (n_done - first)
         weights *= np.repeat(factors, counts)[:n_done]
         start = float(np.mean(kept ** np.arange(first + 1, n_done + 1)))

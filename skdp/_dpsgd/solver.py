@@ -128,11 +128,6 @@ class Run(NamedTuple):
     epsilon: float = math.nan
     earlier: EarlierRuns | None = None
 
-    @property
-    def before(self) -> tuple[int, int]:
-        """Steps and epochs of earlier runs."""
-        return (0, 0) if self.earlier is None else self.earlier.counts
-
     def mechanism(self, name: str, sensitivity: float) -> GaussianMechanism:
         """Return what adds noise to a release beside the steps, by its name."""
         return GaussianMechanism(self.releases.beside[name] * self.plan.noise_multiplier, sensitivity)
@@ -530,7 +525,7 @@ def _run_steps(model: Any, solver: Solver, run: Run, rows: Any, targets: Targets
 
 def _learned(solver: Solver, run: Run, theta: np.ndarray, n_done: int) -> dict[str, Any]:
     """Return all that a run learned in its first `n_done` steps."""
-    plan, (steps, epochs) = run.plan, run.before
+    plan, (steps, epochs) = run.plan, (0, 0) if run.earlier is None else run.earlier.counts
     return {
         **solver.learned(theta, run, n_done),
         **solver.target.learned(run.outputs),

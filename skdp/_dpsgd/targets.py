@@ -331,16 +331,14 @@ class ClassReader:
         """Return numbers of classes and weights, or refuse them."""
         weights = self.read_weights(sample_weight, n_rows, of_block=True)
         labels = check_labels(y, n_rows, classes=self.classes)
-        fast: np.ndarray | None = self._coded_fast(labels)
-        coded = encode_labels(labels, self.classes) if fast is None else fast
+        coded: Any = None
+        if len(self.classes) == 2 and self.classes.dtype.kind in "iu" and labels.dtype.kind in "biu":
+            # Labels that are two whole numbers are coded in a pass or two.
+            first, second = (labels == int(each) for each in self.classes)
+            if np.count_nonzero(first) + np.count_nonzero(second) == len(labels):
+                coded = second.view(np.int8)
+        coded = encode_labels(labels, self.classes) if coded is None else coded
         return coded, weights if self.factors is None else weights * self.factors[coded]
-
-    def _coded_fast(self, labels: np.ndarray) -> NDArray[np.int8] | None:
-        """Return the numbers of labels that are two whole numbers, in a pass or two, else None."""
-        if len(self.classes) != 2 or self.classes.dtype.kind not in "iu" or labels.dtype.kind not in "biu":
-            return None
-        first, second = (labels == int(each) for each in self.classes)
-        return second.view(np.int8) if np.count_nonzero(first) + np.count_nonzero(second) == len(labels) else None
 
 
 @dataclass(frozen=True)
@@ -397,7 +395,11 @@ class Classification(Target):
         labels = check_labels(y, n_samples, classes=classes, columns=self.takes_labels)
         if outputs is None:
             outputs = self._outputs_of(classes_of(labels))
-        coded = label_columns(labels) if outputs.multilabel else encode_labels(labels, outputs.classes)
+        if outputs.multilabel and not np.isin(labels, (0, 1)).all():
+            raise ValueError(
+                "y has several columns with other values than 0 and 1: give one column of 0 and 1 a label."
+            )
+        coded = labels.astype(np.float32) if outputs.multilabel else encode_labels(labels, outputs.classes)
         return Targets(outputs, coded, weights if outputs.factors is None else weights * outputs.factors[coded])
 
     def reader(self, outputs: Outputs) -> ClassReader:
@@ -527,10 +529,3 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def _outputs_are_labels(self, scores: NDArray[np.floating]) -> bool:
         """Whether each output is a label of its own, and not one of several classes."""
         return False
-
-
-def label_columns(labels: np.ndarray) -> NDArray[np.float32]:
-    """Convert several labels per row to numbers."""
-    if not np.isin(labels, (0, 1)).all():
-        raise ValueError("y has several columns with other values than 0 and 1: give one column of 0 and 1 a label.")
-    return labels.astype(np.float32)

@@ -20,7 +20,7 @@ from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL
 from skdp.audit.subjects import Attack
 from skdp.linear_model.logistic import DPLogisticRegression
-from skdp.mechanisms.release_log import HeardLot, Numbers, Tape, Track, running
+from skdp.mechanisms.release_log import HeardLot, Tape, Track, running
 from skdp.mechanisms.streams import SecretStream
 
 _CANARIES = 100_000
@@ -172,7 +172,7 @@ class Likelihoods(Track):
         super().__init__(forced)
         self.seen: Counter[tuple[float, float]] = Counter()  # rates and noise multipliers
 
-    def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
+    def release(self, mechanism: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
         lot = self._lot_of_release()
         rate = 1.0 if lot is None else lot.rate
         if np.size(noisy) > _CANARIES:  # a step, and not counts of the classes

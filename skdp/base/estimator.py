@@ -296,7 +296,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         """Refuse a parameter that lists columns behind a step that buys their number."""
         names = []
         for name in ("bounds", "categories"):
-            value = getattr(self, name, None)
+            value: Any = getattr(self, name, None)
             is_list = isinstance(value, list | tuple | np.ndarray)
             if is_list and not isinstance(next(iter(value), ""), str | Real):  # of something for each column
                 names.append(name)

@@ -212,6 +212,7 @@ KNOWN = {
 
 SILENT = "FixedThresholdClassifier"
 """A composition that reads nothing itself and fits its part once."""
+UNLISTED = Known("", "")
 
 
 def is_silent(owner: Any) -> bool:
@@ -234,9 +235,6 @@ FUNCTIONS = {
     "_fit_binary": ("a classifier of classes one by one", EACH_CLASS),
 }
 """Title and entry of functions of scikit-learn that fit, by name."""
-
-
-UNLISTED = Known("", "")
 
 
 def describe_unknown(name: str) -> Known:
@@ -310,20 +308,10 @@ class FitPrice(NamedTuple):
 
 
 def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = None) -> Total:
-    """Return the total of private estimators that are fitted several times.
+    """Return the total of private estimators, each with how often it is fitted.
 
     Prices at two deltas, adjacencies or units are not added: fits for rows and fits for groups have no joint price.
-
-    Parameters
-    ----------
-    fits : iterable of (estimator, int or None)
-        Estimators, and how often each is fitted.
-    price : FitPrice or None, default=None
-        The price of one fit, if there is one estimator and it is known. By default it is planned without data.
-
-    Returns
-    -------
-    Total
+    `price` is that of one fit, if there is one estimator and it is known; by default it is planned without data.
     """
     listed = list(fits)
     if any(times is None for _, times in listed):
@@ -375,9 +363,8 @@ def asks_for_groups(estimator: Any) -> bool:
     return bool(routing.consumes("fit", ["groups"])) or (isinstance(given, str) and given.isidentifier())  # an alias
 
 
-_CLASSES = "classes=[...], a public list"
-_Y_BOUNDS = "y_bounds=(low, high), public numbers"
-FIT_TELLS = {_CLASSES, _Y_BOUNDS}
+FIT_TELLS = {"classes": "classes=[...], a public list", "y_bounds": "y_bounds=(low, high), public numbers"}
+"""What each fit reports itself, by the parameter that was not set."""
 
 
 @dataclass(frozen=True)
@@ -500,10 +487,9 @@ def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
     elif is_estimator(inner := getattr(node, "estimator", None)):  # a search, which pays for its scores
         is_pipeline = isinstance(inner, Pipeline)
         yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
-    elif getattr(node, "classes", ()) is None:
-        yield PipelineIssue(path, type(node).__name__, "reads its classes from y, which is not paid for", _CLASSES)
-    elif getattr(node, "y_bounds", ()) is None:
-        yield PipelineIssue(path, type(node).__name__, "reads its y_bounds from y, which is not paid for", _Y_BOUNDS)
+    elif read := [name for name in FIT_TELLS if getattr(node, name, ()) is None]:
+        reads = f"reads its {read[0]} from y, which is not paid for"
+        yield PipelineIssue(path, type(node).__name__, reads, FIT_TELLS[read[0]])
 
 
 def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[PipelineIssue]:
@@ -589,15 +575,9 @@ def private_fits(node: Any) -> list[tuple[Any, int | None]]:
 
 
 def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
-    """Return how often private estimators are fitted in fits of a composition, and the joint price of that.
+    """Return how often private estimators are fitted in `times` fits of a composition, and the joint price of that.
 
-    Parameters
-    ----------
-    node : estimator
-    price : FitPrice or None, default=None
-        Price of a fit of its only private estimator, where it is known. By default it is planned without data.
-    times : int, default=1
-        Fits of the composition.
+    `price` is as of `add_fits`.
     """
     fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
     total = add_fits(fits, price)

@@ -11,13 +11,13 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from skdp._checks.groups import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
-from skdp._checks.leaks import begin_record, note_leaks
+from skdp._checks.leaks import NOT_KEPT, note_leaks
 from skdp._checks.notices import tell_now, tell_rest
 from skdp._checks.numbers import shape_of
 from skdp._checks.parameters import delta_for, with_n_public
@@ -189,7 +189,9 @@ class Fit:
         self.estimator, self.model = estimator, copy_to_fit(estimator, keep_learned=earlier_of is not None)
         # Of the copy, whose parameters the run starts from: another thread may publish a run meanwhile.
         self.earlier = None if earlier_of is None else earlier_of(self.model)
-        begin_record(self.model, () if self.earlier is None else self.earlier.leaks)
+        # The record of leaks starts with those of the state that the fit starts from.
+        leaks = () if self.earlier is None else self.earlier.leaks
+        self.model._fitted_leaks = (NOT_KEPT,) if leaks is None else leaks
         self.model._fitted_notices = {}
         self.budget = self._read_budget(self.model)
         self.model.adjacency = self.budget.adjacency
@@ -199,7 +201,12 @@ class Fit:
         root = root_stream(self.model, remedy="random_state=None for a result that you publish")
         for name, number in place:
             root = root.spawn(name, number)
-        self._root, self._stream = root, root.spawn("release")
+        self._root = root
+
+    @cached_property
+    def _stream(self) -> Any:
+        """Of the main release."""
+        return self._root.spawn("release")
 
     def _find_payment(self) -> Payment:
         return payment_of(self.model, self.budget)
@@ -490,7 +497,8 @@ def payment_of(model: Any, budget: Budget | None = None) -> Payment:
         parameters["adjacency"] = with_n_public(adjacency, n_public)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
+    unit = model.__dict__.get("privacy_unit_", ROW)
+    return Payment(accountant, type(model).__name__, adjacency, parameters, unit)
 
 
 def unit_of(model: Any) -> str:

@@ -220,7 +220,7 @@ def _describe_tool(frame: FrameType) -> Outermost | None:
 
 def _findings(owner: Any) -> list[findings.PipelineIssue]:
     """Find what a composition reads, but for what each fit reports itself."""
-    return [each for each in findings.find(owner) if each.counterpart not in findings.FIT_TELLS]
+    return [each for each in findings.find(owner) if each.counterpart not in findings.FIT_TELLS.values()]
 
 
 def _line(finding: findings.PipelineIssue) -> str:

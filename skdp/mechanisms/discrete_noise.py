@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, DpEvent, SelfComposedDpEvent
-from skdp.mechanisms.gaussian import AdditiveMechanism
+from skdp.mechanisms.gaussian import AdditiveMechanism, checked_value
 from skdp.mechanisms.streams import SecretStream
 
 _Whole = NDArray[np.int64]
@@ -68,12 +68,10 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
 
     def __post_init__(self) -> None:
         remedy = "choose a number from 0.01 to 2e4"
-        s = check_real(
-            "standard_deviation", self.standard_deviation, at_least=_RANGE[0], at_most=_RANGE[1], remedy=remedy
-        )
+        low, high = _RANGE
+        s = check_real("standard_deviation", self.standard_deviation, at_least=low, at_most=high, remedy=remedy)
         k = check_count("n_counts", self.n_counts, remedy="give the number of counts that one record changes")
-        object.__setattr__(self, "standard_deviation", float(s))
-        object.__setattr__(self, "n_counts", k)
+        vars(self).update(standard_deviation=s, n_counts=k)
 
     @classmethod
     def near(cls, noise_multiplier: float, n_counts: int) -> DiscreteGaussianMechanism:
@@ -110,7 +108,7 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
         return self.standard_deviation / self.sensitivity
 
     def _checked(self, value: Any) -> _Whole:
-        return whole_value(value)
+        return checked_value(value, whole=True)
 
     def _add_noise(self, value: _Whole, stream: SecretStream) -> _Whole:
         """The only line of the library that adds discrete Gaussian noise is here."""
@@ -166,9 +164,7 @@ def below_fractions(stream: SecretStream, fractions: list[Fraction], which: _Who
 
 
 _LARGEST = 2**53
-_BITS = 40
 _MOST_STEPS = 1024
-_MOST_TRIALS = 1024
 
 
 @dataclass(frozen=True)
@@ -215,7 +211,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     is_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", Fraction(self.scale))
+        vars(self).update(scale=Fraction(self.scale))
         if self.scale <= 0 or max(self.scale.as_integer_ratio()) >= _LARGEST:
             raise ValueError(f"scale={self.scale} is out of range: give a fraction above 0 of numbers below 2**53.")
         if not isinstance(self.sensitivity, int) or not 1 <= self.sensitivity <= _LARGEST:
@@ -238,7 +234,7 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         """
         remedy = "choose a number from 1e-5 to 1e6, such as 1.0"
         exact = sensitivity / Fraction(check_real("epsilon", epsilon, at_least=1e-5, at_most=1e6, remedy=remedy))
-        denominator = 2 ** max(0, _BITS - math.ceil(exact).bit_length())
+        denominator = 2 ** max(0, 40 - math.ceil(exact).bit_length())
         return cls(Fraction(math.ceil(exact * denominator), denominator), sensitivity)
 
     @property
@@ -263,24 +259,11 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         return math.sqrt(0.5) / math.sinh(float(0.5 / self.scale)) if self.scale > Fraction(1, 1000) else 0.0
 
     def _checked(self, value: Any) -> _Whole:
-        return whole_value(value)
+        return checked_value(value, whole=True)
 
     def _add_noise(self, value: _Whole, stream: SecretStream) -> _Whole:
         """The only line of the library that adds discrete Laplace noise is here."""
         return value + discrete_laplace(stream, value.size, self.scale).reshape(value.shape)
-
-
-def whole_value(value: Any) -> _Whole:
-    """`value` as an array of int64, or a ValueError that says nothing of what is in it."""
-    try:
-        exact = np.asarray(value)
-        usable = exact.dtype.kind in "uib" and not np.ma.isMaskedArray(value)
-        usable = usable and bool((exact <= _LARGEST).all() and (exact >= -_LARGEST).all())
-    except Exception:  # somebody's own array may raise anything, with values in its message
-        usable = False
-    if not usable:
-        raise ValueError("value holds what is no whole number up to 2**53: give an int or an array of ints.") from None
-    return exact.astype(np.int64)
 
 
 def _rounded_up(exact: Fraction) -> float:
@@ -306,7 +289,7 @@ def discrete_laplace(stream: SecretStream, size: int, scale: Fraction) -> _Whole
         below = _uniform(stream, t, missing.size)
         kept = exp_trials(stream, below.size, _shares_of(stream, below, t))
         trials = trials_before_a_failure(stream, int(kept.sum()))
-        if trials.size and trials.max() >= _MOST_TRIALS:
+        if trials.size and trials.max() >= 1024:
             raise OverflowError("a draw of noise beyond 1024 scales: release again.")
         sizes = (below[kept] + t * trials) // s
         negative = stream.words(sizes.size) >> np.uint64(63) == 1

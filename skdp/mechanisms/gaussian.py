@@ -188,7 +188,7 @@ class GaussianMechanism(AdditiveMechanism):
         return self._event
 
     def _checked(self, value: Any) -> np.ndarray:
-        return finite_value(value)
+        return checked_value(value, whole=False)
 
     def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """The only line of the library that adds normal noise is here."""
@@ -201,27 +201,26 @@ _FINE = 2.0**-26  # a step of the grid, as a fraction of the standard deviation,
 _INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ by more than C; products are rounded
 
 
-_EXACT = 2**53  # whole numbers up to here are doubles
-
-
-def finite_value(value: Any) -> np.ndarray:
-    """`value` as an array of float64, or a ValueError that says nothing of what is in it.
+def checked_value(value: Any, *, whole: bool) -> np.ndarray:
+    """Return `value` as an array of int64 or of float64, or raise a ValueError that says nothing of what is in it.
 
     Refused are masked arrays, whose hidden cells would be released, and whole numbers that a double would round.
     """
+    largest = 2**53  # whole numbers up to here are doubles
     try:
         exact = np.asarray(value)
-        doubles = exact.astype(np.float64)
-        usable = exact.dtype.kind in "buif" and not np.ma.isMaskedArray(value) and bool(np.isfinite(doubles).all())
+        made = exact.astype(np.int64 if whole else np.float64)
+        usable = exact.dtype.kind in ("uib" if whole else "buif") and not np.ma.isMaskedArray(value)
+        usable = usable and bool(np.isfinite(made).all())
         if exact.dtype.kind in "ui":
-            usable = usable and bool((exact <= _EXACT).all() and (exact >= -_EXACT).all())
+            usable = usable and bool((exact <= largest).all() and (exact >= -largest).all())
     except Exception:  # somebody's own array may raise anything, with values in its message
         usable = False
-    if not usable:
-        raise ValueError(
-            "value holds what is no finite real number in double precision: give a float or an array of floats."
-        ) from None
-    return doubles
+    if usable:
+        return made
+    needed = "finite real number in double precision: give a float or an array of floats."
+    needed = "whole number up to 2**53: give an int or an array of ints." if whole else needed
+    raise ValueError(f"value holds what is no {needed}")
 
 
 def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:

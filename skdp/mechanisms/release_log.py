@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-Numbers = np.ndarray
-
 
 class HeardLot(NamedTuple):
     """One lot: `rows` of a table of `n_rows`, each drawn at `rate`; of equal rows, how many of the `copies` of each."""
 
     rate: float
     n_rows: int
-    rows: Numbers
+    rows: np.ndarray
     copies: NDArray[np.int64] | None = None
 
 
@@ -37,8 +35,8 @@ class HeardRelease(NamedTuple):
     the numbers of a release whose length is private, such as one for each distinct string. None if it is public.
     """
 
-    exact: Numbers
-    noisy: Numbers
+    exact: np.ndarray
+    noisy: np.ndarray
     noise_multiplier: float
     sensitivity: float
     lot: HeardLot | None
@@ -47,7 +45,9 @@ class HeardRelease(NamedTuple):
     place: tuple[int, ...] = ()
     names: tuple[Any, ...] | None = None
 
-    def of_names(self, names: tuple[Any, ...] | None, values: Numbers, missing: Numbers | None = None) -> Numbers:
+    def of_names(
+        self, names: tuple[Any, ...] | None, values: np.ndarray, missing: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return some values of this release in the order of names, `missing` or 0 for names that it lacks."""
         if names is None or self.names is None:
             return np.ravel(values)
@@ -73,13 +73,13 @@ class HeardRelease(NamedTuple):
         return np.where(added < 0, ndtri(tail), -ndtri(tail))
 
 
-def _laplace_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _laplace_tails(sizes: np.ndarray, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Chances of a discrete Laplace number of at least these sizes, and of larger ones."""
     whole = 1.0 + math.exp(-1.0 / scale)
     return np.exp(-sizes / scale) / whole, np.exp(-(sizes + 1.0) / scale) / whole
 
 
-def _gaussian_tails(sizes: Numbers, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _gaussian_tails(sizes: np.ndarray, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same of a discrete Gaussian number."""
     places = sizes.astype(np.int64)
     masses = np.exp(-0.5 * (np.arange(max(int(places.max(initial=0)), math.ceil(40.0 * scale)) + 2) / scale) ** 2)
@@ -123,7 +123,7 @@ class Track:
         self._forced = forced
         self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
 
-    def release(self, mechanism: Any, exact: Numbers, noisy: Numbers) -> Numbers:
+    def release(self, mechanism: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
         """Hear a release, and return the noisy value of it."""
         names, self.names = self.names, None
         if self._forced is not None and len(self.releases) < len(self._forced.releases):
@@ -190,9 +190,8 @@ class Tape:
 
     def root_key(self) -> bytes | None:
         """The key of the next root stream; None leaves it secret."""
-        if self._seed is None:
-            return None
-        return hashlib.sha256(f"skdp tape 1:{self._seed}:{len(self.tracks)}".encode()).digest()
+        text = f"skdp tape 1:{self._seed}:{len(self.tracks)}"
+        return None if self._seed is None else hashlib.sha256(text.encode()).digest()
 
     def new_track(self) -> Track:
         """The track of the next root stream."""
@@ -202,19 +201,15 @@ class Tape:
         return self.tracks[-1]
 
 
-_RUNNING: ContextVar[Tape | None] = ContextVar("tape of an audit", default=None)
+RUNNING: ContextVar[Tape | None] = ContextVar("tape of an audit", default=None)
+"""The tape on which a root stream that is being made is recorded; None wherever no audit runs."""
 
 
 @contextmanager
 def running(tape: Tape) -> Iterator[None]:
     """Give root streams that this thread makes within the block tracks of a tape."""
-    token = _RUNNING.set(tape)
+    token = RUNNING.set(tape)
     try:
         yield
     finally:
-        _RUNNING.reset(token)
-
-
-def running_tape() -> Tape | None:
-    """The tape on which a root stream that is being made is heard; None wherever no audit runs."""
-    return _RUNNING.get()
+        RUNNING.reset(token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -26,13 +26,6 @@ _VECTOR_ROWS = 4096  # whose vectors are formed at a time
 _SLICES = 8  # of a chunk, that threads bring into the ball
 _COST = 64  # of a number that is brought in, in multiplications
 _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
-
-
-class Sharing(Protocol):
-    """Threads that share tasks, such as `skdp._kernels.threads.WorkerPool`."""
-
-    def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
-        """Call `run` with each of the tasks, of `size` multiplications in all."""
 
 
 def mean_weight(share: float) -> float:
@@ -93,7 +86,7 @@ class MomentSum:
     by_position : bool
         Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
         multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
-    pool : Sharing or None
+    pool : skdp._kernels.threads.WorkerPool or None
         Threads that share the work. The result does not depend on them.
 
     Notes
@@ -115,7 +108,7 @@ class MomentSum:
     for whose rounding the noise has room (`skdp.mechanisms.GaussianMechanism`).
     """
 
-    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Sharing | None = None) -> None:
+    def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Any = None) -> None:
         d = len(ball.center)
         self.ball, self.weight = ball, weight
         self.n_rows = 0
@@ -123,7 +116,13 @@ class MomentSum:
         self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the former row by row
         least, most = _CHUNK_ROWS
         self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
-        self._rectangles = _cut_triangle(d)
+        # The lower triangle is cut into rectangles, some for each thread: first row and end, first column and end.
+        high = min(_RECTANGLE_ROWS, max(ROWS, -(-d // _SLICES // ROWS) * ROWS))
+        self._rectangles = [
+            (top, min(top + high, d), first, min(first + _RECTANGLE_COLUMNS, top + high, d))
+            for top in range(0, d, high)
+            for first in range(0, min(top + high, d), _RECTANGLE_COLUMNS)
+        ]
         self._rooms: dict[type, np.ndarray] = {}
 
     def add(self, X: np.ndarray, weights: float = 1.0) -> None:
@@ -194,7 +193,8 @@ class MomentSum:
         """The sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
-        triangle[_diagonal(len(self._total))] /= math.sqrt(2.0)
+        i = np.arange(len(self._total))
+        triangle[i * (i + 3) // 2] /= math.sqrt(2.0)  # where the diagonal is, in a triangle that is stored row by row
         if not self.weight:
             return triangle
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
@@ -232,7 +232,7 @@ class BallMoments:
         """Return that of `MomentSum.vector`."""
         return sensitivity(self.weight, adjacency)
 
-    def new_sum(self, adjacency: str, pool: Sharing | None = None) -> MomentSum:
+    def new_sum(self, adjacency: str, pool: Any = None) -> MomentSum:
         """Return an empty sum."""
         return MomentSum(self.ball, self.weight, by_position=self.by_position, pool=pool)
 
@@ -272,7 +272,7 @@ class ProductQuery(Protocol):
         each = weight_of_each(weights, rows.shape[0])
         return clip_groups(units, each, 1.0, squares=squares_of_products(units, chosen_vectors, self.width, each))
 
-    def new_sum(self, adjacency: str, pool: Sharing | None = None) -> ProductSum:
+    def new_sum(self, adjacency: str, pool: Any = None) -> ProductSum:
         """Return an empty sum."""
         return ProductSum(self, pool)
 
@@ -280,7 +280,7 @@ class ProductQuery(Protocol):
 class ProductSum(MomentSum):
     """The sum of w z z' over the vectors z of a `ProductQuery`, with weights w."""
 
-    def __init__(self, query: ProductQuery, pool: Sharing | None = None) -> None:
+    def __init__(self, query: ProductQuery, pool: Any = None) -> None:
         super().__init__(UnitBall(np.zeros(query.width), 1.0), 0.0, by_position=query.by_position, pool=pool)
         self._query = query
 
@@ -296,23 +296,6 @@ class ProductSum(MomentSum):
             if roots is not None:  # after the clip: z is in the unit ball
                 z *= roots[part, None].astype(z.dtype)
             super().add(z)
-
-
-def _cut_triangle(d: int) -> list[tuple[int, int, int, int]]:
-    """Cut the lower triangle into rectangles, some for each thread: first row and end, first column and end."""
-    step = min(_RECTANGLE_ROWS, max(ROWS, -(-d // _SLICES // ROWS) * ROWS))
-    strips = [(top, min(top + step, d)) for top in range(0, d, step)]
-    return [
-        (top, end, first, min(first + _RECTANGLE_COLUMNS, end))
-        for top, end in strips
-        for first in range(0, end, _RECTANGLE_COLUMNS)
-    ]
-
-
-def _diagonal(d: int) -> np.ndarray:
-    """Return the positions of the diagonal of a (d, d) matrix in its lower triangle, stored row by row."""
-    i = np.arange(d)
-    return i * (i + 3) // 2
 
 
 FEW_COLUMNS = 1024

@@ -46,7 +46,7 @@ from skdp._kernels.bits import (
     parts_of_sums,
     rows_from_gaps,
 )
-from skdp.mechanisms.release_log import Track, running_tape
+from skdp.mechanisms.release_log import RUNNING, Track
 
 _WORDS = 2**64
 LAST = _WORDS - 1
@@ -148,7 +148,13 @@ def decided_pair(
         quarter = _pi(digits) / 2
         x = (Decimal(2 * angle + 1) / (2 << n_angle) - Decimal("0.5")) * quarter
         error = open_radius + longest * quarter / (2 << n_angle) + slack
-        sine, cosine = _sine_and_cosine(x, slack)
+        # Taylor's series of an angle of at most an eighth of a turn; what is left out is less than its last term.
+        sums, term, k = [Decimal(1), x], x, 1
+        while abs(term) > slack / 10**6:
+            k += 1
+            term = term * x / k
+            sums[k % 2] += -term if k % 4 in (2, 3) else term
+        cosine, sine = sums
         cosine = -cosine if axis & 1 else cosine
         found, shift = [], Decimal(rest) + Decimal("0.5")
         for each in (sine, cosine) if axis & 2 else (cosine, sine):
@@ -163,16 +169,6 @@ def _radius(unit: int, n_bits: int, slack: Decimal) -> Decimal:
     """sqrt(-2 log(unit / 2**n_bits)), no less than it is for a positive slack, and no more for a negative one."""
     square = 2 * (n_bits * Decimal(2).ln() - Decimal(unit).ln()) + slack
     return max(square, Decimal(0)).sqrt() + slack if square > 0 else Decimal(0)
-
-
-def _sine_and_cosine(x: Decimal, slack: Decimal) -> tuple[Decimal, Decimal]:
-    """Taylor's series of an angle of at most an eighth of a turn; what is left out is less than its last term."""
-    sums, term, k = [Decimal(1), x], x, 1
-    while abs(term) > slack / 10**6:
-        k += 1
-        term = term * x / k
-        sums[k % 2] += -term if k % 4 in (2, 3) else term
-    return sums[1], sums[0]
 
 
 @functools.lru_cache(maxsize=8)
@@ -288,7 +284,7 @@ class _Draws:
     _cipher: Any = None
     normals: np.ndarray = field(default_factory=partial(np.empty, 0))
     _batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
-    _bound: float = math.inf  # on what the normals of the batch are away from the ideal ones
+    bound: float = math.inf  # on what the normals of the batch are away from the ideal ones
 
     def words(self, count: int) -> _Words:
         """The next words."""
@@ -327,24 +323,10 @@ class _Draws:
         self._batch = self.n_words, self.words(_NORMALS_AHEAD)
         normals = np.empty(_NORMALS_AHEAD)
         normals_from_words(self._batch[1], normals)
-        self._bound = error_bound(*map(int, extreme_radii(self._batch[1])))
+        self.bound = error_bound(*map(int, extreme_radii(self._batch[1])))
         self.normals = normals
 
-    def fill_noisy(self, out: np.ndarray, value: np.ndarray, scale: float, grid: float) -> None:
-        """Fill `out` with `value` plus `scale` times `grid` times the next normals, rounded as the ideal sums are."""
-        filled = 0
-        while filled < len(out):
-            if not len(self.normals):
-                self.refill()
-            part = out[filled : filled + len(self.normals)]
-            exact = value[filled : filled + len(part)]
-            limit = 0.5 - scale * self._bound
-            if add_normals(exact, self.normals[: len(part)], scale, grid, limit, part):
-                self._decide(part, exact, scale, grid, limit)
-            self.normals = self.normals[len(part) :]
-            filled += len(part)
-
-    def _decide(self, part: np.ndarray, value: np.ndarray, scale: float, grid: float, limit: float) -> None:
+    def decide(self, part: np.ndarray, value: np.ndarray, scale: float, grid: float, limit: float) -> None:
         """Correct the uncertain sums in `part`, which are those of the first of the remaining normals."""
         first = _NORMALS_AHEAD - len(self.normals)
         nearest, rest, distance = np.empty((3, len(part)))
@@ -441,7 +423,7 @@ class SecretStream:
             Public name of the class or function that releases, without its module. Different names give independent
             streams under one seed: noise that two releases share is subtracted without knowing the seed.
         """
-        tape = running_tape()
+        tape = RUNNING.get()
         if random_state is None:
             # A key that is not secret exists on the tape of an audit alone.
             key = None if tape is None else tape.root_key()
@@ -502,7 +484,17 @@ class SecretStream:
         """
         out = np.empty(len(value))
         draws = self._take()
-        draws.fill_noisy(out, value, scale, grid)
+        filled = 0
+        while filled < len(out):
+            if not len(draws.normals):
+                draws.refill()
+            part = out[filled : filled + len(draws.normals)]
+            exact, normals = value[filled : filled + len(part)], draws.normals[: len(part)]
+            limit = 0.5 - scale * draws.bound
+            if add_normals(exact, normals, scale, grid, limit, part):
+                draws.decide(part, exact, scale, grid, limit)
+            draws.normals = draws.normals[len(part) :]
+            filled += len(part)
         self._at_rest.append(draws)
         return out
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from skdp._checks.groups import GROUP, ROW, Units, estimand_of, read_units, take_unit
-from skdp._checks.leaks import begin_record, warn
+from skdp._checks.leaks import warn
 from skdp._checks.notices import tell_now
 from skdp._checks.numbers import key_of, values_of
 from skdp._checks.parameters import check_choice, check_count, check_real, last_step, show
@@ -274,8 +274,8 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
         """Plan the release as a part of what is charged for a whole, whose privacy unit is that of the counts."""
-        begin_record(self)
-        self._fitted_notices = {}
+        self._fitted_leaks: tuple[Any, ...] = ()
+        self._fitted_notices: dict[str, bool] = {}
         take_unit(self, whole)
         self._note_given(y, sample_weight)
         return self._plan(read_counting_budget(self), n_units)

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skdp._checks.groups import Units
-from skdp._checks.leaks import CLASSES_READ, begin_record, note_leaks, report_leak
+from skdp._checks.leaks import CLASSES_READ, note_leaks, report_leak
 from skdp._checks.parameters import (
     absolute_path,
     check_delta,
@@ -126,7 +126,7 @@ class WholeFit(Fit):
 
     def __init__(self, whole: Any, drawn: str) -> None:
         self.estimator, self.model = whole, copy_to_fit(whole)
-        begin_record(self.model)
+        self.model._fitted_leaks = ()
         if hasattr(whole, "adjacency"):
             settle_adjacency(self.model)
         self._stage, self._released = BEGUN, {}

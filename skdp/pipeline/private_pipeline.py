@@ -280,9 +280,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         verbose: bool = False,
     ) -> None:
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
-        self.epsilon = epsilon
-        self.delta = delta
-        self.fractions = fractions
+        self.epsilon, self.delta, self.fractions = epsilon, delta, fractions
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the steps one after the other, under one budget.
@@ -505,8 +503,8 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         start = time.perf_counter()
         yield
         if self.verbose:
-            seconds = time.perf_counter() - start
-            print(f"[{type(self).__name__}] (step {number + 1} of {len(self.steps)}) {name}, {seconds:.1f} s")
+            where = f"[{type(self).__name__}] (step {number + 1} of {len(self.steps)})"
+            print(f"{where} {name}, {time.perf_counter() - start:.1f} s")
 
     @property
     def step_epsilons_(self) -> dict[str, float]:

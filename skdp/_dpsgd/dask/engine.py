@@ -32,7 +32,6 @@ FAN_IN = 8
 """Sums that one task adds. More make fewer tasks, of a millisecond each at the scheduler, and need more memory."""
 
 _PATIENCE = 60.0  # seconds of waiting after which a line says so
-_ANSWER = "10s"  # how long the scheduler may take to say what its workers do
 _RESTARTS = 3  # a restart may forget twice: what the client had asked for, and what it asked for meanwhile
 
 Answer = TypeVar("Answer")
@@ -210,7 +209,7 @@ def _told_of_waiting(what: str) -> Iterator[None]:
 
 def _tell_of_waiting(what: str, client: Any) -> None:
     try:
-        busy = client.sync(client.scheduler.processing, workers=None, callback_timeout=_ANSWER)
+        busy = client.sync(client.scheduler.processing, workers=None, callback_timeout="10s")
     except Exception:
         state = "its scheduler does not answer"
     else:
@@ -226,7 +225,6 @@ _EXPRESSIONS = "dask.dataframe.dask_expr."
 _SOURCES = frozenset({
     "io.io.FromPandas", "io.io.FromArray", "io.parquet.ReadParquetFSSpec", "io.parquet.ReadParquetPyarrowFS",
 })  # fmt: skip
-_IN_MEMORY = "io.io.FromGraph"
 _ROW_WISE = frozenset({
     "_expr.Projection", "_expr.AsType", "_expr.RenameFrame", "_expr.RenameSeries", "_expr.ColumnsSetter", "_expr.Drop",
     "_expr.ToFrame", "_expr.ArrowStringConversion",
@@ -282,11 +280,13 @@ def _fault_of_expression(expression: Any) -> str:
     while True:
         kind = f"{type(expression).__module__}.{type(expression).__qualname__}".removeprefix(_EXPRESSIONS)
         below = expression.dependencies()
-        if kind == _IN_MEMORY:
-            return "" if _are_data(expression.operand("layer").values()) else "tasks of another graph"
+        if kind == "io.io.FromGraph":
+            return "" if all(map(_is_data, expression.operand("layer").values())) else "tasks of another graph"
         if kind in _SOURCES and not below:
             chosen = [name for name in ("filters", "_partitions") if _operand(expression, name) is not None]
-            if _names_a_file_twice(_operand(expression, "path")):
+            paths = _operand(expression, "path")  # what lies in a folder is not looked at
+            files = [os.path.realpath(os.fspath(path)) for path in paths] if isinstance(paths, list | tuple) else []
+            if len(set(files)) < len(files):
                 return "rows that occur several times"
             return f"{chosen[0].strip('_')} at its source" if chosen else ""
         if kind not in _ROW_WISE or len(below) != 1:
@@ -298,22 +298,11 @@ def _operand(expression: Any, name: str) -> Any:
     return expression.operand(name) if name in expression._parameters else None
 
 
-def _names_a_file_twice(paths: Any) -> bool:
-    """Whether paths in a list are of one file; what lies in a folder is not looked at."""
-    if not isinstance(paths, list | tuple):
-        return False
-    return len({os.path.realpath(os.fspath(path)) for path in paths}) < len(paths)
-
-
 # --- arrays, which are graphs of tasks ---
 
 
-def _are_data(values: Iterable[Any]) -> bool:
-    """Whether these values of a graph are results in memory, here or on workers."""
-    return all(_is_data(value) for value in values)
-
-
 def _is_data(value: Any) -> bool:
+    """Whether a value of a graph is a result in memory, here or on workers."""
     kind = f"{type(value).__module__}.{type(value).__name__}"
     if kind == "dask._task_spec.DataNode":
         return _is_data(value.value)

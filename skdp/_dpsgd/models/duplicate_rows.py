@@ -166,43 +166,26 @@ def _blocks(rows: Any, tails: list[_WordRows]) -> tuple[Iterator[tuple[_WordRows
     A block is valid until the next one is drawn.
     """
     if isinstance(rows, OneHotRows):
-        return _code_blocks(rows.codes, tails)
+        return _word_blocks(rows.codes, tails)
     if isinstance(rows, np.ndarray):
-        return _dense_blocks([_as_words(rows), *tails])
+        return _word_blocks(None, [_as_words(rows), *tails])
     return _sparse_blocks(rows, np.hstack(tails) if len(tails) > 1 else tails[0])
 
 
-def _dense_blocks(parts: list[_WordRows]) -> tuple[Iterator[tuple[_WordRows, NDArray[np.int64]]], int]:
-    n, width = len(parts[0]), sum(part.shape[1] for part in parts)
-
-    def blocks() -> Iterator[tuple[_WordRows, NDArray[np.int64]]]:
-        room = np.empty((_block_rows(width), width), np.uint32)
-        for start in range(0, n, len(room)):
-            block = room[: n - start]
-            place = 0
-            for part in parts:
-                kernel.copy_words(part, start, place, block)
-                place += part.shape[1]
-            yield block.ravel(), np.arange(0, block.size + 1, width)
-
-    return blocks(), width
-
-
-def _code_blocks(
-    codes: np.ndarray, tails: list[_WordRows]
-) -> tuple[Iterator[tuple[_WordRows, NDArray[np.int64]]], int]:
-    n_words = -(-len(codes) * codes.itemsize // 4)  # the rest of the last one is 0
-    n, width = codes.shape[1], n_words + sum(tail.shape[1] for tail in tails)
+def _word_blocks(codes: Any, parts: list[_WordRows]) -> tuple[Iterator[tuple[_WordRows, NDArray[np.int64]]], int]:
+    """Return blocks of the codes of rows, if there are any, and of words behind them."""
+    n_words = 0 if codes is None else -(-len(codes) * codes.itemsize // 4)  # the rest of the last one is 0
+    n, width = len(parts[0]), n_words + sum(part.shape[1] for part in parts)
 
     def blocks() -> Iterator[tuple[_WordRows, NDArray[np.int64]]]:
         room = np.zeros((_block_rows(width), width), np.uint32)
         for start in range(0, n, len(room)):
-            block = room[: n - start]
-            kernel.copy_codes(codes, start, block.view(codes.dtype))
-            place = n_words
-            for tail in tails:
-                kernel.copy_words(tail, start, place, block)
-                place += tail.shape[1]
+            block, place = room[: n - start], n_words
+            if codes is not None:
+                kernel.copy_codes(codes, start, block.view(codes.dtype))
+            for part in parts:
+                kernel.copy_words(part, start, place, block)
+                place += part.shape[1]
             yield block.ravel(), np.arange(0, block.size + 1, width)
 
     return blocks(), width

@@ -358,7 +358,10 @@ class LinearModel(SpanModel):
             self._X, self._facts, self._first_fact = records, records, self.n_features
         else:
             self._facts = np.ascontiguousarray(facts.T) if by_lot or not self._dense else facts
-        self._by_columns = self._dense and not by_lot and _pays_by_columns(X) and not self._multiplies_rows
+        # Loops over a column of many rows vectorise, those over a row of few columns do not. Rows of many columns do as
+        # well. The copy by columns is bounded in size, as records are.
+        pays = self._dense and X.shape[1] <= _FEW_COLUMNS and X.nbytes <= _MAX_COPY
+        self._by_columns = pays and not by_lot and not self._multiplies_rows
         if self._by_columns:
             self._X = np.ascontiguousarray(self._X.T)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
@@ -428,14 +431,6 @@ def _empty_records(X: NDArray[np.floating]) -> NDArray[np.floating] | None:
     room = np.zeros(n * width + per_line, X.dtype)
     start = -room.ctypes.data % _CACHE_LINE // X.itemsize
     return room[start : start + n * width].reshape(n, width)
-
-
-def _pays_by_columns(X: NDArray[np.floating]) -> bool:
-    """Whether sums over all rows are faster by columns, of which a copy is made: bounded in size, as records are.
-
-    Loops over a column of many rows vectorise, those over a row of few columns do not. Rows of many columns do as well.
-    """
-    return X.shape[1] <= _FEW_COLUMNS and X.nbytes <= _MAX_COPY
 
 
 def n_segments(n: int, size: int) -> int:

@@ -43,11 +43,6 @@ class Blocks:
         return np.array(self.widths)
 
     @cached_property
-    def first_column(self) -> NDArray[np.int64]:
-        """First column of each block."""
-        return np.cumsum([0, *self.widths[:-1]])
-
-    @cached_property
     def first_block(self) -> NDArray[np.int64]:
         """Blocks of each code: consecutive ones share a byte as long as it has room for all their combinations."""
         first, cells = [0], 1
@@ -64,13 +59,10 @@ class Blocks:
         ends = zip(self.first_block[:-1], self.first_block[1:], strict=True)
         return np.cumsum([0, *(math.prod(self.widths[low:high]) for low, high in ends)])
 
-    @property
-    def code_dtype(self) -> Any:
-        return np.uint8 if int(np.diff(self.first_cell).max()) <= _CELLS else np.uint32
-
     def empty_codes(self, n_rows: int) -> np.ndarray:
         """Return an uninitialized array for the codes of the rows."""
-        return np.empty((len(self.first_cell) - 1, n_rows), self.code_dtype)
+        dtype = np.uint8 if int(np.diff(self.first_cell).max()) <= _CELLS else np.uint32
+        return np.empty((len(self.first_cell) - 1, n_rows), dtype)
 
     def encode(self, levels: Sequence[NDArray[np.integer]], codes: np.ndarray) -> None:
         """Write `codes`, of shape (n_codes, n_rows); ``levels[b]`` are those of block b, all within its width."""
@@ -230,7 +222,7 @@ class OneHotGeometry:
     def projected(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """Project numbers of all columns, the last axis, so that those of each block sum to zero."""
         widths = self.blocks.level_counts
-        means = np.add.reduceat(columns, self.blocks.first_column, axis=-1) / widths
+        means = np.add.reduceat(columns, np.cumsum(widths) - widths, axis=-1) / widths
         return columns - np.repeat(means, widths, axis=-1)
 
     def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:

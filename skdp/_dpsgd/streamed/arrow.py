@@ -19,7 +19,8 @@ from skdp._checks.groups import CountedUnits, RunReader, refuse_gaps, runs_of
 from skdp._checks.numbers import format_names, refuse_not_finite
 from skdp._checks.rows import column_names
 from skdp._checks.sources import after_the_charge, refuse_unknown_column
-from skdp._dpsgd.streamed.blocks import IN_FLIGHT, BlockSource, FileState, files_of, one_per_row, read_ahead, state_of
+from skdp._dpsgd.streamed import blocks
+from skdp._dpsgd.streamed.blocks import IN_FLIGHT, BlockSource, FileState, files_of, one_per_row
 from skdp._dpsgd.streamed.streamed_model import Order, RowBlock
 
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
@@ -115,7 +116,7 @@ class ParquetRows:
     def _present_state(self) -> FileState | tuple[int, int] | None:
         """Return the state of the file, elsewhere its size and the time of its last change; None if it is gone."""
         if self._local_path is not None:
-            return state_of(self._local_path)
+            return blocks.state_of(self._local_path)
         try:
             found = self._fragment.filesystem.get_file_info(self._fragment.path)
         except OSError:
@@ -131,7 +132,7 @@ class ParquetRows:
 
 def _by_groups(file: Any, groups: list[int], columns: list[str], n_rows: int) -> Generator[Any, None, None]:
     """Iterate over batches of row groups, each of which is decoded as a whole while the one before it is used."""
-    with closing(read_ahead(file.read_row_group(group, columns=columns) for group in groups)) as tables:
+    with closing(blocks.read_ahead(file.read_row_group(group, columns=columns) for group in groups)) as tables:
         for table in tables:
             yield from table.to_batches(n_rows)
 
@@ -170,17 +171,12 @@ def dtype_of_column(kind: pa.DataType) -> np.dtype[Any] | None:
     return None
 
 
-def is_number(kind: pa.DataType) -> bool:
-    """Whether columns of a type hold numbers."""
-    return dtype_of_column(kind) is not None
-
-
 def is_label(kind: pa.DataType) -> bool:
     """Whether columns of a type may hold labels or targets: numbers of NumPy's types, or strings."""
     if pa.types.is_dictionary(kind):
         return is_label(kind.value_type)
     is_string = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    return is_string or (is_number(kind) and not pa.types.is_decimal(kind))
+    return is_string or (dtype_of_column(kind) is not None and not pa.types.is_decimal(kind))
 
 
 def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> np.ndarray:
@@ -243,15 +239,6 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
     if values is None:
         raise ValueError(f"{name} cannot be read{where}: its text is no UTF-8, or its dictionary is damaged.")
     return values
-
-
-def write_columns(columns: list[np.ndarray], table: np.ndarray) -> None:
-    """Write columns to a table of as many rows."""
-    tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
-    for start in range(0, len(table), tile):
-        part = table[start : start + tile]
-        for j, values in enumerate(columns):
-            part[:, j] = values[start : start + tile]
 
 
 _LABELS = 1 << 16  # labels of units that are looked at together
@@ -335,7 +322,7 @@ class ArrowRows(BlockSource):
 
     def check_targets(self) -> None:
         for name, kind in self._target_types.items():
-            if not (is_number(kind) if name == "sample_weight" else is_label(kind)):
+            if not (dtype_of_column(kind) is not None if name == "sample_weight" else is_label(kind)):
                 needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
                 raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
 
@@ -369,7 +356,7 @@ class ArrowRows(BlockSource):
         start = n_filled = turn = 0
         labels: list[Any] = []
         weights: list[Any] = []
-        for batch in self._batches(size):
+        for batch in (each for part in self._parts for each in part.batches(self._read, size)):
             used = 0
             while used < batch.num_rows:
                 part = batch.slice(used, size - n_filled)
@@ -384,25 +371,22 @@ class ArrowRows(BlockSource):
         if n_filled:
             yield self._block(start, tables[turn][:n_filled], labels, weights)
 
-    def _batches(self, n_rows: int) -> Iterator[Any]:
-        for part in self._parts:
-            yield from part.batches(self._read, n_rows)
-
     def _write(self, batch: Any, table: np.ndarray, start: int) -> None:
         where = f"rows {start} to {start + len(table) - 1} of X"
         numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
         columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
-            write_columns(columns, table)
+            tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
+            for first in range(0, len(table), tile):
+                part = table[first : first + tile]
+                for j, values in enumerate(columns):
+                    part[:, j] = values[first : first + tile]
 
-    def _block(self, start: int, table: np.ndarray, labels: list[Any], weights: list[Any]) -> RowBlock:
+    def _block(self, start: int, table: np.ndarray, labels: Any, weights: Any) -> RowBlock:
         part = slice(start, start + len(table))
-        return RowBlock(
-            start,
-            table,
-            np.concatenate(labels) if self._label else _part(self._labels, part),
-            np.concatenate(weights) if self._weight else _part(self._weights, part),
-        )
+        labels = np.concatenate(labels) if self._label else blocks.part_of(self._labels, part)
+        weights = np.concatenate(weights) if self._weight else blocks.part_of(self._weights, part)
+        return RowBlock(start, table, labels, weights)
 
 
 def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any = None) -> ArrowRows:
@@ -467,7 +451,3 @@ def _dtype_of(schema: Any) -> np.dtype[Any]:
 
 def _targets(batch: Any, column: str | None, name: str) -> Any:
     return after_the_charge("X", targets_of_column, batch.column(column), name) if column else None
-
-
-def _part(values: Any, part: slice) -> Any:
-    return None if values is None else np.asarray(values[part])

@@ -43,11 +43,6 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item, None, None]:
             yield item
 
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: one may be a drive
-_PATTERN = re.compile(r"[*?\[]")
-_NO_DATA = (".", "_")  # how names begin in folders that other programs keep for themselves
-
-
 class FileState(NamedTuple):
     """What changes with a file, by its entry in a folder.
 
@@ -99,7 +94,7 @@ def _local(path: Any) -> str:
     if not isinstance(path, str | bytes | os.PathLike):
         raise TypeError(f"X has a {type(path).__name__} where a path is needed: give paths of Parquet files.")
     name = os.fsdecode(path)
-    if found := _URL.match(name):
+    if found := re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", name):  # of two letters at least: one may be a drive
         raise ValueError(
             f"X is a URL of {found[1]}, where a path names files on this machine: give a pyarrow.dataset.dataset of "
             "it, or a copy."
@@ -121,7 +116,7 @@ def _regular(path: str) -> str:
 
 
 def _refuse_missing(path: str, error: OSError) -> NoReturn:
-    is_pattern = isinstance(error, FileNotFoundError) and _PATTERN.search(path)
+    is_pattern = isinstance(error, FileNotFoundError) and re.search(r"[*?\[]", path)
     remedy = "patterns are not expanded, so give sorted(glob.glob(...))" if is_pattern else "give a file that is there"
     raise type(error)(f"{path!r} cannot be read ({error.strerror}): {remedy}.") from None
 
@@ -138,7 +133,7 @@ def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
     seen.add((found.st_dev, found.st_ino))
     for name in entries:
         path = os.path.join(folder, name)
-        if name.startswith(_NO_DATA):
+        if name.startswith((".", "_")):  # in folders that other programs keep for themselves
             continue
         if os.path.isdir(path):
             yield from _files_below(path, seen)
@@ -279,13 +274,14 @@ class MappedRows(BlockSource):
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self._X, self._labels, self._weights, self._groups = X, labels, weights, groups
-        self._files = {name: state_of(name) for name in _files_of(X, labels, weights)}
+        maps = [each.filename for each in (X, labels, weights) if isinstance(each, np.memmap)]
+        self._files = {os.fspath(name): state_of(name) for name in maps if name is not None}
 
     def blocks(self, order: Order = "C") -> Iterator[RowBlock]:
         for start in range(0, self.n_rows, self.block_rows):
             self._check_files()
             part = slice(start, min(start + self.block_rows, self.n_rows))
-            yield RowBlock(start, np.asarray(self._X[part]), _part(self._labels, part), _part(self._weights, part))
+            yield RowBlock(start, np.asarray(self._X[part]), part_of(self._labels, part), part_of(self._weights, part))
 
     def find_units(self) -> CountedUnits:
         """See `RowSource`. The labels are in memory."""
@@ -301,7 +297,7 @@ class MappedRows(BlockSource):
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
         """See `BlockSource`. A map gives rows at any place, so only those are read."""
         self._check_files()
-        return RowBlock(0, np.asarray(self._X[places]), _part(self._labels, places), _part(self._weights, places))
+        return RowBlock(0, np.asarray(self._X[places]), part_of(self._labels, places), part_of(self._weights, places))
 
     def _check_files(self) -> None:
         """Refuse a file that is not what it was when the fit began; to read beyond its end would kill the process."""
@@ -333,11 +329,5 @@ def one_per_row(name: str, given: Any, n_rows: int) -> Any:
     return values
 
 
-def _part(values: Any, part: Any) -> Any:
+def part_of(values: Any, part: Any) -> Any:
     return None if values is None else np.asarray(values[part])
-
-
-def _files_of(*arrays: Any) -> list[str]:
-    """Return the names of the files of memory maps."""
-    found = [each.filename for each in arrays if isinstance(each, np.memmap)]
-    return [os.fspath(name) for name in found if name is not None]
