@@ -16,13 +16,13 @@ from skdp import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "CombinedEstimates": "skdp.synthesis.combining",
+        "CombinedEstimates": "skdp.synthesis.marginals.sampled_tables",
         "DPClassMixtureGenerator": "skdp.synthesis.class_generator",
         "DPMarginalSynthesizer": "skdp.synthesis.marginals.synthesizer",
         "DPWGAN": "skdp.synthesis.wgan",
         "SynthesisEvaluation": "skdp.synthesis.pair_quality",
         "evaluate_synthesis": "skdp.synthesis.pair_quality",
-        "combine_estimates": "skdp.synthesis.combining",
+        "combine_estimates": "skdp.synthesis.marginals.sampled_tables",
         "synthesize": "skdp.synthesis.marginals.synthesizer",
         "synthesize_linked": "skdp.synthesis.linking",
     },

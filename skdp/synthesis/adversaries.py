@@ -1,10 +1,8 @@
-"""A critic, a generator and how they are trained: what `DPWGAN` decides of them by its parameters, and their run.
+"""Training of a critic and a generator for `DPWGAN`, and convolutional critics of images.
 
-Convolutional critics with a gradient penalty (WGAN-GP): clipped sums of the gradients of images.
-
-The loss and its gradient are those of `skdp.synthesis.critic`. In a convolution the outer products become products
-of patches and derivatives, summed over all places of an image: the gradient of a row is a sum of three matrix products
-a layer. It is made for a few rows at a time, so that its norm is that of numbers in memory.
+The loss of a convolutional critic and its gradient are those of `skdp.synthesis.critic`. In a convolution the outer
+products become products of patches and derivatives, summed over all places of an image: the gradient of a row is a sum
+of three matrix products a layer. It is made for a few rows at a time, so that its norm is that of numbers in memory.
 
 **Rounding.** What a row adds is its gradient as it is in memory, times a factor of float64. Norm and sum are float64:
 for p parameters the norm has a relative error below ``p 2**-53``, for which the clip is lowered. All products are made
@@ -21,14 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._checks.parameters import check_choice, check_count, check_real, show
-from skdp._dpsgd.loop import Averaging, Optimizer, adam, constant, ema_average, last_iterate, run_dpsgd
+from skdp._dpsgd.loop import Optimizer, adam, constant, ema_average, last_iterate, run_dpsgd
 from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._dpsgd.plan import DPSGDPlan
 from skdp._kernels import critic as kernel
 from skdp._kernels.threads import blas_within_quota
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.critic import CriticModel, CriticNetwork, Lot, PairModel
-from skdp.synthesis.generator import Codes, GeneratorNetwork, Values, start_tables
+from skdp.synthesis.generator import GeneratorNetwork, start_tables
 
 _SIDE = 5  # of a patch, which moves by two pixels
 _PATCH = _SIDE * _SIDE
@@ -101,7 +99,9 @@ class ConvolutionalCritic:
         """Fill the parameters, which are zeros, with random weights."""
         start_tables(self.tables(theta), stream)
 
-    def forward(self, theta: np.ndarray, images: Values, codes: Codes | None) -> tuple[list[Values], list[Values]]:
+    def forward(
+        self, theta: np.ndarray, images: np.ndarray, codes: np.ndarray | None
+    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Run images of shape (m, n_features) through the layers.
 
         Returns
@@ -125,7 +125,7 @@ class ConvolutionalCritic:
             values = scores.reshape(m, *self.sizes[k + 1], -1)
         return [*inputs, values.reshape(m, 1, -1)], slopes
 
-    def backward(self, theta: np.ndarray, slopes: list[Values]) -> list[Values]:
+    def backward(self, theta: np.ndarray, slopes: list[np.ndarray]) -> list[np.ndarray]:
         """Derivatives of the scores by what comes out of each convolution, of the shape of its slopes."""
         tables = self.tables(theta)
         deltas = [tables[3][:-1].reshape(1, -1, slopes[2].shape[2]) * slopes[2]]
@@ -134,11 +134,11 @@ class ConvolutionalCritic:
             deltas.insert(0, spread.reshape(slopes[k - 1].shape) * slopes[k - 1])
         return deltas
 
-    def input_gradient(self, theta: np.ndarray, delta: Values) -> Values:
+    def input_gradient(self, theta: np.ndarray, delta: np.ndarray) -> np.ndarray:
         """Derivative of the scores by the features, of the first derivative that `backward` returns."""
         return _spread(delta @ self.tables(theta)[0][:_PATCH].T, self.image_shape).reshape(len(delta), -1)
 
-    def carried(self, theta: np.ndarray, images: Values, slopes: list[Values]) -> list[Values]:
+    def carried(self, theta: np.ndarray, images: np.ndarray, slopes: list[np.ndarray]) -> list[np.ndarray]:
         """Inputs of the layers for images whose activations have given slopes, without intercepts and labels."""
         m, inputs = len(images), []
         values = images.reshape(m, *self.image_shape, 1)
@@ -148,7 +148,7 @@ class ConvolutionalCritic:
             values = values.reshape(m, *self.sizes[k + 1], -1)
         return [*inputs, values.reshape(m, 1, -1)]
 
-    def by_features(self, theta: np.ndarray, rows: Values, codes: Codes | None) -> Values:
+    def by_features(self, theta: np.ndarray, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
         found = np.empty_like(rows)
         for start in range(0, len(rows), _ROWS):
@@ -195,8 +195,9 @@ class ConvolutionalModel(PairModel):
                 kernel.add_clipped(gradients, max_norm / self._slack, _LEAST, total)
         return total
 
-    def _fill_gradients(self, theta: np.ndarray, rows: np.ndarray, mix: Values) -> Values:
+    def _fill_gradients(self, theta: np.ndarray, rows: np.ndarray, mix: np.ndarray) -> np.ndarray:
         """Gradients of rows, of shape (m, p)."""
+        # Run fakes, rows, and the points between them forward and back.
         m, critic = len(rows), self.critic
         codes = self._codes[rows] if critic.n_classes else None
         fakes, reals = self._pairs[:m, 0, : critic.n_features], self._pairs[:m, 1, : critic.n_features]
@@ -204,10 +205,12 @@ class ConvolutionalModel(PairModel):
         images = np.concatenate([fakes, reals, between])
         inputs, slopes = critic.forward(theta, images, None if codes is None else np.tile(codes, 3))
         deltas = critic.backward(theta, slopes)
+        # The penalty's input is carried forward through the slopes of the points between.
         g = critic.input_gradient(theta, deltas[0][2 * m :])
         length = np.sqrt(np.einsum("ij,ij->i", g, g, dtype=np.float64))
         factors = np.where(length > 0, 2.0 * critic.penalty * (length - 1.0) / length, 0.0 * length)
         carried = critic.carried(theta, g * factors[:, None].astype(g.dtype), [slope[2 * m :] for slope in slopes])
+        # The gradient of a layer is the sum of three products of inputs and derivatives, over all places.
         gradients = self._gradients[:m]
         for k, part in enumerate(critic.tables(gradients)):
             if k == 3:
@@ -225,11 +228,11 @@ class ConvolutionalModel(PairModel):
         return gradients
 
 
-def _across(values: Values) -> Values:
+def _across(values: np.ndarray) -> np.ndarray:
     return values.transpose(0, 2, 1)
 
 
-def _patches(images: Values) -> Values:
+def _patches(images: np.ndarray) -> np.ndarray:
     """Patches of 5 x 5 pixels around every other pixel, of shape (m, n_places, 25 c), of images of (m, h, w, c)."""
     m, height, width, c = images.shape
     high, wide = -(-height // 2), -(-width // 2)
@@ -242,7 +245,7 @@ def _patches(images: Values) -> Values:
     return patches.reshape(m, high * wide, _PATCH * c)
 
 
-def _spread(patches: Values, size: tuple[int, int]) -> Values:
+def _spread(patches: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Add patches to the pixels that they are of: the transpose of `_patches`, of shape (m, h, w, c)."""
     m, (height, width) = len(patches), size
     high, wide = -(-height // 2), -(-width // 2)
@@ -341,7 +344,6 @@ MARK = 4.0
 LOT_SIZE = 512
 """Expected rows of a step, and rows that the generator makes up for one of its own."""
 
-_MUCH_NOISE = 1.5  # above this noise multiplier the critic needs more steps before one of the generator
 _REMEDY = "give whole numbers of units above 0, one a hidden layer, such as (128,)"
 
 
@@ -365,20 +367,20 @@ class Adversaries(NamedTuple):
         if model.average is not None:
             check_choice("average", model.average, ("ema",))
         critic = _critic_of(model, n_features, n_classes, penalty)
-        return cls(
-            critic,
-            GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK),
-            _critic_steps(model.critic_steps, noise_multiplier),
-            _adam(model, "learning_rate_init"),
-            _adam(model, "generator_learning_rate_init"),
-            model.average is not None,
-        )
+        generator = GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK)
+        if isinstance(model.critic_steps, str) and model.critic_steps == "auto":
+            steps = 10 if noise_multiplier >= 1.5 else 5  # with much noise the critic needs more of them
+        else:
+            remedy = "choose a whole number of steps, or 'auto'"
+            steps = check_count("critic_steps", model.critic_steps, remedy=remedy)
+        of_critic, of_generator = _adam(model, "learning_rate_init"), _adam(model, "generator_learning_rate_init")
+        return cls(critic, generator, steps, of_critic, of_generator, model.average is not None)
 
     def train(
         self,
         plan: DPSGDPlan,
         rows: np.ndarray,
-        codes: Codes,
+        codes: np.ndarray,
         bounds: np.ndarray,
         shares: np.ndarray,
         stream: SecretStream,
@@ -404,15 +406,17 @@ class Adversaries(NamedTuple):
         dtype : dtype
             Of the arithmetic.
         """
+        # Random weights of both networks, in one vector.
         n_critic = self.critic.n_parameters
         theta: np.ndarray = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
         self.critic.start(theta[:n_critic], stream.spawn("weights of the critic"))
         generator = split_tables(theta[n_critic:], self.generator.widths)
         start_tables(generator, stream.spawn("weights of the generator"))
+        # The generator learns from the critic, after every few of its noisy steps.
         batch = max(1, min(LOT_SIZE, round(plan.expected_lot_size)))
         steps = GeneratorSteps(self.critic, self.generator, shares, batch, stream.spawn("generator"))
         optimizer = alternating(self.critic_optimizer, self.generator_optimizer, n_critic, self.critic_steps, steps)
-        averaging: Averaging = ema_average(plan.n_steps) if self.averages else last_iterate()
+        averaging = ema_average(plan.n_steps) if self.averages else last_iterate()
         result = theta, 0
         low, high = bounds.T
         try:
@@ -443,12 +447,6 @@ def _critic_of(
         rows = "an image" if n_features is None else f"rows of {n_features} columns"
         raise ValueError(f"image_shape={shown} is no shape of {rows}: {remedy}.")
     return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)
-
-
-def _critic_steps(given: Any, noise_multiplier: float) -> int:
-    if isinstance(given, str) and given == "auto":
-        return 10 if noise_multiplier >= _MUCH_NOISE else 5
-    return check_count("critic_steps", given, remedy="choose a whole number of steps, or 'auto'")
 
 
 def _adam(model: Any, rate_name: str) -> Optimizer:

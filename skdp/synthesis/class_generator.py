@@ -19,13 +19,6 @@ from skdp.synthesis.class_mixture import Box, ClassMixture, ClassRows
 from skdp.synthesis.class_moments import ClassMeasurement
 from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
 
-MOST_COMPONENTS = 10
-ROWS_OF_A_COMPONENT = 1500.0
-"""A class has one component per this many rows, divided by the noise multiplier (benchmarks/README.md)."""
-
-N_DIRECTIONS = 100
-"""Directions that are kept if there are as many columns."""
-
 
 @with_parameters
 class DPClassMixtureGenerator(PrivateGenerator):
@@ -219,8 +212,12 @@ class DPClassMixtureGenerator(PrivateGenerator):
             self.classes_, codes = labels
             n_classes = len(self.classes_)
         self.bounds_ = public_bounds(self.bounds, d)
-        self.n_components_ = self._count_components(fit, n_classes)
-        self.n_directions_ = min(d, N_DIRECTIONS)
+        if _is_auto(self.n_components):  # one per 1,500 rows of a class over the noise multiplier, at most 10
+            found = fit.n / (fit.noise_multiplier * n_classes * 1500.0)
+            self.n_components_ = max(1, round(min(found, 10)))
+        else:
+            self.n_components_ = int(self.n_components)
+        self.n_directions_ = min(d, 100)
         measurement = ClassMeasurement(
             fit.noise_multiplier, self.n_components_, self.n_directions_, self.adjacency, fit.n
         )
@@ -231,14 +228,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self._fitted_dtype = np.dtype(blocks.dtype).name
         if labels is not None:
             self.class_prevalences_ = self._chosen_shares()
-
-    # --- rules in public quantities ---
-
-    def _count_components(self, fit: Fit, n_classes: int) -> int:
-        if not _is_auto(self.n_components):
-            return int(self.n_components)
-        found = fit.n / (fit.noise_multiplier * n_classes * ROWS_OF_A_COMPONENT)
-        return max(1, round(min(found, MOST_COMPONENTS)))
 
     # --- samples ---
 

@@ -219,8 +219,6 @@ def _density(x: np.ndarray) -> np.ndarray:
 
 _ROWS = 4096
 
-_Singles = np.ndarray
-
 
 class NoisyMoments(NamedTuple):
     """Moments of the components of all classes in k coordinates, and the standard deviations of their noise.
@@ -263,12 +261,12 @@ class ClassMixture(NamedTuple):
     """
 
     weights: np.ndarray
-    locations: _Singles
-    scales: _Singles
-    factors: _Singles
-    directions: _Singles
+    locations: np.ndarray
+    scales: np.ndarray
+    factors: np.ndarray
+    directions: np.ndarray
 
-    def draw(self, classes: np.ndarray, rng: np.random.Generator) -> _Singles:
+    def draw(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return a row of each of the classes, before they are clipped."""
         k, d = self.directions.shape
         n_components = self.weights.shape[1]

@@ -260,9 +260,6 @@ and of the directions. What is left is for the moments of the components."""
 SHARES_OF_SEVERAL = (0.02, 0.02, 0.04, 0.10)
 """Those of the same where there are more."""
 
-OF_ROUNDS = 0.10
-"""Share of the budget that all rounds of k-means get; there are none for one component."""
-
 CLUSTERS = ClusterSums(math.sqrt(0.1))
 MOMENTS = GroupMoments((0.05, 0.15, 0.80))
 
@@ -270,24 +267,12 @@ QUANTILE, SHORTER = 0.9, 0.78
 """The ball of rows holds this part of them. That of residuals has a radius this many times the root of what is left of
 its square where classes are subtracted."""
 
-MOST_GROWTH = 2.0
-"""Largest factor by which variances are raised for what was clipped."""
-
-_TINY = 1e-300
-
 
 class ClassCounts(NamedTuple):
     """Noisy weights of the classes, the radius that most rows are within, and the mean of squared distances."""
 
     of_classes: np.ndarray
     deviation: float
-    radius: float
-    mean_square: float
-
-
-class _Residuals(NamedTuple):
-    """The radius of the ball of residuals, and the mean of their squared norms before they are brought into it."""
-
     radius: float
     mean_square: float
 
@@ -344,24 +329,29 @@ class ClassMeasurement(NamedTuple):
         counts : ClassCounts
         """
         shares = shares_of(self.n_components)
+        # Mean of all rows, lengths, and means of the classes.
         mean, n = self._mean(rows, shares[0], stream.spawn("mean"))
         counts = self._counts(rows, n_classes, mean, shares[1], stream.spawn("counts"))
         noisy, errors = self._shifts(rows, counts, mean, shares[2], stream.spawn("classes"))
         shifts = np.array([shrunk_mean(*each, counts.radius) for each in zip(noisy, errors, strict=True)])
         means = np.clip(mean + shifts, -0.5, 0.5)
-        residuals = _residuals(counts, shifts)
-        radius = residuals.radius
+        # How long rows less the means of their classes are, and the radius of their ball.
+        class_weights = np.maximum(counts.of_classes, 1.0)
+        between = float((shifts**2).sum(axis=1) @ class_weights / class_weights.sum())
+        radius = SHORTER * math.sqrt(max(counts.radius**2 - between, 0.1 * counts.radius**2))
         values, vectors = self._directions(rows, means, radius, n, shares[3], stream.spawn("directions"))
+        # Coordinates along the directions of the largest variances, and rounds of k-means in these.
         directions, variances = vectors[: self.n_directions], np.maximum(values[: self.n_directions], 0.0)
         points = projected(rows, means, directions, radius)
+        # The first centers are points of a normal distribution that is narrower than that of all residuals.
         start = np.random.default_rng(stream.spawn("start of k-means").words(4).tolist())
-        centers = _first_centers(n_classes, self.n_components, np.sqrt(variances), start)
+        drawn = start.standard_normal((n_classes, self.n_components, len(variances)))
+        centers = 0.7 * drawn * np.sqrt(variances) if self.n_components > 1 else np.zeros_like(drawn)
         for t, share in enumerate(shares[4:-1]):
             centers = self._moved(centers, points, rows, share, stream.spawn("k-means", t))
         # What the clip took from the variances of all directions is given back to each of them.
-        scale = radius * math.sqrt(
-            np.clip(residuals.mean_square / max(radius**2 * values.sum(), _TINY), 1.0, MOST_GROWTH)
-        )
+        growth = (counts.mean_square - between) / max(radius**2 * values.sum(), 1e-300)
+        scale = radius * math.sqrt(np.clip(growth, 1.0, 2.0))
         moments = self._moments(points, rows, centers, scale, shares[-1], stream.spawn("moments"))
         with single_threaded_blas():
             means = _without_noise(mean, means, noisy, errors, vectors, self.n_directions)
@@ -458,16 +448,8 @@ def shares_of(n_components: int) -> list[float]:
     """Return the shares of mu**2 of the releases, in their order."""
     first = list(SHARES_OF_ONE)
     if n_components > 1:
-        first = [*SHARES_OF_SEVERAL, *[OF_ROUNDS / MEANS_ROUNDS] * MEANS_ROUNDS]
+        first = [*SHARES_OF_SEVERAL, *[0.10 / MEANS_ROUNDS] * MEANS_ROUNDS]  # a tenth for all rounds of k-means
     return [*first, 1.0 - sum(first)]
-
-
-def _residuals(counts: ClassCounts, shifts: np.ndarray) -> _Residuals:
-    """Return how long rows less the means of their classes are, and the radius of their ball."""
-    squares, weights = (shifts**2).sum(axis=1), np.maximum(counts.of_classes, 1.0)
-    between = float(squares @ weights / weights.sum())
-    left = max(counts.radius**2 - between, 0.1 * counts.radius**2)
-    return _Residuals(SHORTER * math.sqrt(left), counts.mean_square - between)
 
 
 def _without_noise(
@@ -492,9 +474,3 @@ def _without_noise(
     inner, outer = vectors[:k], vectors[k:]
     parts = shrunk_by_blocks(noisy @ outer.T, errors, k)
     return np.clip(mean + ((means - mean) @ inner.T) @ inner + parts @ outer, -0.5, 0.5)
-
-
-def _first_centers(n_classes: int, n_components: int, deviations: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return centers in the unit ball: points of a normal law that is half as wide as that of all residuals."""
-    drawn = rng.standard_normal((n_classes, n_components, len(deviations)))
-    return 0.7 * drawn * deviations if n_components > 1 else np.zeros_like(drawn)

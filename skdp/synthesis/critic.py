@@ -44,7 +44,7 @@ from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.generator import Codes, GeneratorNetwork, Values, start_tables, with_labels
+from skdp.synthesis.generator import GeneratorNetwork, start_tables, with_labels
 
 _BLOCK_ROWS = 64
 """Values whose gradients are added up in their dtype."""
@@ -91,7 +91,7 @@ class CriticNetwork:
         """Fill the parameters, which are zeros, with random weights."""
         start_tables(split_tables(theta, self.widths), stream)
 
-    def by_features(self, theta: np.ndarray, rows: Values, codes: Codes | None) -> Values:
+    def by_features(self, theta: np.ndarray, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
         tables = split_tables(theta, self.widths)
         values, slopes = with_labels(rows, codes, self.n_classes, self.mark), []
@@ -147,7 +147,7 @@ class PairModel(Model):
     def __init__(
         self,
         X: np.ndarray,
-        codes: Codes,
+        codes: np.ndarray,
         low: np.ndarray,
         high: np.ndarray,
         critic: Any,
@@ -166,7 +166,7 @@ class PairModel(Model):
         rows = np.arange(self.n_rows) if rows is None else rows
         return Lot(rows, stream.spawn("noise of fakes", step), stream.spawn("shares", step))
 
-    def _fill_pairs(self, theta: np.ndarray, lot: Lot) -> Values:
+    def _fill_pairs(self, theta: np.ndarray, lot: Lot) -> np.ndarray:
         """Put rows, and what is made up for them, side by side; return the share of each row in the point between."""
         rows, critic, generator = lot.rows, self.critic, self.generator
         m = len(rows)
@@ -232,9 +232,9 @@ class CriticModel(PairModel):
     def _add_chunk(
         self,
         tables: list[np.ndarray],
-        square: Values,
+        square: np.ndarray,
         rows: np.ndarray,
-        mix: Values,
+        mix: np.ndarray,
         max_norm: float,
         totals: list[np.ndarray],
         between: np.ndarray,
@@ -274,7 +274,7 @@ class CriticModel(PairModel):
             kernel.clip_rows(clipped, delta)
             _add_products(inputs, delta, totals[k])
 
-    def _backward(self, tables: list[np.ndarray], outputs: list[Values], slope: Any) -> list[Values]:
+    def _backward(self, tables: list[np.ndarray], outputs: list[np.ndarray], slope: Any) -> list[np.ndarray]:
         """Derivatives of the scores by what comes out of each layer, of shape (m, 3, width) each."""
         m, deltas = len(outputs[0]), [self._ones[: len(outputs[0])].copy()]
         for k in range(len(tables) - 1, 0, -1):
@@ -292,13 +292,13 @@ class CriticModel(PairModel):
         return offsets if len(offsets) else table[-1:].astype(np.float64)
 
 
-def _times(values: Values, table: np.ndarray) -> Values:
+def _times(values: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Multiply rows, of shape (m, k, a), by a table of shape (a, b)."""
     m, k, width = values.shape
     return (values.reshape(m * k, width) @ table).reshape(m, k, -1)
 
 
-def _add_products(inputs: Values, deltas: Values, total: np.ndarray) -> None:
+def _add_products(inputs: np.ndarray, deltas: np.ndarray, total: np.ndarray) -> None:
     """Add the outer products of inputs, (m, k, a), and derivatives, (m, k, b), to a total, by blocks of rows."""
     for start in range(0, len(inputs), _BLOCK_ROWS):
         left = inputs[start : start + _BLOCK_ROWS].reshape(-1, inputs.shape[2])

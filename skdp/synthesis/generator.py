@@ -20,9 +20,6 @@ from skdp.base.estimator import PrivateEstimator
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.streams import SecretStream
 
-Values = np.ndarray
-Codes = np.ndarray
-
 
 def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
     """Fill tables of zeros with normal weights of variance 2 / inputs (He et al. 2015)."""
@@ -31,7 +28,7 @@ def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
         weights[:] = stream.normal(weights.size).reshape(weights.shape) * math.sqrt(2.0 / len(weights))
 
 
-def with_labels(values: Values, codes: Codes | None, n_classes: int, mark: float) -> Values:
+def with_labels(values: np.ndarray, codes: np.ndarray | None, n_classes: int, mark: float) -> np.ndarray:
     """Return values, a column for each class, `mark` in that of the row's, and a column of ones."""
     n, d = values.shape
     joined = np.zeros((n, d + n_classes + 1), values.dtype)
@@ -71,12 +68,16 @@ class GeneratorNetwork:
     def widths(self) -> tuple[int, ...]:
         return (self.n_latent + self.n_classes, *self.hidden, self.n_features)
 
-    def rows(self, theta: np.ndarray, latent: Values, codes: Codes | None) -> Values:
+    def rows(self, theta: np.ndarray, latent: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Make rows, of shape (m, n_features), of noise of shape (m, n_latent) and the numbers of their labels."""
         return self._layers(theta, latent, codes)[-1]
 
     def gradient(
-        self, theta: np.ndarray, latent: Values, codes: Codes | None, derivative: Callable[[Values], Values]
+        self,
+        theta: np.ndarray,
+        latent: np.ndarray,
+        codes: np.ndarray | None,
+        derivative: Callable[[np.ndarray], np.ndarray],
     ) -> np.ndarray:
         """Derivative of a sum over rows by the parameters, of shape (p,).
 
@@ -98,7 +99,7 @@ class GeneratorNetwork:
                 delta = (delta @ tables[k][:-1].T) * (outputs[k][:, :-1] > 0)
         return gradient
 
-    def _layers(self, theta: np.ndarray, latent: Values, codes: Codes | None) -> list[Values]:
+    def _layers(self, theta: np.ndarray, latent: np.ndarray, codes: np.ndarray | None) -> list[np.ndarray]:
         """Inputs of the layers, a 1 at the end of each row, and what comes out of the last."""
         tables = split_tables(theta, self.widths)
         outputs = [with_labels(latent, codes, self.n_classes, self.mark)]
@@ -110,9 +111,6 @@ class GeneratorNetwork:
         made = outputs[-1] @ tables[-1]
         outputs.append(np.tanh(made, out=made))
         return outputs
-
-
-CLASS_PREVALENCES = ("estimate", "uniform")
 
 
 ClassesAndCodes = tuple[np.ndarray, np.ndarray]
@@ -274,7 +272,7 @@ class PrivateGenerator(PrivateEstimator):
                     f"class_prevalences has {len(shares)} shares: give one for each of the classes, which are named by "
                     "classes, in ascending order."
                 )
-        elif self.class_prevalences not in CLASS_PREVALENCES:
+        elif self.class_prevalences not in ("estimate", "uniform"):
             raise ValueError(
                 f"class_prevalences={show(self.class_prevalences)} is not known: use 'estimate', 'uniform' or a list "
                 "of public prevalences, one a class."
@@ -296,6 +294,10 @@ class PrivateGenerator(PrivateEstimator):
         labels = check_labels(y, n_samples)
         classes = classes_of(labels)
         return classes, encode_labels(labels, classes)
+
+    def _buys_shares(self) -> bool:
+        """Whether labels of samples are drawn by the noisy shares of the classes."""
+        return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
     def _chosen_shares(self) -> np.ndarray:
         """Return the shares by which labels are drawn, once those that are bought are released."""

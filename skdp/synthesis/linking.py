@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,27 +18,6 @@ from skdp.synthesis.marginals.synthesizer import DPMarginalSynthesizer
 
 SIZE, PLACE = "number of persons", "place in the household"
 """Columns that are made: of households, and of persons by their order within them."""
-
-
-class HouseholdRows(NamedTuple):
-    """Persons with the columns of their households. Private, but for the names.
-
-    Attributes
-    ----------
-    joined : frame of shape (n_persons, n_columns)
-        Columns of the household, its number of persons, place of the person, and columns of the person.
-    households : series of shape (n_persons,)
-        Number of the household of each, named by the key.
-    weights : ndarray of shape (n_persons,)
-        1 over the number of persons in the household.
-    n_first : int
-        How many columns are those of the household, the number of persons being the last of them.
-    """
-
-    joined: Any
-    households: Any
-    weights: np.ndarray
-    n_first: int
 
 
 class HouseholdSynthesizer(DPMarginalSynthesizer):
@@ -186,20 +165,25 @@ def synthesize_linked(
         model._n_public = len(households)  # also of those without persons, which have no rows
     _check_frames(households, persons, key)
     with recording_refusals(partial(payment_of, model)):
-        rows = join(households, persons, key, most)
-    model.fit(rows.joined, sample_weight=rows.weights, groups=rows.households)
+        joined, homes, weights = _join(households, persons, key, most)
+    model.fit(joined, sample_weight=weights, groups=homes)
     n = int(model.n_samples_) if n_households is None else n_households
-    homes, made = model.draw_linked(n, rows.n_first, generator_of(None))
+    # Columns of the household and its number of persons are followed by the place and the columns of the person.
+    n_first = households.shape[1]
+    homes, made = model.draw_linked(n, n_first, generator_of(None))
     first = np.searchsorted(homes, np.arange(n))
-    of_homes = made.iloc[first, : rows.n_first - 1].set_axis(range(n))
-    of_persons = made.iloc[:, rows.n_first + 1 :].copy()
+    of_homes = made.iloc[first, : n_first - 1].set_axis(range(n))
+    of_persons = made.iloc[:, n_first + 1 :].copy()
     of_homes.insert(0, key, np.arange(n))
     of_persons.insert(0, key, homes)
     return of_homes, of_persons
 
 
-def join(households: Any, persons: Any, key: str, most: int) -> HouseholdRows:
-    """Return persons with the columns of their households, or refuse keys without telling any of them."""
+def _join(households: Any, persons: Any, key: str, most: int) -> tuple[Any, Any, np.ndarray]:
+    """Return persons with the columns of their households, or refuse keys without telling any of them.
+
+    Beside them stand the number of the household of each, and 1 over its number of persons.
+    """
     import pandas as pd
 
     known, asked = (
@@ -216,7 +200,7 @@ def join(households: Any, persons: Any, key: str, most: int) -> HouseholdRows:
     last = persons.drop(columns=key).reset_index(drop=True)
     made = {SIZE: np.minimum(sizes, most), PLACE: np.minimum(places, most - 1) + 1}
     joined = pd.concat([first, pd.DataFrame(made), last], axis=1)
-    return HouseholdRows(joined, pd.Series(homes, name=key), 1.0 / sizes, first.shape[1] + 1)
+    return joined, pd.Series(homes, name=key), 1.0 / sizes
 
 
 def _check_frames(households: Any, persons: Any, key: Any) -> None:

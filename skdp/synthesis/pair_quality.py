@@ -22,7 +22,6 @@ from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.raw_columns import match_columns, read_schema
-from skdp.synthesis.marginals.column_levels import Levels
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, count
 from skdp.synthesis.marginals.noisy_tables import scores, sensitivity
 from skdp.synthesis.marginals.table_form import TableForm, form_of
@@ -33,7 +32,7 @@ class ComparedRows(NamedTuple):
 
     shape: tuple[int, int]
     form: TableForm
-    codes: list[Levels]
+    codes: list[np.ndarray]
 
 
 @with_parameters
@@ -134,20 +133,16 @@ class SynthesisEvaluation(PrivateEstimator):
         """
         fit = begin(self, X, groups)
         model = fit.model
-        made = model._read_synthetic()
+        check_count("n_bins", model.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_real("level", model.level, above=0, below=1, remedy="choose a probability such as 0.95")
+        if not read_schema(model.schema, "such as schema_ of the generator").is_complete:
+            raise ValueError("schema leaves out bounds or categories, and nothing is bought here: give a complete one.")
+        made = model._read(model.synthetic)
         fit.plan()
 
         rows = fit.read_rows(_read_rows, made=made)
         fit.charge()
         return fit.publish(**fit.learn(model._learn, fit, rows, made))
-
-    def _read_synthetic(self) -> ComparedRows:
-        """Check parameters, and return the synthetic table."""
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_real("level", self.level, above=0, below=1, remedy="choose a probability such as 0.95")
-        if not read_schema(self.schema, "such as schema_ of the generator").is_complete:
-            raise ValueError("schema leaves out bounds or categories, and nothing is bought here: give a complete one.")
-        return self._read(self.synthetic)
 
     def _read(self, X: Any) -> ComparedRows:
         """Return a table as levels of the schema's columns, of which it has two at least."""

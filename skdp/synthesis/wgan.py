@@ -332,6 +332,7 @@ class DPWGAN(PrivateGenerator):
         self, steps: DPSGDPlan, rows: np.ndarray, labels: ClassesAndCodes | None, stream: SecretStream, n_public: int
     ) -> int:
         """Train the networks, and return the number of steps made, fewer if it was interrupted."""
+        # Classes and the shares of their labels come first, if there are labels.
         codes, shares = np.zeros(0, np.int64), np.zeros(0)
         if labels is not None:
             self.classes_, codes = labels
@@ -368,9 +369,6 @@ class DPWGAN(PrivateGenerator):
         if not self._buys_shares():
             return steps
         return compose([GaussianDpEvent(COUNT_NOISE * noise_multiplier), steps])
-
-    def _buys_shares(self) -> bool:
-        return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
     def _sampling_and_steps(self, n: int) -> tuple[Sampling, int]:
         sampling = self._chosen_sampling(n) or sampling_at(min(LOT_SIZE / n, 0.25))

@@ -147,8 +147,6 @@ def whole_numbers(edges: np.ndarray, ends: Ends = EVERYWHERE) -> tuple[np.ndarra
     return low, np.maximum(last - low + 1.0, 0.0)
 
 
-Levels = np.ndarray
-
 WITHIN_BINS = ("auto", "uniform", "middle")
 
 
@@ -194,7 +192,7 @@ class LevelColumn(NamedTuple):
         """Whether other categories have a level of their own, and not that of a listed one."""
         return self.other is not None and self.other not in (self.block.column.categories or ())
 
-    def read(self, cells: CellValues) -> Levels:
+    def read(self, cells: CellValues) -> np.ndarray:
         """Return the level of each cell. Refused are gaps and categories that the schema does not foresee."""
         codes, name = self.block.codes(cells), format_names([self.block.name])
         if self.block.is_line:
@@ -241,7 +239,7 @@ class LevelColumn(NamedTuple):
     # --- and back ---
 
     def write(
-        self, levels: Levels, within: str, whole: bool, rng: np.random.Generator, ends: Ends = EVERYWHERE
+        self, levels: np.ndarray, within: str, whole: bool, rng: np.random.Generator, ends: Ends = EVERYWHERE
     ) -> tuple[np.ndarray, Any]:
         """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`.
 

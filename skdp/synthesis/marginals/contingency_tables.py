@@ -104,27 +104,25 @@ class TableSums(NamedTuple):
         than the rounding of all terms. That shares are rounded down, to be summed exactly, moves the sum of m rows by
         at most m 2**-24 times the norm of a row; the limit is that much lower.
         """
+        # Units of one row need no clipping.
         sizes = np.bincount(units.codes, minlength=units.n_units)
         several = np.flatnonzero(sizes[units.codes] > 1)
         some, weights = Units(units.codes[several], units.n_units), shares[several]
         levels_of, squares = [each[several] for each in codes], np.zeros(units.n_units)
-        factors = self._factors_of_margins()
+        # The squared norm of what each unit adds to `vector`, from those of its counts by all sets of columns.
+        factors: dict[ColumnSet, float] = {}
+        for columns, weight in zip(self.sets, self.weights, strict=True):
+            for size in range(len(columns) + 1):
+                for left in itertools.combinations(columns, size):
+                    left_out = math.prod(-1.0 / self.levels[j] for j in columns if j not in left)
+                    factors[left] = factors.get(left, 0.0) + weight**2 * left_out
         for columns, factor in factors.items():
             squares += factor * squares_of_counts(some, [cells_of(levels_of, columns, self.levels)], weights)
+        # Raise them by more than their rounding, and clip.
         total, norm = np.bincount(units.codes, shares, minlength=units.n_units), self.sensitivity("zero_out")
         squares += sum(map(abs, factors.values())) * (len(factors) + 2.0 * sizes + 16.0) * 2.0**-52 * total**2
         kept = np.maximum(1.0 - sizes * 2.0**-24, 2.0**-24)
         return exactly_summable(clip_groups(units, shares, reach * norm * kept, norm, squares))
-
-    def _factors_of_margins(self) -> dict[ColumnSet, float]:
-        """Return what the squared norms of counts by sets of columns add up with to that of `vector`."""
-        factors: dict[ColumnSet, float] = {}
-        for columns, weight in zip(self.sets, self.weights, strict=True):
-            for size in range(len(columns) + 1):
-                for kept in itertools.combinations(columns, size):
-                    left_out = math.prod(-1.0 / self.levels[j] for j in columns if j not in kept)
-                    factors[kept] = factors.get(kept, 0.0) + weight**2 * left_out
-        return factors
 
     def total(self, released: np.ndarray, n: float, deviation: float) -> float:
         """Return the noisy sum of the weights of rows, above its noise and at most n; n where it was not released."""
@@ -270,8 +268,19 @@ def farthest_exchange(levels: Sequence[int], sets: Sequence[tuple[int, ...]], we
     p, given = 1.0 - 1.0 / np.asarray(levels, float), [*zip(sets, np.square(weights).tolist(), strict=True)]
     used = sorted({j for columns in sets for j in columns})
     if len(used) <= _FEW:
-        return _over_all_differences(p, used, given) * (1.0 + _ROOM)
-    common = _common_column(len(levels), given)
+        # Go through all sets of columns in which two rows may differ.
+        factors = np.tile(p, (1 << len(used), 1))
+        factors[:, used] -= np.arange(len(factors))[:, None] >> np.arange(len(used)) & 1
+        halves = np.zeros(len(factors))
+        for columns, square in given:
+            halves += square * (np.prod(p[list(columns)]) - np.prod(factors[:, columns], axis=1))
+        return float(halves.max()) * (1.0 + _ROOM)
+    # The column that is in all sets of three, or else, or of several, that whose sets weigh the most.
+    weight_of, triples = np.zeros(len(levels)), [set(columns) for columns, _ in given if len(columns) == 3]
+    for columns, square in given:
+        weight_of[list(columns)] += square
+    shared = set.intersection(*triples) if triples else set()
+    common = max(shared or range(len(levels)), key=lambda j: float(weight_of[j]))
     large = [(columns, square) for columns, square in given if len(columns) - (common in columns) > 2]
     small = [(columns, square) for columns, square in given if len(columns) - (common in columns) <= 2]
     together = max(_largest_quadratic(p, small, common, state) for state in (0.0, 1.0))
@@ -285,25 +294,6 @@ Weighed = Sequence[tuple[tuple[int, ...], float]]
 def _one_by_one(p: np.ndarray, sets: Weighed) -> float:
     """Return the weighted sum of the largest that each set can have for itself."""
     return sum(square * math.prod(sorted(p[list(columns)])[1:]) for columns, square in sets if columns)
-
-
-def _over_all_differences(p: np.ndarray, used: Sequence[int], sets: Weighed) -> float:
-    """Return the largest weighted sum over all columns in which two rows may differ."""
-    factors = np.tile(p, (1 << len(used), 1))
-    factors[:, used] -= np.arange(len(factors))[:, None] >> np.arange(len(used)) & 1
-    found = np.zeros(len(factors))
-    for columns, square in sets:
-        found += square * (np.prod(p[list(columns)]) - np.prod(factors[:, columns], axis=1))
-    return float(found.max())
-
-
-def _common_column(n_columns: int, sets: Weighed) -> int:
-    """Return the column that is in all sets of three, or else, or of several, that whose sets weigh the most."""
-    weight_of, triples = np.zeros(n_columns), [set(columns) for columns, _ in sets if len(columns) == 3]
-    for columns, square in sets:
-        weight_of[list(columns)] += square
-    shared = set.intersection(*triples) if triples else set()
-    return max(shared or range(n_columns), key=lambda j: float(weight_of[j]))
 
 
 def _largest_quadratic(p: np.ndarray, sets: Weighed, common: int, state: float) -> float:

@@ -29,7 +29,7 @@ from skdp.preprocessing.raw_columns import match_columns, read_schema
 from skdp.preprocessing.schema.blocks import combinations_left
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.synthesis.marginals.column_levels import Levels, exclusions_of, is_possible_to_exclude
+from skdp.synthesis.marginals.column_levels import exclusions_of, is_possible_to_exclude
 from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_ESTIMATED, MOST_LEVELS, LevelRows, Measurement
 from skdp.synthesis.marginals.table_form import TableForm, form_of, letter_of
 
@@ -161,10 +161,10 @@ class LevelTable(NamedTuple):
     shape: tuple[int, int]
     schema: TableSchema
     form: TableForm | None
-    codes: list[Levels]
-    cells: Mapping[int, Levels] = {}
+    codes: list[np.ndarray]
+    cells: Mapping[int, np.ndarray] = {}
     to_buy: SchemaRows | None = None
-    fractions: Mapping[int, Levels] = {}
+    fractions: Mapping[int, np.ndarray] = {}
 
     @property
     def n_columns(self) -> int:

@@ -30,17 +30,17 @@ from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit
 
 Expectation = Callable[[ColumnSet], np.ndarray]
 
-MOST_CELLS = 1_000_000
-"""Pairs with more cells are not looked at: of no number of rows that fits in memory would noise leave anything."""
-
 
 def candidates(levels: Sequence[int], left_out: Sequence[ColumnSet]) -> list[ColumnSet]:
-    """Return the pairs of columns that can be selected, by public numbers."""
+    """Return the pairs of columns that can be selected, by public numbers.
+
+    Pairs with more than a million cells cannot: of no number of rows that fits in memory would noise leave anything.
+    """
     gone = set(left_out)
     return [
         (i, j)
         for i, j in itertools.combinations(range(len(levels)), 2)
-        if (i, j) not in gone and min(levels[i], levels[j]) > 1 and levels[i] * levels[j] <= MOST_CELLS
+        if (i, j) not in gone and min(levels[i], levels[j]) > 1 and levels[i] * levels[j] <= 1_000_000
     ]
 
 
@@ -121,8 +121,6 @@ SHARES_WITH_LABEL = (0.2, 0.65, 0.15)
 """Of columns, pairs, and pairs with the label."""
 SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
 """Share of the budget that pairs of columns within each class get."""
-LARGEST_NOISE_OF_TRIPLES = 0.25
-"""Total variation of the noise of a triple, before it is shrunk, up to which triples are worth their share."""
 
 SHAPE_SHARE = 0.02
 """Share of mu**2 of the cells of numbers within bins, where they are measured: of that of the first tables."""
@@ -139,7 +137,6 @@ ROUND_SHARES = (0.2, 0.05)
 
 
 Noisy = dict[ColumnSet, Interaction]
-TableFitter = Callable[[Noisy], tuple[TargetTables, Mixture]]
 
 
 class LevelRows(NamedTuple):
@@ -317,19 +314,13 @@ class Measurement(NamedTuple):
         """
         levels, d = terms.levels, len(terms.levels)
         of_shapes = SHAPE_SHARE * terms.with_shapes + WHOLE_SHARE * terms.with_wholes
+        # First the columns alone, if pairs are selected, else all tables.
         if self.n_rounds:
-            first, share, name = (
-                weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights),
-                ROUND_SHARES[0] - of_shapes,
-                "columns",
-            )
+            first, share = weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights), ROUND_SHARES[0]
         else:
-            first, share, name = (
-                all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights),
-                1.0 - of_shapes,
-                "tables",
-            )
-        noisy, n = self._interactions(share, first, rows, stream.spawn(name))
+            first, share = all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights), 1.0
+        name = "columns" if self.n_rounds else "tables"
+        noisy, n = self._interactions(share - of_shapes, first, rows, stream.spawn(name))
         n_iter = iterations(n / self.noise_of_rows, terms.with_triples) if terms.n_iter is None else terms.n_iter
         rng = np.random.default_rng(stream.spawn("start of the mixture").words(4).tolist())
 
@@ -386,43 +377,42 @@ class Measurement(NamedTuple):
         return [noisy[each] for each in columns]
 
     def _measure_selected(
-        self, rows: LevelRows, terms: ModelTerms, noisy: Noisy, fitted: TableFitter, stream: SecretStream
+        self,
+        rows: LevelRows,
+        terms: ModelTerms,
+        noisy: Noisy,
+        fitted: Callable[[Noisy], tuple[TargetTables, Mixture]],
+        stream: SecretStream,
     ) -> tuple[TargetTables, Mixture]:
         """Release scores of pairs and the selected pairs, round by round, after the columns."""
         levels, d = terms.levels, len(terms.levels)
         always: list[ColumnSet] = [(j, d - 1) for j in range(d - 1)] if terms.has_label else []
         open_pairs = candidates(levels, always)
         of_tables = (1.0 - sum(ROUND_SHARES)) / self.n_rounds
-        targets, mixture = targets_of(levels, noisy, terms.exclusions), None
+        targets, mixture = targets_of(levels, noisy, terms.exclusions), cast("Mixture | None", None)
+
+        def expected(columns: ColumnSet) -> np.ndarray:
+            """Return the counts of a pair that are expected by its columns alone at first, then by the model."""
+            if mixture is not None:
+                return self.n * mixture.pair(*columns)
+            i, j = columns
+            return self.n * np.outer(targets.ones[i], targets.ones[j])
+
         for t in range(self.n_rounds):
-            expected = _expectation(self.n, targets, mixture)
+            # Select pairs by noisy scores; those with the label are always measured.
             chosen = always if t == 0 else []
             if open_pairs:
-                shares = ROUND_SHARES[1] / self.n_rounds, of_tables
-                chosen = chosen + self._select(rows, open_pairs, levels, expected, shares, stream.spawn("scores", t))
+                share, stream_of_scores = ROUND_SHARES[1] / self.n_rounds, stream.spawn("scores", t)
+                exact = scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
+                found, _ = self._add_noise(share, exact, sensitivity(len(open_pairs)), stream_of_scores)
+                deviation = self.noise_of_rows / math.sqrt(of_tables)
+                chosen = chosen + best_pairs(found, open_pairs, levels, expected, deviation)
+            # Measure them, and fit to all that was released so far.
             sums = weighted(levels, [(chosen, 1.0)])
             noisy |= self._interactions(of_tables, sums, rows, stream.spawn("tables", t))[0]
             open_pairs = [pair for pair in open_pairs if pair not in noisy]
             targets, mixture = fitted(noisy)
-        return targets, cast(Mixture, mixture)  # there is a round
-
-    def _select(
-        self,
-        rows: LevelRows,
-        open_pairs: Sequence[ColumnSet],
-        levels: Sequence[int],
-        expected: Expectation,
-        shares: tuple[float, float],
-        stream: SecretStream,
-    ) -> list[ColumnSet]:
-        """Return the pairs of a round, by noisy scores.
-
-        `shares` are those of the scores and of the tables.
-        """
-        exact = scores(rows.codes, open_pairs, levels, expected, self._shares(rows))
-        found, _ = self._add_noise(shares[0], exact, sensitivity(len(open_pairs)), stream)
-        deviation = self.noise_of_rows / math.sqrt(shares[1])
-        return best_pairs(found, open_pairs, levels, expected, deviation)
+        return targets, cast("Mixture", mixture)  # there is a round
 
 
 def unit_reach(n: float, noise_multiplier: float) -> float:
@@ -465,12 +455,12 @@ def triples_of(d: int) -> list[ColumnSet]:
 
 
 def triples_are_worth_it(levels: Sequence[int], n: float, noise_multiplier: float) -> bool:
-    """Return whether the noise of triples is small enough, by public numbers."""
+    """Return whether the total variation of the noise of a triple is at most a quarter, by public numbers."""
     sets = [each for each in triples_of(len(levels)) if all(levels[j] > 1 for j in each)]
     if not sets:
         return False
     deviation = noise_multiplier / math.sqrt(SHARES_WITH_TRIPLES[-1])
-    return noise_per_cell(levels, sets, n, deviation) <= LARGEST_NOISE_OF_TRIPLES
+    return noise_per_cell(levels, sets, n, deviation) <= 0.25
 
 
 def shapes_are_worth_it(bins_of_lines: Sequence[int], n: float, noise_multiplier: float) -> bool:
@@ -488,15 +478,3 @@ def iterations(n_mu: float, with_triples: bool = False) -> int:
     """
     found = np.clip(400.0 * (n_mu / 8700.0) ** 0.75, 150, 2000)
     return int(1.5 * found if with_triples else found)
-
-
-def _expectation(n: float, targets: TargetTables, mixture: Mixture | None) -> Expectation:
-    """Return the counts of some columns that are expected by these alone, for pairs, or by a model."""
-
-    def expected(columns: ColumnSet) -> np.ndarray:
-        if mixture is None:
-            i, j = columns
-            return n * np.outer(targets.ones[i], targets.ones[j])
-        return n * mixture.pair(*columns)
-
-    return expected

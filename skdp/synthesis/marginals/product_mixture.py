@@ -12,10 +12,6 @@ from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet
 from skdp.synthesis.marginals.denoising import TargetTables
 
-Singles = np.ndarray
-
-LEARNING_RATE = 0.1
-BETAS = (0.9, 0.99)
 SPREAD = 0.5
 """Standard deviation of the logits of components about those of the one-way tables, at the start."""
 MOST_TOGETHER = 200
@@ -44,7 +40,7 @@ class Mixture(NamedTuple):
     """
 
     levels: tuple[int, ...]
-    probabilities: Singles
+    probabilities: np.ndarray
     shares: np.ndarray | None = None
 
     @property
@@ -131,9 +127,10 @@ class Mixture(NamedTuple):
     def _draw_block(
         self, n: int, rng: np.random.Generator, exclusions: Sequence[Exclusion], last: np.ndarray | None, balanced: bool
     ) -> np.ndarray:
+        # Rows that cannot occur are drawn again, many times.
         rows = self._draw_freely(n, rng, last, balanced)
         wrong = _excluded(rows, exclusions)
-        for _ in range(_MOST_REDRAWS):
+        for _ in range(200):
             if not wrong.any():
                 return rows
             places = np.flatnonzero(wrong)
@@ -168,9 +165,6 @@ class Mixture(NamedTuple):
         for j in range(d if last is None else d - 1):
             rows[:, j] = _choose(self.column(j), component, places(strata, rng))
         return rows
-
-
-_MOST_REDRAWS = 200
 
 
 def _excluded(rows: np.ndarray, exclusions: Sequence[Exclusion]) -> np.ndarray:
@@ -245,9 +239,10 @@ def fit_mixture(
     return Mixture(tuple(levels), np.concatenate(parts))
 
 
-def _descended(theta: Singles, losses: list[Any], starts: np.ndarray, column: np.ndarray, n_iter: int) -> Singles:
+def _descended(theta: np.ndarray, losses: list[Any], starts: np.ndarray, column: np.ndarray, n_iter: int) -> np.ndarray:
     """Return the probabilities of components, after as many steps from these logits."""
-    optimizer = adam(cosine_decay(LEARNING_RATE, 0.0, n_iter), *BETAS, 1e-10)
+    # The gradient by the logits, through the softmax of each column.
+    optimizer = adam(cosine_decay(0.1, 0.0, n_iter), 0.9, 0.99, 1e-10)
     flat = theta.ravel()
     state = optimizer.init(flat)
     for _ in range(n_iter):
@@ -261,8 +256,8 @@ def _descended(theta: Singles, losses: list[Any], starts: np.ndarray, column: np
     return _softmax(flat.reshape(theta.shape), starts, column)
 
 
-def _softmax(theta: Singles, starts: np.ndarray, column: np.ndarray) -> Singles:
-    raised: Singles = np.exp(np.clip(theta, np.float32(-30), np.float32(30)))
+def _softmax(theta: np.ndarray, starts: np.ndarray, column: np.ndarray) -> np.ndarray:
+    raised: np.ndarray = np.exp(np.clip(theta, np.float32(-30), np.float32(30)))
     raised /= np.add.reduceat(raised, starts[:-1], axis=1)[:, column]
     return raised
 
@@ -285,7 +280,7 @@ class _Ones:
     def __init__(self, ones: Sequence[np.ndarray]) -> None:
         self._wanted = np.concatenate(ones).astype(np.float32)
 
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+    def add_gradient(self, probabilities: np.ndarray, gradient: np.ndarray) -> None:
         gradient += probabilities.mean(axis=0) - self._wanted
 
 
@@ -295,7 +290,7 @@ class _OneProduct:
     def __init__(self, levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> None:
         self._wanted, self._there = _as_matrix(levels, pairs)
 
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+    def add_gradient(self, probabilities: np.ndarray, gradient: np.ndarray) -> None:
         errors = probabilities.T @ probabilities
         errors *= np.float32(1.0 / len(probabilities))
         errors -= self._wanted
@@ -313,7 +308,7 @@ class _ProductPerPair:
             for (i, j), table in pairs.items()
         ]
 
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+    def add_gradient(self, probabilities: np.ndarray, gradient: np.ndarray) -> None:
         scale = np.float32(1.0 / len(probabilities))
         for first, second, wanted in self._pairs:
             one, other = probabilities[:, first], probabilities[:, second]
@@ -337,7 +332,7 @@ class _Triples:
         self._wanted = [wanted for wanted, _ in parts]
         self._there = parts[0][1] * np.float32(TRIPLES)
 
-    def add_gradient(self, probabilities: Singles, gradient: Singles) -> None:
+    def add_gradient(self, probabilities: np.ndarray, gradient: np.ndarray) -> None:
         rows, scale = probabilities[:, : self._width], np.float32(1.0 / len(probabilities))
         for c, wanted in enumerate(self._wanted, start=self._width):
             label = probabilities[:, c : c + 1]
@@ -350,7 +345,7 @@ class _Triples:
             gradient[:, c] += 0.5 * np.einsum("ij,ij->i", slope, rows)
 
 
-def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> tuple[Singles, Singles]:
+def _as_matrix(levels: Sequence[int], pairs: Mapping[ColumnSet, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return tables of pairs as blocks of a symmetric matrix, and a matrix of ones where there is a table."""
     starts = np.concatenate([[0], np.cumsum(levels)])
     wanted = np.zeros((starts[-1], starts[-1]), np.float32)

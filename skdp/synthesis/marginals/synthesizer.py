@@ -321,25 +321,28 @@ class DPMarginalSynthesizer(SampledTables):
         n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete
+        # The label is one more column of levels.
         codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
         if labels is not None:
             self.classes_ = labels[0]
             codes.append(labels[1].astype(np.int32))
             levels.append(len(self.classes_))
+        # What is measured and fitted follows from public numbers.
         reach = 1.0 if fit.units is None else min(unit_reach(fit.n, fit.noise_multiplier), self._largest_reach)
         measurement = Measurement(fit.noise_multiplier, n_rounds, self.adjacency, fit.n, reach)
         bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
         rules = self.triples, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, labels is not None, exclusions, *rules, len(rows.fractions))
+        # Release the tables and what lies within bins, and fit.
         exact = None if weights is None else exactly_summable(weight_of_each(weights, len(codes[0])))
         given_rows = LevelRows(codes, exact, fit.units)
         found, mixture = measurement.measure(given_rows, terms, stream)
         form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
         form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
-        buys_shares = isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
-        redrawing = None if weights is not None else Redrawing(measurement, terms, found.noisy, buys_shares)
-        self._fitted_redrawing = redrawing
+        # Counts of weighted rows vary by more than is known, so they cannot be drawn again.
+        again = measurement, terms, found.noisy, self._buys_shares()
+        self._fitted_redrawing = None if weights is not None else Redrawing(*again)
         self._publish(form, rows.schema.impossible, terms, found, mixture)
 
     def _complete(self, fit: Fit, rows: LevelTable, stream: SecretStream) -> LevelTable:

@@ -14,7 +14,7 @@ from skdp._checks.numbers import day_text, days_of, format_names, key_of, number
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.kinds import Column
-from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn, Levels
+from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn
 from skdp.synthesis.marginals.contingency_tables import Interaction
 
 _MICROSECONDS = 86_400_000_000
@@ -55,7 +55,7 @@ class TableForm(NamedTuple):
         """Names of the columns."""
         return [column.block.name for column in self.columns]
 
-    def read(self, table: Table) -> list[Levels]:
+    def read(self, table: Table) -> list[np.ndarray]:
         """Return the levels of each column."""
         return [column.read(table.cells(column.block.position)) for column in self.columns]
 
@@ -64,7 +64,7 @@ class TableForm(NamedTuple):
         cut = (each.cut(self.is_whole(j)) if each.block.is_line else each for j, each in enumerate(self.columns))
         return self._replace(columns=tuple(cut))
 
-    def read_cells(self, table: Table) -> dict[int, Levels]:
+    def read_cells(self, table: Table) -> dict[int, np.ndarray]:
         """Return the cells of numbers, by position of their column among these, for columns that have such."""
         return {
             j: column.shapes.read(column.block.codes(table.cells(column.block.position)))
@@ -88,7 +88,7 @@ class TableForm(NamedTuple):
         is_date = self.columns[j].block.column.kind == "date"
         return letter_of(self.dtypes[j]) in "iub" or is_date or j in self.wholes
 
-    def read_fractions(self, table: Table) -> dict[int, Levels]:
+    def read_fractions(self, table: Table) -> dict[int, np.ndarray]:
         """Return whether each number is whole, 0, or not, 1, or a gap, 2, of columns of another type than whole."""
         found = {}
         for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):

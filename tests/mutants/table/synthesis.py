@@ -59,8 +59,8 @@ FAULTS = faults_of(
             (
                 "linked-synthesis-persons-as-units",
                 "synthesize_linked",
-                "model.fit(rows.joined, sample_weight=rows.weights, groups=rows.households)",
-                "model.fit(rows.joined, sample_weight=rows.weights)",
+                "model.fit(joined, sample_weight=weights, groups=homes)",
+                "model.fit(joined, sample_weight=weights)",
             ),
         ],
         "skdp.synthesis.marginals.contingency_tables": [
@@ -93,7 +93,7 @@ FAULTS = faults_of(
         "skdp.synthesis.marginals.noisy_tables": [
             (
                 "pairs-selected-by-exact-scores",
-                "Measurement._select",
+                "Measurement._measure_selected",
                 "best_pairs(found, open_pairs, levels, expected, deviation)",
                 "best_pairs(exact, open_pairs, levels, expected, deviation)",
             ),
