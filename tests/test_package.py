@@ -7,7 +7,9 @@ import importlib
 import importlib.metadata
 import inspect
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +81,36 @@ def test_importing_the_estimators_loads_no_extra(found):
 def test_importing_the_estimators_compiles_nothing(found):
     assert len(found["signatures"]) > 5
     assert set(found["signatures"].values()) == {0}
+
+
+ELSEWHERE = """
+import sys
+import pytest
+for name in ("cryptography", "dask", "joblib", "matplotlib", "numba", "onnx", "pandas", "polars", "sklearn"):
+    sys.modules[name] = None  # an import of it raises
+from skdp.accounting import GaussianDpEvent, PrivacyAccountant
+PrivacyAccountant(1.0, 1e-6, path="a.budget").spend(GaussianDpEvent(9.0))
+assert 0.0 < PrivacyAccountant.open("a.budget").spent < 1.0
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "not land", "tests"]))  # without searches, which take long
+"""
+
+
+def test_accounting_stands_alone_beside_numpy_and_scipy(tmp_path):
+    """A copy of `accounting` and `exceptions.py` passes tests of its own where nothing else can be imported."""
+    (tmp_path / "skdp").mkdir()
+    (tmp_path / "skdp" / "__init__.py").touch()
+    shutil.copytree(ROOT / "skdp" / "accounting", tmp_path / "skdp" / "accounting")
+    shutil.copy(ROOT / "skdp" / "exceptions.py", tmp_path / "skdp")
+    (tmp_path / "tests").mkdir()
+    tests = (f"accounting/test_{name}" for name in ("composition", "moments", "targets"))
+    for name in ("combinations", "accounting_reference", *tests):
+        shutil.copy(ROOT / "tests" / f"{name}.py", tmp_path / "tests")
+    environment = {**os.environ, "PYTHONPATH": "tests", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_public_names_load_when_asked_for(found):

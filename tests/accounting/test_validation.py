@@ -82,7 +82,7 @@ CALLS = [
     ),
     (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "unit=''"),
     (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "filter_family='rdp '"),
-    (PrivacyAccountant, (RISK,), {}, "delta=None is not valid"),
+    (PrivacyAccountant, (RISK,), {}, "delta must be set"),
     (PrivacyAccountant, (RISK, 0.2), {}, "from no epsilon at delta=0.2; lower delta, or raise the"),
 ]
 
