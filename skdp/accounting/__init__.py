@@ -1,14 +1,14 @@
-"""Privacy accounting: what a computation on private data costs.
+"""Privacy accounting: the privacy cost of a computation on private data.
 
-A package that could stand alone: it needs numpy and scipy only.
+The package stands alone: beside NumPy and SciPy it imports `skdp.exceptions` only.
 
-- `events`: frozen specifications of what was done (names as in Google's dp-accounting), their composition, events of
-  several records; `to_dp_accounting`, `from_dp_accounting`
-- `releases`: what methods read of a composition; `methods`: which events each of them can price, `get_epsilon`,
-  `get_delta`, `get_epsilon_bounds`; `curves`: `RenyiCurve`, `PrivacyProfile`, all methods in one table
-- `dominating`: pairs that dominate a release, as weighted losses
-- `pld`, `rdp`, `classic`: the methods; `formulas`: closed forms, and what they share
-- `calibration`: from a price back to the noise
+- `events`: specifications of what was done (names as in Google's dp-accounting), their composition, groups of records,
+  and conversion from and to dp-accounting
+- `formulas`: closed forms, root finding, quadrature, and `dominating`, the pairs that dominate a release
+- `releases`: a composition as the methods read it
+- `rdp`, `pld`, `classic`: the methods; `methods`: which events each of them covers, `get_epsilon` and its kin
+- `statements`: `PrivacyProfile`, `RenyiCurve`, and what a budget is stated in
+- `calibration`: from a budget back to the noise
 - `ledger`: `PrivacyAccountant`
 """
 

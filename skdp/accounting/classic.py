@@ -1,4 +1,4 @@
-"""Composition of (epsilon, delta) statements: naive, strong, optimal, and the strong bound as published in 2016.
+"""Composition of (epsilon, delta) statements (naive, strong, optimal, strong of 2016), and the moments accountant.
 
 Each release becomes an (epsilon_i, delta_i) statement first. A Gaussian gets the analytic epsilon at a delta_i
 that is chosen (Balle & Wang 2018, Theorem 8), one that works on a sample of share q is amplified to
@@ -7,7 +7,7 @@ that is chosen (Balle & Wang 2018, Theorem 8), one that works on a sample of sha
 at most 2 C away). Then a composition theorem joins the statements; the share of delta that it
 keeps for itself is optimised. Any share is valid, so the optimum is found by a plain search.
 
-The moments accountant as published (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016).
+**The moments accountant** as published (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016).
 
 With mu0 = N(0, s^2), mu = (1 - q) N(0, s^2) + q N(1, s^2), the log moment of one step is
 

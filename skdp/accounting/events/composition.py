@@ -200,7 +200,7 @@ def of_parts(event: DpEvent, change: Callable[[DpEvent], DpEvent | None]) -> DpE
 
 
 def group_event(event: DpEvent, k: int) -> DpEvent | None:
-    """The event whose price for one record is that of `event` for a group of k; see `groups`, with proofs.
+    """The event whose price for one record is that of `event` for a group of k; see `kinds`, with proofs.
 
     Parameters
     ----------

@@ -31,11 +31,10 @@ convexity H(tau) <= (1-q) (1 - tau)_+ + q H_M(tau).
 **Two densities** become weighted losses by connect-the-dots on cells of the place where the output lies.
 A loss l within a cell between losses a and b is split between them with weight (1 - e^{a-l}) / (1 - e^{a-b}) on b,
 which conserves the mass of both P and Q and dominates the exact pair (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
-2022). Masses within a cell are those of a quadrature, whose error is bounded by `quadrature.ERROR`.
+2022). Masses within a cell are those of a quadrature, whose error is bounded by `numeric.ERROR`.
 
-Dominating pairs of noise mechanisms, by the shift between neighbours in units of the noise.
-
-`LAWS` has a row for each event that has a pair.
+**Noise mechanisms**, by the shift between neighbors in units of the noise; `LAWS` has a row for each event that has a
+pair.
 
 *Additive noise with a log-concave law* (Gaussian, Laplace, discrete Laplace and Gaussian, in one dimension). The
 likelihood ratio of the law and the same law shifted rises along the line. So by Neyman and Pearson's lemma half-lines,
@@ -53,15 +52,14 @@ tests of two steps have power functions g and f (power as a function of size), t
 g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
 dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
 
-Dominating pairs of events, for each adjacency and both directions of neighbours.
-
+**Events**, for each adjacency and both directions of neighbors.
 Where records may be missing (`add_remove` and `zero_out`), the first pair is that of a record that is there, the second
 that of one that is not, and there is one pair where both have the same H. Where records are replaced, neighbours may be
 exchanged, so there is always one.
 
 *Poisson samples, a record replaced.* Given the other records of the sample, outputs are (1-q) M(S) + q M(S + x) and
 (1-q) M(S) + q M(S + y). For additive noise with a log-concave law that is (1-q) F + q F(. - a) against (1-q) F + q F(.
-+ a) at worst (`noise`). Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
++ a) at worst . Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
 M(S + x), which may show whether the record was drawn: what is left is that it was not with probability 1 - q
 (`LossAtoms.drawn_unseen`). A mechanism that does show it attains that.
 """
@@ -98,10 +96,8 @@ class LossAtoms:
 
     Attributes
     ----------
-    loss : array
-        Losses log(P / Q), rising.
-    log_weight : array
-        Log of the mass of P at each.
+    loss, log_weight : array
+        Losses log(P / Q), rising, and the log of the mass of P at each.
     infinite : float
         Mass of P where Q has none.
     missing : float
@@ -201,9 +197,6 @@ class LossAtoms:
 REVEALED = LossAtoms(np.zeros(1), np.array([-700.0]), 1.0, 1.0)
 
 
-_PART = 1 << 14  # cells at a time: memory stays small
-
-
 class Tails(NamedTuple):
     """Masses outside the cells: of P below and above them, and of Q."""
 
@@ -256,7 +249,7 @@ def connect(
     density : callable
         Of places, of any shape: the loss there, and the log of the density of P.
     slope : array or float
-        Of each cell, as `quadrature.nodes` takes it, for the densities of which P and Q are mixtures.
+        Of each cell, as `numeric.nodes` takes it, for the densities of which P and Q are mixtures.
     tails : Tails
         What lies outside. The mass of P below is moved up to the first knot, that above is lost.
     extra : tuple of array, optional
@@ -274,10 +267,10 @@ def connect(
     at_knots, slopes = np.maximum.accumulate(density(knots)[0]), np.broadcast_to(slope, knots.size - 1)
     if float((0.5 * np.diff(knots) * slopes).max()) > max(MOST.values()):
         raise ArithmeticError("cells are too wide for the densities in them; report this as an error")
-    parts = []
-    for k in range(0, knots.size - 1, _PART):
-        kept = slice(k, k + _PART + 1)
-        parts.append(_split(knots[kept], at_knots[kept], density, slopes[k : k + _PART]))
+    parts, step = [], 1 << 14  # cells at a time, so that memory stays small
+    for k in range(0, knots.size - 1, step):
+        kept = slice(k, k + step + 1)
+        parts.append(_split(knots[kept], at_knots[kept], density, slopes[k : k + step]))
     down, up = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
     log_weight = np.logaddexp(np.append(down, -math.inf), np.append(-math.inf, up))
     if tails.below > 0.0:
@@ -296,10 +289,8 @@ REACH = 38.0  # standard deviations: beyond them a Gaussian has 3e-316
 _FURTHER = 14.0  # beyond where an integrand of a Rényi divergence has its peak
 _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats
 _MOST_CELLS = 1 << 17
-_MOST_INTEGERS = 1 << 23
 _MOST_FAR = 1 << 24  # integers on which Gaussian noise is laid; beyond, all counts as revealed
 _MOST_SHIFT, _MOST_LOSS = 8.0e2, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
-_LONG = 1.0e3  # shift in units of Laplace noise
 _OUTSIDE = 1e-300  # above the mass of integers that are left out
 _DEEP = 160.0  # nats below the top of a bounded loss, with a density below e^-80: taken together
 _CELLS = 4000
@@ -376,19 +367,16 @@ def laplace(size: float) -> LossAtoms:
     def density(loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return loss, 0.5 * (loss - size) - math.log(4.0)
 
-    below = 0.0
-    ends = [(size, -math.log(2.0))]
-    if bottom > -size:
-        below = 0.5 * math.exp(0.5 * (bottom - size))
-    else:
-        ends.append((-size, -size - math.log(2.0)))
-    extra = np.array([loss for loss, _ in ends]), np.array([mass for _, mass in ends])
-    q_below = 1.0 - 0.5 * math.exp(-0.5 * (bottom + size)) if bottom > -size else 0.0  # the loss is mirrored under Q
-    return connect(knots, density, 0.5, Tails(below=below, q_below=q_below), extra)
+    # both ends have masses of their own
+    losses, masses, tails = [size, -size], [-math.log(2.0), -size - math.log(2.0)], Tails()
+    if bottom > -size:  # the lower end is left out; the loss is mirrored under Q
+        q_below = 1.0 - 0.5 * math.exp(-0.5 * (bottom + size))
+        losses, masses, tails = losses[:1], masses[:1], Tails(0.5 * math.exp(0.5 * (bottom - size)), q_below=q_below)
+    return connect(knots, density, 0.5, tails, (np.array(losses), np.array(masses)))
 
 
 def statement(epsilon: float, delta: float) -> LossAtoms:
-    """The most revealing of all (epsilon, delta)-private mechanisms; see `pld.bounded`, with proof."""
+    """The most revealing of all (epsilon, delta)-private mechanisms; see `pld.pairs`, with proof."""
     rest = math.log1p(-delta)
     if epsilon == 0.0:
         return LossAtoms(np.zeros(1), np.array([rest]), delta, delta)
@@ -403,7 +391,7 @@ def discrete_laplace(a: float, shift: int) -> LossAtoms:
     The loss is a `shift` at 0 and below, -a `shift` from `shift` on, and a (shift - 2 x) at x between.
     """
     end = -math.log1p(math.exp(-a))  # of the mass at 0 and below: 1 / (1 + e^-a)
-    inner = np.arange(1.0, min(shift, 1 + math.ceil(800.0 / a), _MOST_INTEGERS))
+    inner = np.arange(1.0, min(shift, 1 + math.ceil(800.0 / a), 1 << 23))
     loss = np.concatenate([[a * shift, -a * shift], a * (shift - 2.0 * inner)])
     log_weight = np.concatenate([[end, end - a * shift], math.log(math.tanh(0.5 * a)) - a * inner])
     left = inner.size + 1
@@ -419,19 +407,8 @@ def discrete_laplace(a: float, shift: int) -> LossAtoms:
 def discrete_gaussian(spread: float, shift: int, order: float = 1.0) -> LossAtoms:
     """Integer noise with masses in proportion to e^{-x^2 / (2 spread^2)}, against the same shifted by `shift`.
 
-    The loss at x is (shift^2 - 2 shift x) / (2 spread^2).
-
-    Parameters
-    ----------
-    spread : float
-        At most `MOST_SPREAD`.
-    shift : int
-    order : float
-        As in `gaussian_mixture`.
-
-    Returns
-    -------
-    LossAtoms
+    The loss at x is (shift^2 - 2 shift x) / (2 spread^2). `spread` is at most `MOST_SPREAD`; `order` is as in
+    `gaussian_mixture`.
     """
     if 2.0 * (_reach(spread, shift, order) + shift) > _MOST_FAR:
         return REVEALED
@@ -491,7 +468,7 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
     In units of the noise's scale; beyond the shifts the loss is the same everywhere. If they are long, sampling is
     taken to show, which is a bound by joint convexity.
     """
-    if size > _LONG:
+    if size > 1e3:
         return laplace(2.0 * size).drawn_unseen(q)
     cells = min(max(_CELLS, math.ceil(2.0 * size / _WIDTH)), _MOST_CELLS)
     knots = np.linspace(-size, size, cells + cells % 2 + 1)  # 0 is one: the density has an edge there

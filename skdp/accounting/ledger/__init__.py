@@ -1,12 +1,11 @@
-"""`PrivacyAccountant`: the ledger of one data set, what a budget admits, and where it is kept.
+"""`PrivacyAccountant`: the record of one data set, what a budget admits, and where it is kept.
 
 - `accountant`: the public class, and how a parameter `accountant` is read; `figures`, `report`: how it is shown
-- `ledger`: the entries; `balance`: what a partition has paid; `split`: two partitions by a rule of the library;
-  `charges`: one entry, the terms, the joint price; `admission`: whether an entry may be written, and what the next one
-  may cost
-- `filters`: what a budget admits; `odometer`: what a run costs however it was chosen
-- `log`: a ledger in memory; `store`, `sqlite`: in a file that processes share; `tables`: what such a file
-  consists of, and whether it is whole; `serial`: JSON, and the chain of hashes
+- `ledger`: the entries; `balance`: what the charges to one partition cost, the split into two partitions, and the
+  odometer; `charges`: one entry, the terms, the joint cost
+- `admission`: whether an entry may be written, what the next one may cost, and the log in memory
+- `filters`: which charges a budget admits when they are chosen after outputs were seen
+- `store`, `sqlite`: the log in a file that processes share; `serial`: JSON, and the chain of hashes
 """
 
 from __future__ import annotations

@@ -9,19 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from skdp.accounting.events.specifications import DpEvent, NoOpDpEvent, resolve
+from skdp.accounting.ledger.admission import Log, MemoryLog
 from skdp.accounting.ledger.balance import DataSplit
 from skdp.accounting.ledger.charges import Charge, Terms, check_name, check_text, now, plain_parameters
 from skdp.accounting.ledger.figures import Figures
 from skdp.accounting.ledger.filters import GAUSSIAN
 from skdp.accounting.ledger.ledger import Ledger
-from skdp.accounting.ledger.log import Log, MemoryLog
 from skdp.accounting.ledger.serial import ledger_from_json, ledger_to_json
 from skdp.accounting.methods import check_adjacency, check_delta, check_epsilon, check_known
 from skdp.accounting.releases import releases
 from skdp.accounting.statements.targets import Risk, RiskTarget
 from skdp.exceptions import AccountantDetachedError, BudgetFileError, without_removed
-
-_DOWN = 1.0 - 1e-9  # covers the rounding of epsilon at mu, which is upwards
 
 
 def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
@@ -30,24 +28,8 @@ def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
     Plain Gaussian releases, however they are chosen, are sqrt(B)-GDP if the sum of their mu^2 never passes B (Smith &
     Thakurta 2022). So under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk.
     Other filters hold an epsilon at its delta for any shape of the noise: epsilon is the largest one at which every
-    (epsilon, delta)-private release has the risk (`RiskTarget.implied_by`), which is far less.
-
-    Parameters
-    ----------
-    risk : Risk
-    delta : float or None
-        In (0, 1); None is rejected.
-    family : str or None
-        The `filter_family` of the accountant.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If there is no delta, or no epsilon at this delta implies the risk.
+    (epsilon, delta)-private release has the risk (`RiskTarget.implied_by`), which is far less. Raises a ValueError if
+    there is no delta, or no epsilon at this delta implies the risk.
     """
     if delta is None:
         raise ValueError(
@@ -55,7 +37,8 @@ def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
             "number well below 1/n, for example delta=1e-6."
         )
     target, delta = RiskTarget.of(risk), check_delta(delta)
-    found = target.of_size(target.mu * _DOWN).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
+    # a little less than mu covers the rounding of epsilon, which is upwards
+    found = target.of_size(target.mu * (1.0 - 1e-9)).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
     if found <= 0.0:
         raise ValueError(f"{target.words} follows from no epsilon at delta={delta!r}; lower delta, or raise the risk.")
     return found
@@ -580,11 +563,10 @@ class PrivacyAccountant(Figures):
             return cls._of(Store.begin(path, terms, charges))
         return cls._of(MemoryLog(ledger, detached=not resume))
 
-    def __sklearn_clone__(self) -> PrivacyAccountant:
-        return self
-
     def __copy__(self) -> PrivacyAccountant:
         return self
+
+    __sklearn_clone__ = __copy__
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyAccountant:
         return self

@@ -1,27 +1,30 @@
-"""Whether an entry may be written, the message for a charge that may not, and what the next one may cost.
+"""Whether an entry may be written, the message if it may not, what the next charge may cost, and the log in memory.
 
-That is the price of the largest event of a shape that the budget admits.
+What the next charge may cost is the privacy cost of the largest event of a shape that the budget admits.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import os
+import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from skdp.accounting.events.composition import MOST_RELEASES, of_parts
 from skdp.accounting.events.kinds import kind_of
 from skdp.accounting.events.specifications import DpEvent, GaussianDpEvent
 from skdp.accounting.ledger.balance import Balance
-from skdp.accounting.ledger.charges import Charge, joint_price, methods_for
+from skdp.accounting.ledger.charges import Charge, Terms, joint_price, methods_for
 from skdp.accounting.ledger.filters import GAUSSIAN, Filter, failures_of
 from skdp.accounting.ledger.ledger import Ledger
 from skdp.accounting.ledger.report import to_digits
+from skdp.accounting.ledger.serial import chain
 from skdp.accounting.methods import check_epsilon, refusal
 from skdp.accounting.releases import Releases, releases
-from skdp.exceptions import BudgetExceededError
+from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
 _RAISE = "raise the budget (PrivacyAccountant.increase_budget, python -m skdp.accounting increase)"
 
@@ -203,11 +206,6 @@ def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
 
 # --- what the next charge may cost -----------------------------------------------------------------------
 
-_FURTHEST = 1e9  # factor on the noise that is tried
-_NEAR = 1.001  # ratio at which the search stops
-_AIM = 1.0004  # how far beyond a guess it looks, so that the bracket closes from both sides
-_QUICK = 8  # steps
-
 
 class Affordable(NamedTuple):
     """What the next charge may cost.
@@ -244,7 +242,7 @@ def scale_noise(event: DpEvent, factor: float) -> DpEvent:
 
 
 def _least_factor(load: Callable[[float], float], already: float) -> float | None:
-    """The least factor whose load is at most 1, to `_NEAR` above; None if there is none.
+    """The least factor whose load is at most 1, to 0.1% above; None if there is none.
 
     What is added to the load that is there `already` falls about as the square of the noise, which tells where to look
     next; after some steps the bracket is halved. (No `Secant`: a load is inf where no filter holds, and 0 has no log.)
@@ -255,13 +253,14 @@ def _least_factor(load: Callable[[float], float], already: float) -> float | Non
     for step in itertools.count():
         found = load(at)
         low, high = (low, at) if found <= 1.0 else (at, high)
-        if high <= low * _NEAR or high < 1.0 / _FURTHEST:
+        if high <= low * 1.001 or high < 1e-9:
             return high
-        if low > _FURTHEST:
+        if low > 1e9:
             return None
         ratio = max(found - already, 0.0) / max(1.0 - already, 1e-12)
-        at *= min(max(math.sqrt(ratio), 0.25), 4.0) * (_AIM if found > 1.0 else 1.0 / _AIM)
-        if not low < at < high or (step > _QUICK and 0.0 < low < high < math.inf):
+        # a little beyond the guess, so that the bracket closes from both sides
+        at *= min(max(math.sqrt(ratio), 0.25), 4.0) * (1.0004 if found > 1.0 else 1.0 / 1.0004)
+        if not low < at < high or (step > 8 and 0.0 < low < high < math.inf):
             at = math.sqrt(low * high)
     raise AssertionError("unreachable")
 
@@ -309,3 +308,124 @@ def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEv
     now = max(each.load_now(adjacency) for each in ledger.balances)
     factor = _least_factor(lambda each: ledger.load(scale_noise(shape, each), adjacency), now)
     return None if factor is None else scale_noise(shape, factor)
+
+
+# --- where a ledger is kept ---------------------------------------------------------------------------------
+
+# Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a log
+# half written, an open connection, or a lock whose owner does not exist there.
+LOCK = threading.RLock()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+
+class Turn:
+    """Whose turn it is to charge a ledger, among the threads of one process.
+
+    Held while a charge is priced and written, so that threads do not price against a state that another is about to
+    change; reading is not blocked. A child of a fork has a lock of its own, as the owner of the old one is not there.
+    """
+
+    def __init__(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+
+    def lock(self) -> threading.Lock:
+        """The lock of this process. An interrupt cannot come between its acquisition and the block that it guards."""
+        with LOCK:
+            if self._process != os.getpid():
+                self._process, self._lock = os.getpid(), threading.Lock()
+            return self._lock
+
+
+class Log(Protocol):
+    """A ledger that is kept somewhere. Entries are added at its end and never altered."""
+
+    @property
+    def terms(self) -> Terms:
+        """The budget and what else never changes."""
+
+    @property
+    def path(self) -> str | None:
+        """The file, or None."""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the balance lives elsewhere, so that this one cannot be charged."""
+
+    def read(self) -> Ledger:
+        """Everything charged until now, by any process."""
+
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise, and write nothing."""
+
+    def append(self, charge: Charge) -> None:
+        """Admit an entry and write it down as one step, or raise and write nothing."""
+
+    def verify(self) -> list[str]:
+        """The hashes of the chain, computed anew; raise if they are not those that were written."""
+
+
+class MemoryLog:
+    """A log in memory, of one process.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    detached : bool
+        Whether it can be read only.
+    """
+
+    path = None
+
+    def __init__(self, ledger: Ledger, *, detached: bool = False) -> None:
+        self.terms = ledger.terms
+        self._ledger, self._detached, self._process, self._turn = ledger, detached, os.getpid(), Turn()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the balance lives elsewhere: after pickling, in JSON, or in the process that this one forked from."""
+        return self._detached or self._process != os.getpid()
+
+    def read(self) -> Ledger:
+        """Everything charged until now."""
+        with LOCK:
+            return self._ledger.snapshot()
+
+    def _refuse_copy(self) -> None:
+        if self.is_copy:
+            raise AccountantDetachedError(
+                "this accountant is a copy (pickled, forked, or from_json without resume=True) and cannot spend; the "
+                "balance lives where it came from; keep it in a file, PrivacyAccountant(path=...), or run with "
+                "n_jobs=1 or with threads (joblib.parallel_backend('threading'))."
+            )
+
+    def check(self, charge: Charge) -> None:
+        """Raise what `append` would raise."""
+        self._refuse_copy()
+        admit(self.read(), charge)
+
+    def append(self, charge: Charge) -> None:
+        """Admit an entry and write it down, or raise.
+
+        The entry is priced before the lock is taken, so that readers do not wait. It is added to a copy, and one
+        assignment puts the copy in place: Ctrl-C leaves the ledger without the entry, or with the whole of it.
+        """
+        self._refuse_copy()
+        with self._turn.lock():
+            ledger = self.read()
+            ledger.add(admit(ledger, charge))
+            with LOCK:
+                self._ledger = ledger
+
+    def verify(self) -> list[str]:
+        """The hashes of the chain; nothing in memory can differ from them."""
+        return chain(self.terms, self.read().entries)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"terms": self.terms, "_ledger": self.read(), "_process": self._process}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.terms, self._ledger, self._process = state["terms"], state["_ledger"], state["_process"]
+        self._detached = True
+        self._turn = Turn()

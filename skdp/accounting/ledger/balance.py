@@ -14,7 +14,7 @@ balance for each partition, and one of what is charged to all, which a partition
   say "before any output", it is before any that depends on the unit: what came before has one law for both neighbours,
   so that one may fix it, and average in the end. Hence the first charge of a balance is its plan, admitted by its joint
   price, and fixes its rule; and a budget raised before it is one from the start.
-- *Odometer* (`odometer`, once a budget was raised). It is made of filters that depend on delta alone and on the
+- *Odometer* (below, once a budget was raised). It is made of filters that depend on delta alone and on the
   share for failures, which the balance's rule tells; the same argument holds for each.
 - The rule that assigns units to partitions may itself be chosen after seeing outputs: given the outputs it is fixed,
   and no filter depends on it.
@@ -80,7 +80,7 @@ import math
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -107,8 +107,6 @@ from skdp.accounting.releases import Releases, releases
 PARTS = ("train", "test")
 
 _KEY_BYTES = 32
-_BY_NUMBER = "number of the row, under the key of the split"
-_BY_LABEL = "label of the unit, hashed under the key of the split"
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,8 @@ class DataSplit:
     @property
     def rule(self) -> str:
         """By what rule a unit is in a part, as the ledger has it for its partitions."""
-        return _BY_LABEL if self.n_rows is None else _BY_NUMBER
+        by_number, by_label = "number of the row, under", "label of the unit, hashed under"
+        return f"{by_label if self.n_rows is None else by_number} the key of the split"
 
     @property
     def refused_adjacency(self) -> str:
@@ -144,7 +143,7 @@ class DataSplit:
 
     def with_new_key(self) -> DataSplit:
         """The same with a key from the operating system."""
-        return DataSplit(self.test_size, self.n_rows, self.groups, os.urandom(_KEY_BYTES))
+        return replace(self, key=os.urandom(_KEY_BYTES))
 
     def to_parameters(self) -> dict[str, Any]:
         """What the entry of a ledger keeps."""
@@ -352,10 +351,6 @@ class Balance:
             return self.rule
         return rule_for(found, self.epsilon or 0.0, self.delta, adjacency == "replace_one", self.terms.family)
 
-    def admits(self, event: DpEvent, adjacency: str, count: int = 1) -> bool:
-        """Whether the budget admits `count` further charges of an event that has a price. No slack."""
-        return self.load(event, adjacency, count) <= 1.0
-
     def load(self, event: DpEvent, adjacency: str, count: int = 1) -> float:
         """Share of what decides that is taken with `count` further charges of an event that has a price.
 
@@ -410,13 +405,17 @@ class Balance:
         if releases(event).empty or self.epsilon is None:
             return math.inf
         most = max(0, MOST_RELEASES - self._size) // _size(event)
-        if most == 0 or not self.priced_with(releases(event), adjacency) or not self.admits(event, adjacency):
+
+        def is_refused(count: int) -> bool:
+            return self.load(event, adjacency, count) > 1.0
+
+        if most == 0 or not self.priced_with(releases(event), adjacency) or is_refused(1):
             return 0
         low, high = 1, 2
-        while high <= most and self.admits(event, adjacency, high):
+        while high <= most and not is_refused(high):
             low, high = high, 2 * high
         more = range(low + 1, min(high, most + 1))
-        return low + bisect_left(more, True, key=lambda count: not self.admits(event, adjacency, count))
+        return low + bisect_left(more, True, key=is_refused)
 
     def failures_left(self) -> float:
         """Delta that a further charge may fail with under the budget."""

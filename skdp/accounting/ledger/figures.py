@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from skdp.accounting.events.specifications import DpEvent, resolve
-from skdp.accounting.ledger.admission import Affordable, affordable
+from skdp.accounting.ledger.admission import Affordable, Log, affordable
 from skdp.accounting.ledger.charges import check_name, joint_delta
 from skdp.accounting.ledger.filters import failures_of
 from skdp.accounting.ledger.ledger import Ledger
-from skdp.accounting.ledger.log import Log
 from skdp.accounting.ledger.report import as_html, as_text, entry_rows, to_digits
 from skdp.accounting.methods import check_adjacency, check_delta
 from skdp.accounting.releases import releases

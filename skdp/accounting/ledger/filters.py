@@ -66,7 +66,7 @@ where the two differ much, as for a search.
 **The first plan** is admitted by its joint price at the whole delta. If no filter holds with it, nothing further is
 admitted, ever: the run *is* that plan. Which of the two is the case is known before any output.
 
-A raised budget was chosen after seeing outputs and is no filter; see `odometer`.
+A raised budget was chosen after seeing outputs and is no filter; see `balance`.
 """
 
 from __future__ import annotations
@@ -329,19 +329,13 @@ def rule_for(first: Releases, epsilon: float, delta: float, replace_one: bool, f
         gaussian = 0.5 * delta if family == "auto" else delta
     if family == GAUSSIAN:
         return Rule((), gaussian, 0.0, 0.0)
-    failures = _kept_for_failures(first, epsilon, delta - gaussian, delta, replace_one)
+    # At least `FAILURES` of delta. If all that can fail is of epsilon 0, such as a threshold: enough to repeat the
+    # first fit while epsilon lasts, up to `MOST_FAILURES` of what is not the Gaussian filter's.
+    failures, most = FAILURES * delta, MOST_FAILURES * (delta - gaussian)
+    rest = delta - gaussian - most
+    order = _best_order(first, epsilon, rest, replace_one) if _fails_by_thresholds(first) else None
+    if order is not None:
+        often = math.ceil(_repeats(first, order, epsilon, rest, replace_one))
+        failures = max(failures, min(most, failures_of([(first, often)]) * (1.0 + 1e-12)))
     renyi = delta - gaussian - failures
     return Rule(_orders(first, epsilon, renyi, replace_one), gaussian, renyi, failures)
-
-
-def _kept_for_failures(first: Releases, epsilon: float, shared: float, delta: float, replace_one: bool) -> float:
-    """What a rule keeps of `shared` for failures: enough to repeat a first fit with a threshold while epsilon lasts.
-
-    At least `FAILURES` of delta; more, up to `MOST_FAILURES` of `shared`, if all that can fail is of epsilon 0.
-    """
-    most = MOST_FAILURES * shared
-    order = _best_order(first, epsilon, shared - most, replace_one) if _fails_by_thresholds(first) else None
-    if order is None:
-        return FAILURES * delta
-    often = math.ceil(_repeats(first, order, epsilon, shared - most, replace_one))
-    return max(FAILURES * delta, min(most, failures_of([(first, often)]) * (1.0 + 1e-12)))

@@ -158,14 +158,6 @@ def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
     return heads
 
 
-def _to_content(charge: Charge, head: str) -> dict[str, Any]:
-    """An entry and its hash as JSON has them: without its place, which the list tells, and texts as what they say."""
-    written = {name: value for name, value in charge_to_fields(charge, 0, "").items() if value is not None}
-    parsed = {name: json.loads(written[name]) for name in _TEXTS if name in written}
-    del written["seq"], written["previous"]
-    return {**written, **parsed, "hash": head}
-
-
 def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
     """A ledger as JSON.
 
@@ -180,7 +172,13 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
     """
     charges = list(charges)
     heads = chain(terms, charges)
-    entries = [_to_content(charge, head) for charge, head in zip(charges, heads[1:], strict=True)]
+    entries = []
+    for charge, head in zip(charges, heads[1:], strict=True):
+        # without its place, which the list tells, and texts as what they say
+        written = {name: value for name, value in charge_to_fields(charge, 0, "").items() if value is not None}
+        del written["seq"], written["previous"]
+        parsed = {name: json.loads(written[name]) for name in _TEXTS if name in written}
+        entries.append({**written, **parsed, "hash": head})
     return json.dumps({"schema": JSON_SCHEMA, **terms.to_dict(), "charges": entries, "head": heads[-1]})
 
 

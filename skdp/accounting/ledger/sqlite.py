@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from skdp.accounting.ledger.log import LOCK
+from skdp.accounting.ledger.admission import LOCK
 from skdp.exceptions import BudgetFileError
 
 T = TypeVar("T")
@@ -178,7 +178,6 @@ def statements(script: str) -> Iterator[str]:
 
 # --- the name of a new file ---
 
-_NO_LINKS = {errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP}
 _HEADER = 100  # bytes at the beginning of a file of SQLite, without which it is none
 _MADE_WITHIN = 1.0  # seconds
 
@@ -190,7 +189,9 @@ def publish(made: str, path: str) -> None:
     except FileExistsError:
         raise
     except (AttributeError, OSError) as error:
-        if isinstance(error, OSError) and error.errno not in _NO_LINKS:
+        # where the file system has no hard links, the name is claimed
+        no_links = (errno.EPERM, errno.EACCES, errno.ENOSYS, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOTSUP)
+        if isinstance(error, OSError) and error.errno not in no_links:
             raise
         _copy(made, path)
 

@@ -29,11 +29,10 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from skdp.accounting.ledger.admission import admit
+from skdp.accounting.ledger.admission import LOCK, Turn, admit
 from skdp.accounting.ledger.charges import Charge, Terms
 from skdp.accounting.ledger.filters import REMOVED_FAMILIES
 from skdp.accounting.ledger.ledger import Ledger
-from skdp.accounting.ledger.log import LOCK, Turn
 from skdp.accounting.ledger.serial import charge_from_fields, charge_to_fields, link
 from skdp.accounting.ledger.sqlite import (
     JOURNALS,
@@ -81,9 +80,6 @@ CREATE TRIGGER charges_inserted AFTER INSERT ON charges
 PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {FILE_SCHEMA};
 """
-
-# SQL that enters what is last, once the header is written; from then on the file does so itself.
-BEGIN_LAST_ENTRY = "INSERT INTO last_entry SELECT 0, hash FROM header"
 
 
 def check_schema(path: str, connection: sqlite3.Connection) -> None:
@@ -247,19 +243,16 @@ class Store:
             self.read()
             return list(self._heads)
 
-    def _check_header(self, connection: sqlite3.Connection) -> None:
-        if _header(self.path, connection)[1] != self._heads[0]:
-            raise BudgetFileError(
-                f"path={self.path!r} is another budget than the one that was opened there; nothing was charged: "
-                "bring the first file back, or open this one as a new PrivacyAccountant."
-            )
-
     def _catch_up(self, connection: sqlite3.Connection) -> None:
         self._enter(self._fetch(connection))
 
     def _fetch(self, connection: sqlite3.Connection) -> Fetched:
         """What was written since, and what the file says was written last; the first time, of a file that is sound."""
-        self._check_header(connection)
+        if _header(self.path, connection)[1] != self._heads[0]:
+            raise BudgetFileError(
+                f"path={self.path!r} is another budget than the one that was opened there; nothing was charged: "
+                "bring the first file back, or open this one as a new PrivacyAccountant."
+            )
         if not self._sound:
             check_tables(self.path, connection)
         rows = _rows(connection, "SELECT * FROM charges WHERE seq >= ? ORDER BY seq", len(self._heads) - 1)
@@ -373,7 +366,12 @@ def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(made)
-        _synchronise_directory(path)
+        if os.name == "posix":  # so that the name survives a power cut too; Windows does that by itself
+            directory = os.open(os.path.dirname(path), os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
     return True
 
 
@@ -385,7 +383,8 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
         for statement in statements(SCRIPT):
             connection.execute(statement)
         head = _insert(connection, "header", terms.to_dict())
-        connection.execute(BEGIN_LAST_ENTRY)
+        # what is last, once the header is written; from then on the file enters it itself
+        connection.execute("INSERT INTO last_entry SELECT 0, hash FROM header")
         for seq, charge in enumerate(charges, start=1):
             head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
         connection.execute("COMMIT")
@@ -399,13 +398,3 @@ def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> 
     marks = ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
     return str(row["hash"])
-
-
-def _synchronise_directory(path: str) -> None:
-    """So that the file's name survives a power cut too; Windows does that by itself."""
-    if os.name == "posix":
-        directory = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)

@@ -25,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp.accounting.formulas.dominating import Directions
 from skdp.accounting.formulas.gaussian import (
     LOG_SQRT_2PI,
     gaussian_delta,
@@ -42,9 +41,7 @@ from skdp.accounting.releases import Releases, SampledGaussian, Statement
 MAX_SHIFT = 1000.0
 _STEEPEST = 1e14
 _ROUNDING = 1e-14
-_MOST_IN_CLOSED_FORM, _STEEPEST_RESPONSE = 10**4, 300.0  # randomised responses; more round more
 _SAFE = 1e-11  # covers rounding of one sampled release
-_LEAST = -30.0  # least a: below it, nearly all that is sampled is distinguished
 
 
 class Simple(NamedTuple):
@@ -82,15 +79,21 @@ class Simple(NamedTuple):
         squares = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled)
         loud = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled if _is_loud(each))
         laplace = sum(each.times / each.noise for each in found.laplace) * twice
-        weighted = [(*_statement(pairs), count) for pairs, count in paired(found, replace_one)]
+        # the largest finite loss of a release, and the mass of infinite loss: an epsilon and a delta that hold
+        weighted = [
+            (max(pair.most for pair in pairs), max(pair.infinite for pair in pairs), count)
+            for pairs, count in paired(found, replace_one)
+        ]
         pure = laplace + sum(each.times * each.epsilon for each in found.epsilon_delta)
         pure = (pure + sum(count * most for most, _, count in weighted)) * (1.0 + 1e-13)
+        promised = sum(each.times * each.delta for each in found.epsilon_delta)
         shown = [(infinite, count) for _, infinite, count in weighted if infinite > 0.0]
         return cls(
             mu=math.sqrt(squares) * twice,
             pure=pure,
             revealed=_revealed(found, shown),
-            promised=_promised(found) + sum(count * infinite for infinite, count in shown) * (1.0 + 1e-14),
+            promised=promised * (1.0 if _is_single(found) else 1.0 + 1e-14)
+            + sum(count * infinite for infinite, count in shown) * (1.0 + 1e-14),
             closed=_is_one_gaussian(found),
             steep=loud > _STEEPEST or pure > _STEEPEST,
         )
@@ -112,11 +115,9 @@ class Simple(NamedTuple):
     def closed_delta(self, epsilon: float) -> float:
         """Delta at `epsilon` where the answer is closed."""
         rest = gaussian_delta(epsilon, self.mu)
-        return (
-            rest
-            if self.revealed == 0.0
-            else min(1.0, (self.revealed + (1.0 - self.revealed) * rest) * (1.0 + _ROUNDING))
-        )
+        if self.revealed == 0.0:
+            return rest
+        return min(1.0, (self.revealed + (1.0 - self.revealed) * rest) * (1.0 + _ROUNDING))
 
     def epsilon_at(self, delta: float) -> float:
         """Epsilon without sampling, the rest by basic composition."""
@@ -143,11 +144,6 @@ def _is_single(found: Releases) -> bool:
     return [each.times for each in found.epsilon_delta] == [1]
 
 
-def _statement(pairs: Directions) -> tuple[float, float]:
-    """The largest finite loss of a release, and the mass of infinite loss: an epsilon and a delta that hold."""
-    return max(pair.most for pair in pairs), max(pair.infinite for pair in pairs)
-
-
 def _is_one_gaussian(found: Releases) -> bool:
     if found.paired or found.without_replacement:
         return False
@@ -169,16 +165,11 @@ def _revealed(found: Releases, shown: list[tuple[float, int]]) -> float:
     return -math.expm1(sum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta))
 
 
-def _promised(found: Releases) -> float:
-    total = sum(each.times * each.delta for each in found.epsilon_delta)
-    return total * (1.0 if _is_single(found) else 1.0 + 1e-14)
-
-
 def _log_delta(pair: Pair, epsilon: float) -> float:
     """Log of delta of a pair "replace"."""
     z = float(pair.place(np.array([epsilon]))[0])
     a = z - pair.m
-    if a < _LEAST:
+    if a < -30.0:  # nearly all that is sampled is distinguished
         return math.log(pair.q) + _SAFE
     v = math.exp(min(epsilon - 2.0 * pair.m * z, 0.0))
     drop = (1.0 - v) * mills_drop(a, pair.m) + v * mills_drop(a, 2.0 * pair.m)
@@ -233,7 +224,7 @@ def _response_alone(found: Releases) -> Statement | None:
     if found.kinds != ("epsilon_delta",) or len(found.epsilon_delta) > 1:
         return None
     (only,) = found.epsilon_delta
-    return only if only.times <= _MOST_IN_CLOSED_FORM and only.epsilon < _STEEPEST_RESPONSE else None
+    return only if only.times <= 10**4 and only.epsilon < 300.0 else None  # more round more
 
 
 def _sampled_alone(found: Releases) -> SampledGaussian | None:

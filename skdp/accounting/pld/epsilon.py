@@ -38,11 +38,6 @@ from skdp.accounting.pld.tilting import find_tilt
 from skdp.accounting.rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
 from skdp.accounting.releases import Releases, Runs
 
-_SELECTION_WORK = 12 << 20  # work of all looks at the trials of a selection
-_ROUGH = 5e-4  # accuracy from which on a profile has few points
-_POINTS = (250, 1000)
-_LEAST_EPSILON = 1e-9  # shortest profile
-
 
 def curve_of(found: Releases, replace_one: bool, log_floor: float, accuracy: float, work: int) -> Curve:
     """Profile of one trial, read until it is e^log_floor above what is revealed outright."""
@@ -63,9 +58,9 @@ def _selected_profile(
 ) -> Profile:
     """Profile of the best of several trials, each the worst of `runs`; of one of them where there are no trials."""
     floor = log_floor if trials is None else max(log_floor - math.log(trials.mean), -700.0)
-    curves = [curve_of(run, replace_one, floor, accuracy, _SELECTION_WORK // len(runs)) for run in runs]
-    points = _POINTS[accuracy < _ROUGH]
-    grid = np.linspace(0.0, max(_LEAST_EPSILON, *(top for top, _ in curves)), points + 1)
+    curves = [curve_of(run, replace_one, floor, accuracy, (12 << 20) // len(runs)) for run in runs]
+    points = 1000 if accuracy < 5e-4 else 250
+    grid = np.linspace(0.0, max(1e-9, *(top for top, _ in curves)), points + 1)
     delta = np.minimum(np.max([read(grid) for _, read in curves], axis=0), 1.0)
     # a bound at one place is one above it
     delta = np.minimum.accumulate(delta)
@@ -132,12 +127,7 @@ _PROFILE = 1e-5  # relative error of the profile of one trial
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
 _FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
 _DEPTHS = (-28.0, -60.0, -200.0, -700.0)  # floors where delta is looked for, one after the other
-_FAR_BELOW, _NOTHING = (
-    1e-5,
-    1e-8,
-)  # what is read off at the delta that was found, of what was asked for: then it is looked for
-_LEAST_DELTA, _MOST_DELTA, _FIRST_DELTA = 1e-300, 1.0 - 1e-9, 1e-6  # within which a grid is laid; a first guess
-_LOOKS, _CLOSE = 12, 0.02  # for delta, at most; between the logs of a guess and of what was read where it is good
+_LEAST_DELTA, _MOST_DELTA = 1e-300, 1.0 - 1e-9  # within which a grid is laid
 _MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
 _DEEPEST = -690.0  # log of the delta down to which profiles of groups are followed, at most
 _MANY_SELECTED = 10**7  # the same within a selection, which is looked at in many places on smaller grids
@@ -286,8 +276,10 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
     best = renyi_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
     fine = max(accuracy, _PROFILE) if found.selected else accuracy  # that of profiles is no better
     rough = max(ROUGH, accuracy)
-    delta = min(best, _FIRST_DELTA) if found.selected else _guess(found, epsilon, replace_one)
-    for _ in range(_LOOKS):
+    delta = min(best, 1e-6)  # a first guess
+    if not found.selected:
+        delta = math.exp(max(find_tilt(pairs, None, epsilon).log_delta for pairs in directions(found, replace_one)))
+    for _ in range(12):
         needed = math.log(max(delta, _LEAST_DELTA)) - _NEGLIGIBLE
         floor = next((depth for depth in _DEPTHS if depth <= needed), _DEPTHS[-1])
         directed = directions(found, replace_one, floor, max(fine, _PROFILE))
@@ -301,7 +293,7 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
             delta = min(max(delta, infinite * (1.0 + ROUGH), _LEAST_DELTA), _MOST_DELTA)
             value, guess = read_delta(directed, infinite, epsilon, delta, rough)
         best, off = min(best, value), abs(math.log(max(guess, _LEAST_DELTA) / max(delta, _LEAST_DELTA)))
-        if off < _CLOSE:
+        if off < 0.02:
             if rough == fine or guess >= _MOST_DELTA:
                 break
             rough = fine
@@ -311,14 +303,8 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
         return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
 
     # what rounding adds may keep a grid that is centred too low where it is
-    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - _FAR_BELOW) - _NOTHING
+    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - 1e-5) - 1e-8
     return min(best, least_delta(price, epsilon)) if far else best
-
-
-def _guess(found: Releases, epsilon: float, replace_one: bool) -> float:
-    """About delta at `epsilon`."""
-    directed = directions(found, replace_one)
-    return math.exp(max(find_tilt(pairs, None, epsilon).log_delta for pairs in directed))
 
 
 def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> float:

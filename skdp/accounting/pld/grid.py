@@ -50,7 +50,7 @@ class GridRelease(NamedTuple):
     lost : float
         Mass sent to infinite loss.
     room : float
-        By how much masses were raised, relative, and so losses per `min(1, rate + |loss|)`: see `quadrature`.
+        By how much masses were raised, relative, and so losses per `min(1, rate + |loss|)`: see `numeric`.
     lift : float
         By how much a loss was raised, at most.
     """

@@ -66,7 +66,7 @@ class Atoms(NamedTuple):
     room: float = 0.0
 
     def lift(self, error: float, rate: float) -> Atoms:
-        """Atoms that dominate these, whatever was rounded: with an error as in `quadrature`, at a sampling rate."""
+        """Atoms that dominate these, whatever was rounded: with an error as in `numeric`, at a sampling rate."""
         room = 2.0 * error
         return Atoms(
             lifted(self.loss, room, rate), self.log_weight + math.log1p(room), self.low, self.lost, self.room + room

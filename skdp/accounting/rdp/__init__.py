@@ -1,1 +1,1 @@
-"""Rényi divergences of a composition (`rdp`), of one release (`mechanisms`, `sampled`, `others`), under `selection`."""
+"""Rényi divergences of a composition (`rdp`), and of one release (`mechanisms`)."""

@@ -1,6 +1,6 @@
 """Rényi divergences and what they say about (epsilon, delta).
 
-What one event costs is in `sampled` (the Poisson-sampled Gaussian) and `mechanisms`; a composition costs the
+The divergence of one event is in `mechanisms`; that of a composition is the
 sum over its releases, order by order (Mironov 2017, Proposition 1).
 
 Figures are rounded up. A divergence is a sum of positive terms, each known to less than 1e-12 of itself (integrals

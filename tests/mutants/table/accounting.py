@@ -88,6 +88,12 @@ FAULTS = faults_of(
         ],
         "skdp.accounting.ledger.admission": [
             ("budget-lowered-below-spent", "_check_raise", "figure > epsilon", "False"),
+            (
+                "accountant-charges-in-forked-process",
+                "MemoryLog.is_copy",
+                "self._detached or self._process != os.getpid()",
+                "self._detached",
+            ),
         ],
         "skdp.accounting.ledger.balance": [
             (
@@ -115,14 +121,6 @@ FAULTS = faults_of(
                 "Ledger.events",
                 "{each.event for each in self.balances}",
                 "{self.balances[-1].event}",
-            ),
-        ],
-        "skdp.accounting.ledger.log": [
-            (
-                "accountant-charges-in-forked-process",
-                "MemoryLog.is_copy",
-                "self._detached or self._process != os.getpid()",
-                "self._detached",
             ),
         ],
         "skdp.accounting.ledger.sqlite": [
