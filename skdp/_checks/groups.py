@@ -346,6 +346,7 @@ class RunReader:
         labels = comparable(labels)
         if not len(labels):
             return
+        # Where runs begin; the first one may go on from the rows before.
         heads = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
         texts = texts_of(labels[heads])
         goes_on = texts[0] == self._last

@@ -243,6 +243,7 @@ def check_finite(table: Any, names: list[Any] | None) -> None:
     values = table.data if sp.issparse(table) else table
     if all_finite(values):
         return
+    # Which columns hold NaN, and which infinity.
     found = np.zeros((2, table.shape[1]), bool)
     for kind, test in zip(found, (np.isnan, np.isinf), strict=True):
         if sp.issparse(table):
@@ -305,6 +306,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
             "give one label a row."
         )
+    # Types first, then values, whose refusals name the kind of fault alone.
     labels = _check_label_types(labels)
     floats = _floats_among(labels)
     if not all_finite(floats):
@@ -321,6 +323,7 @@ def _check_label_types(labels: np.ndarray) -> np.ndarray:
     """Return labels that are all numbers, or all strings."""
     if labels.dtype.kind in "buifU":
         return labels
+    # Cells of objects and texts are looked at one by one, others by their dtype.
     cells = labels.astype(object).ravel().tolist() if labels.dtype.kind in "OST" else []
     types = set(map(type, cells))
     kinds = set(map(numbers.kind_of_cell, types)) or {numbers.KIND_OF_DTYPE.get(labels.dtype.kind, numbers.OTHER)}

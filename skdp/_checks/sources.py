@@ -290,6 +290,7 @@ def source_to_fit(
             f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
             f"public {outputs}."
         )
+    # Metadata are read; targets are judged by their types.
     source = _read(found, found.columns, y, sample_weight, groups)
     if y is None:
         raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")

@@ -349,6 +349,7 @@ def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int
         codes[held] = places
         show: Any = {"boolean": bool, "date": numbers.day_text}.get(cells.kind, found.dtype.type)
         distinct = [show(value) for value in found.tolist()]
+    # Distinct cells may have one key, so places of cells become places of keys.
     index: dict[str, int] = {}
     dropped = set(gaps)
     places = np.full(len(distinct) + 1, -1, np.int64)

@@ -101,6 +101,7 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
         raise ValueError(
             f"{name} has shape {weights.shape} where X has {n_rows} rows: give one weight a row, in one dimension."
         )
+    # Numbers first, then what they may be; a refusal shows none of them.
     fault, weights = numbers_of(weights)
     if fault != NUMBER:
         refuse(fault, name)

@@ -410,12 +410,14 @@ def fit_run(estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, *, 
 def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     model, earlier, targets = fit.model, fit.earlier, None
     model._check_run_parameters(fit)
+    # The outputs, which are read from the targets where neither the call nor the parameters state them.
     target = model._target()
     d = model.n_features_in_ if earlier is not None else fit.n_features or model._assumed_width()
     outputs = target.resolve(y, given, None if earlier is None else model)
     if outputs is None:
         targets = fit.read_before_plan(_read_outputs, model, target, y, sample_weight, fit.n_rows)
         outputs = None if targets is None else targets.outputs
+    # The plan, from public numbers; the accountant is asked.
     solver = model._solver(target, d, anew=earlier is None or not earlier.releases)
     to_plan = outputs or target.assumed()
     releases = solver.planned_releases(fit.n, d, to_plan.n_outputs)
@@ -431,6 +433,7 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
     stream = fit.run_stream(0 if earlier is None else earlier.counts[0])
     run = run._replace(stream=stream, file=fit.file, epsilon=fit.cost.epsilon, earlier=earlier)
 
+    # Rows and targets in memory are checked before the charge; those of a source are read after it.
     rows = fit.rows
     if isinstance(rows, RowSource):
         targets = Targets(outputs, None, 1.0)
@@ -441,6 +444,7 @@ def _fit(fit: Fit, y: Any, sample_weight: Any, given: Any) -> None:
         _begin_file(fit, solver, run, rows)
     fit.charge()
 
+    # The steps, and the release after them.
     targets = targets._replace(units=fit.units)
     learned, interrupted = fit.learn(_run_steps, model, solver, run, rows, targets, part="steps")
     fit.publish(interrupted=interrupted, **learned)

@@ -1,7 +1,7 @@
 """What an estimator is made of, here and for a third party: see `docs/extending.md`.
 
 - `estimator`: `PrivateEstimator`; `fit`: the object that plans, reads, charges, releases and publishes
-- `budget`: what a fit may spend, who is charged, and what was released; `estimates`: numbers with confidence intervals
+- `budget`: what a fit may spend, and what was released; `estimates`: numbers with confidence intervals
 - `private_step`: what a pipeline asks of a step; `public_steps`, `row_wise`: steps of scikit-learn and functions that
   read no other row; `findings`, `foreign_fits`: meta-estimators of scikit-learn, and what their fits cost
 - `saved_state`: a fitted model as plain data

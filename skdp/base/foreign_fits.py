@@ -118,6 +118,7 @@ def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
     unsure: Outermost | None = None
     around: Any
     is_part = by_user = False
+    # From the outermost frame inward: the first composition that is known for sure, else the first that may be one.
     while stack and found is None:
         frame = stack.pop()
         kind, name = _kind_of(frame), frame.f_code.co_name
@@ -125,6 +126,7 @@ def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
         owner = _owner_of(frame) if kind == "sklearn" or (kind == "other" and is_fit) else None
         if kind == "ours" or (kind == "sklearn" and is_ours(owner)):
             break
+        # A function of scikit-learn, or one that only predicts.
         if owner is None and kind in ("sklearn", "tool"):
             is_part = is_part or (around is unsure is None and name.startswith("_"))
             if name in findings.FUNCTIONS:
@@ -140,6 +142,7 @@ def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
         return None
     if found.entry and (not by_user or parent_process() is not None):  # a task may be a public function too
         is_part = True
+    # What it uses is the outermost of ours within.
     whole = next((inner for inner in map(_owner_of, reversed(stack)) if is_ours(inner)), estimator)
     return found._replace(is_part=is_part, estimator=whole, owner=whole if found.owner is None else found.owner)
 

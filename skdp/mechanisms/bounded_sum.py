@@ -182,7 +182,6 @@ def _square_of_long_group(
 
 
 _BLOCK_ROWS = 2048
-_LIMITS = 1e-100, 1e100  # of norms, whose squares and the sums of these are normal doubles
 
 
 class VectorQuery(Protocol):
@@ -249,7 +248,8 @@ class VectorSum:
     rounding = 1.0
 
     def __init__(self, query: VectorQuery, adjacency: str) -> None:
-        if not _LIMITS[0] <= query.row_limit <= _LIMITS[1]:
+        # The squares of norms, and the sums of these, are normal doubles.
+        if not 1e-100 <= query.row_limit <= 1e100:
             raise ValueError(f"row_limit={query.row_limit!r} must be from 1e-100 to 1e100: scale the vectors.")
         self._query, self._adjacency = query, adjacency
         self.vector, self.n_rows, self._weight = np.zeros(query.n_cells * query.width), 0, 0.0

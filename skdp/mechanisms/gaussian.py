@@ -169,14 +169,16 @@ class GaussianMechanism(AdditiveMechanism):
         noise = event.noise_multiplier
         remedy = "give the norm that records are clipped to"
         sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
-        if not _RANGE[0] <= noise * sensitivity <= _RANGE[1]:
+        # All numbers that are derived from the standard deviation are normal doubles.
+        if not 2.0**-960 <= noise * sensitivity <= 2.0**990:
             raise ValueError(
                 f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: their product, the standard deviation of "
                 "the noise, is not between 1e-288 and 1e298; scale the value."
             )
-        # The grid follows from the standard deviation alone: a number of coordinates can be private.
+        # The grid follows from the standard deviation alone: a number of coordinates can be private. Its step is a
+        # power of two of at most this fraction.
         deviation = noise * sensitivity * _INFLATION
-        grid = math.ldexp(0.5, math.frexp(deviation * _FINE)[1])  # a power of two
+        grid = math.ldexp(0.5, math.frexp(deviation * 2.0**-26)[1])
         vars(self).update(
             noise_multiplier=noise, sensitivity=sensitivity, standard_deviation=deviation, _event=event,
             _grid_and_scale=(grid, deviation / grid),
@@ -196,8 +198,6 @@ class GaussianMechanism(AdditiveMechanism):
         return stream.noisy(value.ravel(), scale, grid).reshape(value.shape)
 
 
-_RANGE = 2.0**-960, 2.0**990  # of the standard deviation: all numbers derived from it are normal doubles
-_FINE = 2.0**-26  # a step of the grid, as a fraction of the standard deviation, is at most this
 _INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ by more than C; products are rounded
 
 

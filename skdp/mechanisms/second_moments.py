@@ -24,7 +24,6 @@ BLOCK_ROWS = SUMMED_ROWS
 _CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
 _VECTOR_ROWS = 4096  # whose vectors are formed at a time
 _SLICES = 8  # of a chunk, that threads bring into the ball
-_COST = 64  # of a number that is brought in, in multiplications
 _RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
 
 
@@ -138,7 +137,8 @@ class MomentSum:
             block = X[start : start + step]
             rows, part = room[: len(block)], -(-len(block) // _SLICES)
             slices = [slice(top, top + part) for top in range(0, len(rows), part)]
-            self._share(partial(self._bring_in, block, rows), slices, rows.size * _COST)
+            # A number that is brought in costs as much as some multiplications.
+            self._share(partial(self._bring_in, block, rows), slices, rows.size * 64)
             # Threads never write to the same sums, and each sum is computed in one order.
             self._share(partial(self._add_rectangle, rows), self._rectangles, len(rows) * len(self._triangle))
         self.n_rows += len(X)
@@ -302,8 +302,6 @@ FEW_COLUMNS = 1024
 """Up to them a decomposition takes a moment on one thread."""
 
 _FEW_OF = 50  # up to a fiftieth of the eigenvectors are few
-_STEPS, _STEPS_OF = 256, 16  # this many, and one for every 16th column, find some eigenvectors of noise alone
-_ROUNDING = 2.0**-50
 
 
 def about_mean(
@@ -401,7 +399,7 @@ def _few_leading(gram: np.ndarray, least: int, above: float) -> tuple[tuple[np.n
     1998, 6.9 and 13.8). Each found is an eigenvalue up to the length of what is left over (theorem 4.5.1).
     """
     d = len(gram)
-    most, n_above, look = _STEPS + d // _STEPS_OF, 0, 16
+    most, n_above, look = 256 + d // 16, 0, 16  # so many steps find some eigenvectors of noise alone
     basis, diagonal, beside = np.empty((most + 1, d)), np.zeros(most), np.zeros(most)
     start = np.random.default_rng(0).random(d) - 0.5
     basis[0] = start / np.linalg.norm(start)
@@ -426,5 +424,5 @@ def _few_leading(gram: np.ndarray, least: int, above: float) -> tuple[tuple[np.n
 
 def _are_found(values: np.ndarray, left: np.ndarray, n: int, above: float) -> bool:
     """Whether the n largest values are exact but for rounding, and the next one, unless it is small, is on its side."""
-    exact = left[-n:] <= _ROUNDING * np.abs(values).max()
+    exact = left[-n:] <= 2.0**-50 * np.abs(values).max()
     return bool(exact.all()) and (values[-n] <= above or values[-n - 1] + left[-n - 1] <= above)

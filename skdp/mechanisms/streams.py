@@ -145,6 +145,7 @@ def decided_pair(
         longest = _radius(size - radius - 1, n_radius, slack)
         shortest = _radius(size - radius, n_radius, -slack)
         middle, open_radius = (longest + shortest) / 2, (longest - shortest) / 2
+        # The angle, and by how much it and the radius are open.
         quarter = _pi(digits) / 2
         x = (Decimal(2 * angle + 1) / (2 << n_angle) - Decimal("0.5")) * quarter
         error = open_radius + longest * quarter / (2 << n_angle) + slack
@@ -156,6 +157,7 @@ def decided_pair(
             sums[k % 2] += -term if k % 4 in (2, 3) else term
         cosine, sine = sums
         cosine = -cosine if axis & 1 else cosine
+        # Both ends of what is open give the same whole number, or more digits are needed.
         found, shift = [], Decimal(rest) + Decimal("0.5")
         for each in (sine, cosine) if axis & 2 else (cosine, sine):
             low, high = (math.floor(Decimal(scale) * (middle * each + e) + shift) for e in (-error, error))

@@ -1,7 +1,7 @@
 """Pipelines under one budget, and the check of a pipeline that scikit-learn runs.
 
 - `private_pipeline`: `PrivatePipeline`, `allocate_budget`, `check_pipeline`
-- `joint_fit`: several private steps that are charged at once
+- `joint_fit`: the budget of several private steps, and their fit under one charge
 """
 
 from __future__ import annotations

@@ -245,6 +245,7 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
     """Transform rows by a public step, without showing the message of a refusal."""
     if public_steps.passes_rows(step):
         return X
+    # Raised outside of the handler, so that no error that may show a cell is chained to it.
     refused, made = "", None
     try:
         with public_steps.quietly():
@@ -429,6 +430,7 @@ def check_budget(pipeline: Any) -> None:
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:
             raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
+    # Nothing else may see rows.
     for part in (pipeline, *pipeline.get_params().values()):
         if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
             raise ValueError(
@@ -439,6 +441,7 @@ def check_budget(pipeline: Any) -> None:
     if not steps:
         raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
     pipeline._check_fractions([name for name, _ in steps])
+    # Each fit of a step is new, to rows that earlier steps made.
     for name, step in steps:
         if getattr(step.estimator, "warm_start", False):
             raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")

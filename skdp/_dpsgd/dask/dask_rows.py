@@ -138,6 +138,7 @@ class DaskRows(RowSource):
             given = values_of("groups", given)
         self._layout = self._layout._replace(type_of_groups=str(given.dtype))
         sides, n_units = self._side("groups", given), 0
+        # Workers send hashes of the labels, of some partitions at a time.
         for start in range(0, len(sides), _HASHED_AT_A_TIME):
             asked = [
                 engine.task(partitions.hash_units, hashes.key, str(given.dtype), side)
@@ -149,6 +150,7 @@ class DaskRows(RowSource):
                 hashes.add_hashes(found)
                 n_units += len(found)
                 self._seen[number] = partitions.SeenLabels(hashes.key, partitions.digest_of(found))
+        # Equal hashes of two partitions are one unit in both.
         if hashes.repeat():
             raise ValueError(
                 "groups has a unit with rows in several partitions: set the index of the dataframe to the labels, or "

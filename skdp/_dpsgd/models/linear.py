@@ -379,6 +379,7 @@ class LinearModel(SpanModel):
         self, theta: np.ndarray, rows: Any, span: tuple[int, int], max_norm: float, counts: Any = None, lot: Any = None
     ) -> np.ndarray:
         """See `SpanModel`: of shape (p,), an output's weights, then its intercept."""
+        # Weights and intercepts of the outputs, and what kernels read of units.
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, : self.n_features].astype(self._X.dtype)
         icpt = self.geometry.icpt

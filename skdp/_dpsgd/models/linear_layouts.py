@@ -186,6 +186,7 @@ class WideLinearModel(LinearModel):
         table = theta.reshape(self.n_outputs, -1)
         weights = table[:, :d].astype(self._dtype).T if self._dense else table[:, :d].T.astype(self._dtype, order="C")
         bias = table[:, -1].astype(np.float64) if icpt else np.zeros(self.n_outputs)
+        # Blocks of rows are products of a fixed size; some of them are a part, which one thread adds up.
         n = self.n_rows if rows is None else len(rows)
         n_blocks = -(-n // self._block)
         parts = n_parts(n_blocks, weights.size)
@@ -202,6 +203,7 @@ class WideLinearModel(LinearModel):
             with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
                 for block in range(n_blocks * part // parts, n_blocks * (part + 1) // parts):
                     start = block * self._block
+                    # Scores of the block, then clipped residuals in their place, then products with the rows.
                     scores = scratch.scores[: n - start]
                     chosen = self._score(rows, start, weights, scratch, scores)
                     linear.clip_scores(
