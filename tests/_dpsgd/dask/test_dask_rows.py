@@ -32,6 +32,7 @@ from skdp import (
 from skdp._checks.sources import BlockRecipe
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd.dask import dask_rows as model
+from skdp._dpsgd.dask import engine
 from skdp._dpsgd.dask.dask_rows import DistributedModel, source_of_rows
 from skdp._dpsgd.dask.engine import check_graph, in_a_tree
 from skdp._dpsgd.dask.partitions import add_sums, heard_lots, lots_of_step, merge_sums
@@ -349,7 +350,7 @@ def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noise
     """The sums of a step are those of the partitions apart; what is asked for is one sum for all of them."""
     X, y = make_people()
     sizes, asked, fits = [10] * 29 + [N - 290], [], []
-    monkeypatch.setattr(model, "in_a_tree", lambda add, parts: asked.append(len(parts)) or in_a_tree(add, parts))
+    monkeypatch.setattr(engine, "in_a_tree", lambda add, parts: asked.append(len(parts)) or in_a_tree(add, parts))
     for few in (0, 1 << 18):
         monkeypatch.setattr(model, "_FEW_VALUES", few)
         fits.append(classifier(max_iter=1, sampling_rate=0.3).fit(split(X, sizes), split(y, sizes)))
