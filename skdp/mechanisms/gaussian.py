@@ -209,18 +209,18 @@ def checked_value(value: Any, *, whole: bool) -> np.ndarray:
     largest = 2**53  # whole numbers up to here are doubles
     try:
         exact = np.asarray(value)
-        made = exact.astype(np.int64 if whole else np.float64)
         usable = exact.dtype.kind in ("uib" if whole else "buif") and not np.ma.isMaskedArray(value)
+        if usable and exact.dtype.kind in "ui":
+            usable = bool((exact <= largest).all() and (exact >= -largest).all())
+        made = exact.astype(np.int64 if whole else np.float64) if usable else exact
         usable = usable and bool(np.isfinite(made).all())
-        if exact.dtype.kind in "ui":
-            usable = usable and bool((exact <= largest).all() and (exact >= -largest).all())
     except Exception:  # somebody's own array may raise anything, with values in its message
         usable = False
     if usable:
         return made
     needed = "finite real number in double precision: give a float or an array of floats."
     needed = "whole number up to 2**53: give an int or an array of ints." if whole else needed
-    raise ValueError(f"value holds what is no {needed}")
+    raise ValueError(f"value holds what is no {needed}") from None
 
 
 def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
