@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_face(
     {
         "PrivateTest": "skdp.statistics.hypothesis_tests",
         "PrivateDescription": "skdp.statistics.description",
-        "describe": "skdp.statistics.description",
+        "describe": "skdp.statistics.describer",
         "private_chi2_test": "skdp.statistics.hypothesis_tests",
         "private_correlation": "skdp.statistics.single_statistics",
         "private_count": "skdp.statistics.single_statistics",

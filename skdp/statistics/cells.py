@@ -17,8 +17,6 @@ from skdp.preprocessing.schema.kinds import Column
 
 OTHER, GAP, REST, LOST = "(other)", "(missing)", "(rest)", "(not estimated)"
 
-_LARGEST_WHOLE = 2.0**53
-
 _FEWEST, _OCTAVES = 8, 30.0
 """Fewest cells that tell whether a column is skewed, and octaves below the farther bound in which some are then cut."""
 
@@ -64,11 +62,16 @@ class ColumnCells:
         """Cells of a complete column; of whole numbers, if the type of the column says so."""
         block = Block(name, position, column, "bins", n_bins)
         if not block.is_line:
-            return cls._of_levels(name, block, _labels_of_levels(block))
-        cells_of = _whole_cells if _fits_whole(block, is_whole) else _line_cells
+            labels = ["False", "True"] if column.kind == "flag" else [*(column.categories or ()), OTHER]
+            return cls._of_levels(name, block, labels)
+        low, high = block.edges()[[0, -1]]
+        fits = max(abs(low), abs(high)) < 2.0**53 and high - low >= 1.0
+        cells_of = _whole_cells if is_whole and column.kind == "number" and fits else _line_cells
         breaks, left, right = cells_of(block, n_bins)
-        middles = (left + right) / 2.0
-        return cls(name, block, breaks, left, right, middles, _labels_of_line(block, left, right), False, is_whole)
+        show: Any = day_text if column.kind == "date" else (lambda value: f"{value:.6g}")
+        ends = [(show(low), show(high)) for low, high in zip(left.tolist(), right.tolist(), strict=True)]
+        labels = [low if low == high else f"{low}..{high}" for low, high in ends]
+        return cls(name, block, breaks, left, right, (left + right) / 2.0, labels, False, is_whole)
 
     @classmethod
     def _of_levels(cls, name: str, block: Block, labels: list[str]) -> ColumnCells:
@@ -164,12 +167,6 @@ class ColumnCells:
         return np.clip(np.where(np.isnan(values), of_gaps, (values - middle) / half), -1.0, 1.0)
 
 
-def _fits_whole(block: Block, is_whole: bool) -> bool:
-    low, high = block.edges()[[0, -1]]
-    fits = max(abs(low), abs(high)) < _LARGEST_WHOLE and high - low >= 1.0
-    return bool(is_whole and block.column.kind == "number" and fits)
-
-
 def _whole_cells(block: Block, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells of whole numbers: one for each of up to twice as many, else for runs of them, and one for each bound."""
     edges = block.edges()
@@ -200,18 +197,6 @@ def _line_cells(block: Block, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.n
     return breaks, left, right
 
 
-def _labels_of_line(block: Block, left: np.ndarray, right: np.ndarray) -> list[str]:
-    show: Any = day_text if block.column.kind == "date" else (lambda value: f"{value:.6g}")
-    ends = [(show(low), show(high)) for low, high in zip(left.tolist(), right.tolist(), strict=True)]
-    return [low if low == high else f"{low}..{high}" for low, high in ends]
-
-
-def _labels_of_levels(block: Block) -> list[str]:
-    if block.column.kind == "flag":
-        return ["False", "True"]
-    return [*(block.column.categories or ()), OTHER]
-
-
 @dataclass(frozen=True)
 class Merged:
     """A column whose cells were merged to fewer; that of the gaps stays the last.
@@ -233,18 +218,14 @@ class Merged:
         return len(self.labels) + 1
 
     @classmethod
-    def none(cls, cells: ColumnCells) -> Merged:
-        """The cells as they are."""
-        return cls(np.arange(cells.size), cells.labels)
-
-    @classmethod
     def bins(cls, cells: ColumnCells, shares: np.ndarray, most: int) -> Merged:
         """Neighbouring cells of numbers, merged to at most `most` of about equal shares."""
         before = np.cumsum(shares) - shares / 2.0
         found = np.minimum((before / max(shares.sum(), 1e-300) * most).astype(np.int64), most - 1)
         _, places = np.unique(np.maximum.accumulate(found), return_inverse=True)
         ends = [np.flatnonzero(places == k)[[0, -1]] for k in range(places[-1] + 1)]
-        labels = [_span(cells.labels[first], cells.labels[last]) for first, last in ends]
+        named = [(cells.labels[first], cells.labels[last]) for first, last in ends]
+        labels = [a if a == b else f"{a.split('..')[0]}..{b.split('..')[-1]}" for a, b in named]
         return cls(np.append(places, len(labels)), labels)
 
     @classmethod
@@ -258,10 +239,6 @@ class Merged:
         labels = [*(cells.labels[k] for k in kept.tolist()), *rest]
         places[-1] = len(labels)
         return cls(places, labels)
-
-
-def _span(first: str, last: str) -> str:
-    return first if first == last else f"{first.split('..')[0]}..{last.split('..')[-1]}"
 
 
 def add_up_cells(codes: Sequence[np.ndarray], sizes: Sequence[int], values: np.ndarray | None) -> np.ndarray:

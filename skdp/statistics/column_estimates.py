@@ -16,9 +16,6 @@ from skdp.mechanisms.bounded_sum import centred, onto_simplex
 from skdp.statistics.cells import ColumnCells, Merged
 from skdp.statistics.table_release import MomentsOfNumbers, NoisySums, NoisyTable, Tally, least_counts
 
-_UNRESOLVED = 0.5
-"""Of its width, by how much the mean of the numbers in a cell can be off its middle."""
-
 _Z, _ROUNDS = 1.96, 20
 """Standard errors of a 95% interval, and iterations in which an interval of a ratio is found."""
 
@@ -296,7 +293,7 @@ class ScaledMoments:
     @cached_property
     def _mean_of_counts(self) -> _Part:
         value = self._start + float((self._middles - self._start) @ self.column.released) / self.column.n_present
-        bias = _UNRESOLVED * float(self.column.present @ self._widths)
+        bias = 0.5 * float(self.column.present @ self._widths)  # the mean of a cell is within half its width
         return self._errors_of_counts(self._start, value)._replace(bias=bias)
 
     def _errors_of_counts(self, mean: float, value: float) -> _Part:
@@ -337,7 +334,7 @@ class ScaledMoments:
         value = float(squares @ self.column.released) / n_present
         noise, of_total = self.column.errors_of(np.append(squares - min(max(value, 0.0), 1.0), 0.0))
         # Numbers off their middles to the same side cancel: half of what those to opposite sides would add.
-        off = np.abs(self._middles - self.mean) * self._widths * _UNRESOLVED + self._widths**2 / 6.0
+        off = np.abs(self._middles - self.mean) * self._widths * 0.5 + self._widths**2 / 6.0
         return _Part(value, noise / n_present, of_total / n_present, float(self.column.present @ off))
 
     @cached_property
@@ -401,7 +398,12 @@ class CorrelationMatrix:
         self._spread = np.maximum(own, noise)  # what is less than its noise says nothing
         self.raw = np.clip(about / np.sqrt(np.outer(self._spread, self._spread)), -1.0, 1.0)
         np.fill_diagonal(self.raw, 1.0)
-        self.values = nearest_correlation(self.raw)
+        # Without negative eigenvalues, and scaled to a diagonal of ones.
+        values, vectors = np.linalg.eigh(self.raw)
+        kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        root = np.sqrt(np.maximum(np.diag(kept), np.finfo(float).tiny))
+        self.values = np.clip(kept / np.outer(root, root), -1.0, 1.0)
+        np.fill_diagonal(self.values, 1.0)
 
     def figure(self, i: int, j: int, intervals: Intervals) -> Estimate:
         """Correlation of two numbers."""
@@ -427,16 +429,6 @@ class CorrelationMatrix:
             for g, s, t in terms
         )
         return self._moments.scale * math.sqrt(max(float(variance), 0.0))
-
-
-def nearest_correlation(matrix: np.ndarray) -> np.ndarray:
-    """Return the matrix without its negative eigenvalues, scaled to a diagonal of ones."""
-    values, vectors = np.linalg.eigh(matrix)
-    kept = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    root = np.sqrt(np.maximum(np.diag(kept), np.finfo(float).tiny))
-    found = np.clip(kept / np.outer(root, root), -1.0, 1.0)
-    np.fill_diagonal(found, 1.0)
-    return found
 
 
 def positive_counts(table: NoisyTable, n: float) -> np.ndarray:

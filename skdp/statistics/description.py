@@ -1,4 +1,4 @@
-"""A private description of a table: what a reader asks of it, and how it is shown."""
+"""A private description of a table: figures that a reader asks of it, as frames, text and HTML with small plots."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from skdp._checks.groups import estimand_of
 from skdp._checks.numbers import day_text, format_names, moment_of_text
-from skdp._checks.parameters import check_count, check_real, without_removed
+from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DpEvent
-from skdp.base.estimates import Estimate
+from skdp.accounting.ledger.report import escaped, to_digits
+from skdp.base.estimates import Estimate, shown
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics.cells import GAP, LOST, ColumnCells
 from skdp.statistics.column_estimates import (
@@ -23,8 +24,6 @@ from skdp.statistics.column_estimates import (
     cramers_v,
     positive_counts,
 )
-from skdp.statistics.describer import MOST_BINS, TableDescriber
-from skdp.statistics.pictures import page_of
 from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
 
@@ -91,7 +90,7 @@ class PrivateDescription:
         self._matrix = None if moments is None else CorrelationMatrix(moments, lines)
 
     @classmethod
-    def of(cls, fitted: TableDescriber) -> PrivateDescription:
+    def of(cls, fitted: Any) -> PrivateDescription:
         """Return what a fitted describer found.
 
         Parameters
@@ -227,19 +226,18 @@ class PrivateDescription:
         of_columns = [4 + len(self._quantiles) if each.cells.is_line else 2 for each in self._columns.values()]
         n_figures = len(parts) * sum(of_columns)
         intervals = self._intervals(level, sampling, n_figures if simultaneous else 1)
-        marks = {column: self._mark(column) for column in self.columns if self._note(column)}
-        rows = {
-            (name, column): _spread(part._figures(column, intervals)) | marks.get(column, {})
-            for name, part in parts.items()
-            for column in self.columns
-        }
+        rows: dict[tuple[str, Any], dict[str, Any]] = {}
+        for name, part in parts.items():
+            for column in self.columns:
+                row = rows[name, column] = {}
+                for key, each in part._figures(column, intervals).items():
+                    row |= {key: each.value, f"{key}_low": each.low, f"{key}_high": each.high}
+                if note := self._note(column):
+                    mean = self.estimates(column)["mean"]
+                    row |= {"clipped_low": mean.clipped_low, "clipped_high": mean.clipped_high, "note": note}
         frame = pd.DataFrame.from_dict(rows, orient="index")
         frame.index = pd.MultiIndex.from_tuples(list(rows), names=["subgroup", "column"])
         return self._with_estimand(frame if self.subgroups else frame.droplevel(0))
-
-    def _mark(self, column: str) -> dict[str, Any]:
-        mean = self.estimates(column)["mean"]
-        return {"clipped_low": mean.clipped_low, "clipped_high": mean.clipped_high, "note": self._note(column)}
 
     def _note(self, column: str) -> str:
         """Return what must be known of the estimates of a column, "" where there is nothing."""
@@ -462,198 +460,69 @@ def _date_of(day: float) -> Any:
     return day if moment is None else moment.replace(microsecond=0)
 
 
-def _spread(figures: Mapping[str, Estimate]) -> dict[str, float]:
-    made: dict[str, float] = {}
-    for name, each in figures.items():
-        made |= {name: each.value, f"{name}_low": each.low, f"{name}_high": each.high}
-    return made
+# --- HTML: one element without scripts, links or other resources ---
+
+_WIDTH, _HEIGHT, _MOST_BARS = 180, 40, 24
+
+_STYLE = """
+.skdp-description { font: 14px/1.4 system-ui, sans-serif; color: inherit; max-width: 70rem; }
+.skdp-description table { border-collapse: collapse; }
+.skdp-description th, .skdp-description td { text-align: right; padding: .25rem .6rem; border-bottom: 1px solid #8884; }
+.skdp-description th:first-child, .skdp-description td:last-child { text-align: left; }
+.skdp-description small { opacity: .7; display: block; }
+.skdp-description svg { fill: currentColor; opacity: .8; vertical-align: middle; }
+"""
 
 
-# --- the description of a table, by one release ---
-
-
-@without_removed
-def describe(
-    table: Any,
-    *,
-    schema: Any = None,
-    epsilon: Any = 1.0,
-    delta: float | str = "auto",
-    by: str | None = None,
-    groups: Any = None,
-    sample_weight: Any = None,
-    weight_bound: float | None = None,
-    rows_per_group: int | None = None,
-    quantiles: Any = (0.05, 0.25, 0.5, 0.75, 0.95),
-    correlation: bool = True,
-    crosstabs: Any = (),
-    n_bins: int = MOST_BINS,
-    noise: str = "rounded",
-    noise_multiplier: float | None = None,
-    adjacency: Any = None,
-    accountant: Any = None,
-    random_state: Any = None,
-) -> PrivateDescription:
-    """Describe a private table: counts, gaps, means, quantiles, histograms, what goes with what.
-
-    All of it comes from one release, and costs what one release costs. Counts of the cells of every column, the second
-    moments of all numbers and, for correlations, tables of pairs share its noise by a public rule. What is asked of
-    the description later is free.
-
-    Parameters
-    ----------
-    table : array-like or frame of shape (n_samples, n_features)
-        Private rows.
-    schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. Numbers beyond their
-        bounds are moved to them, and categories that are not listed are "(other)". Bounds and categories that are left
-        out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are public.
-        Estimates are then of values clipped to privately estimated bounds, and are marked as such.
-    epsilon : float, Risk or None, default=1.0
-        Privacy budget of the description. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
-    delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
-    by : str or None, default=None
-        Column of categories, listed in the schema, for each of which the table is described too. The list is public,
-        and who belongs to which is private; what is not listed, and gaps, are one more subgroup, "(other)". Subgroups
-        cost nothing: they share the release.
-    groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, such as a person or a household, or the name of a column of `table`,
-        which is not described then. The guarantee is then for all rows of one label together, else for one row. A group
-        has the weight of one row, divided evenly among its rows: figures are those of a row drawn from a group drawn at
-        random, and counts are numbers of groups.
-    sample_weight : array-like of shape (n_samples,), str or None, default=None
-        Private weights of the rows, such as those of a survey, or the name of a column of `table`, which is not
-        described then. Figures are those of rows that count as much as their
-        weights say, and counts are sums of weights, in units of the bound. The sum of all weights is private, and is
-        estimated from the counts. What the schema leaves out is bought without weights.
-    weight_bound : float or None, default=None
-        Public number by which weights are divided, and at which they are cut. None is 1.
-    rows_per_group : int or None, default=None
-        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
-        weight of one row, and those of a larger one share the weight of k. Estimates are of rows, counts are numbers of
-        rows, and the noise is k times larger. The weight of all rows is private, and is estimated from the counts.
-        Choose a k that few groups exceed. None gives each group the weight of one row; the number of groups is public.
-    quantiles : sequence of float, default=(0.05, 0.25, 0.5, 0.75, 0.95)
-        Shares of the numbers that lie below, between 0 and 1.
-    correlation : bool, default=True
-        Whether to measure what goes with what. Without, all other figures have less noise.
-    crosstabs : sequence of (str, str), default=()
-        Pairs of columns whose counts are wanted with all levels; a number has 8 bins there.
-    n_bins : int, default=64
-        Cells of a number or a date. The bounds have a cell each, for values that lie at them or beyond. Whole numbers,
-        if the type of the column says so, have one cell each where there are less than twice as many.
-    noise : {"rounded", "discrete"}, default="rounded"
-        Kind of the noise: normal noise, rounded to a public grid as if it had infinitely many bits; or discrete
-        Gaussian noise (Canonne, Kamath & Steinke 2020), drawn by whole numbers alone. The latter is for counts in
-        public cells: of categories that the schema lists, with ``correlation=False`` and without `by` and `groups`.
-        Under ``replace_one`` it is larger, by a factor of up to sqrt(2).
-    noise_multiplier : float or None, default=None
-        Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
-        `epsilon`.
-    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and estimated from the
-          counts, and every rule uses `n_public`, a public number near it.
-
-        None is the relation of `accountant`, else "zero_out".
-    accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the description is charged before anything is learned from the rows. A path names the file of an
-        existing ledger.
-    random_state : int, RandomState or Generator instance or None, default=None
-        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the
-        description reproducible and issues a `PrivacyLeakWarning`.
-
-    Returns
-    -------
-    description : PrivateDescription
-        Figures with intervals for the noise, as frames and as HTML.
-
-    Raises
-    ------
-    ValueError
-        A parameter, the schema or the table is invalid. Nothing was charged.
-    BudgetExceededError
-        The budget of the accountant does not admit the description. Nothing was charged.
-
-    Warns
-    -----
-    QualityWarning
-        Columns have privately estimated bounds, with an upper limit of the rows beyond, or are not estimated.
-
-    See Also
-    --------
-    skdp.preprocessing.TableSchema : What is public of the columns of a table.
-    skdp.statistics.private_mean : One figure alone.
-
-    Notes
-    -----
-    **Guarantees.** The description is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if
-    `random_state` is None. With `groups` it is so for all rows of one label together: their weights add up to 1, or to
-    `rows_per_group`, at most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure
-    but through noise.
-    All of it is a function of noisy releases, whose sensitivities are proved in the notes of
-    `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histogram_query.Purchase`, and of what is
-    public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
-    is charged before the rows are counted. Refusals are one line without a cell and are not charged; no number, text or
-    date is refused or warned of. A column with a cell of another kind, such as a list or a complex number, is refused.
-
-    **Figures.** Counts of a column are projected to be nonnegative and to add up to the number of rows. Quantiles are
-    read from them. Means and standard deviations are the better of what counts and moments say, each weighted by the
-    precision that the noise leaves it; the largest bias that bins may cause is added to their intervals. Correlations
-    come from the moments, and the matrix is made positive semidefinite. The noise of squares is subtracted from
-    Cramér's V and from the correlation ratio.
-
-    **Intervals** follow from the public size of the noise, and hold before figures are projected. Those of quantiles,
-    and of counts near zero, hold more often than they say. Of associations they are for the levels as they were
-    merged. Where bounds are privately estimated, means, standard deviations and quantiles, with their intervals, are
-    of the values clipped to them (``clipped_low`` and ``clipped_high`` of an `Estimate`), since values beyond may have
-    any size. A column in which no values are distinguishable from the noise has NaN.
-
-    References
-    ----------
-    Canonne, Kamath & Steinke (2020), "The discrete Gaussian for differential privacy".
-
-    Dong, Roth & Su (2022), "Gaussian differential privacy", for the composition of Gaussian releases.
-
-    Hay, Rastogi, Miklau & Suciu (2010), "Boosting the accuracy of differentially private histograms through
-    consistency".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> import skdp
-    >>> rng = np.random.default_rng(0)
-    >>> people = pd.DataFrame({"age": rng.integers(18, 90, 5000), "job": rng.choice(["clerk", "nurse"], 5000)})
-    >>> found = skdp.describe(people, schema={"age": (18, 90), "job": ["clerk", "nurse"]}, epsilon=1.0)
-    >>> mean = found.estimates("age")["mean"]
-    >>> bool(mean.low < mean.value < mean.high), bool(abs(mean.value - people["age"].mean()) < 2)
-    (True, True)
-    >>> found.to_frame()[["count", "mean", "50%"]].shape
-    (2, 3)
-    """
-    describer = TableDescriber(
-        schema,
-        by=by,
-        correlation=correlation,
-        crosstabs=crosstabs,
-        quantiles=quantiles,
-        n_bins=n_bins,
-        weight_bound=weight_bound,
-        rows_per_group=rows_per_group,
-        noise=noise,
-        epsilon=epsilon,
-        delta=delta,
-        noise_multiplier=noise_multiplier,
-        adjacency=adjacency,
-        accountant=accountant,
-        random_state=random_state,
+def page_of(description: Any) -> str:
+    """Return the description, and those of its subgroups, as one element with its style."""
+    parts = [_section(description, "")]
+    parts += [_section(each, name) for name, each in description.subgroups.items()]
+    unit = escaped(description.privacy_unit_)
+    price = (
+        f"ε = {to_digits(description.epsilon_, 5, up=True)} at δ = {description.delta_:g} for one {unit} "
+        f"({escaped(description.adjacency_)}). Small print: intervals of 95% for the noise."
+        + f" {escaped(description._estimand)}".rstrip()
     )
-    return PrivateDescription.of(describer.fit(table, groups=groups, sample_weight=sample_weight))
+    return f'<div class="skdp-description"><style>{_STYLE}</style><p>{price}</p>{"".join(parts)}</div>'
+
+
+def _section(description: Any, name: str) -> str:
+    rows = {column: description.estimates(column) for column in description.columns}
+    heads = list(next(iter(rows.values()))) if rows else []
+    head = "".join(f"<th>{escaped(each)}</th>" for each in ["column", *heads, "distribution"])
+    body = "".join(
+        f"<tr><th>{escaped(column)}<small>{escaped(description._note(column))}</small></th>"
+        f"{''.join(_cell(each) for each in figures.values())}"
+        f"<td>{_bars(description, column)}</td></tr>"
+        for column, figures in rows.items()
+    )
+    title = f"<h4>{escaped(name)}</h4>" if name else ""
+    return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(each: Any) -> str:
+    if each.value != each.value:  # NaN
+        return "<td></td>"
+    return f"<td>{shown(each.value)}<small>{shown(each.low)} to {shown(each.high)}</small></td>"
+
+
+def _bars(description: Any, column: str) -> str:
+    """Return the distribution as bars: densities of bins, or counts of the most frequent categories."""
+    frame = description.histogram(column)
+    if "left" in frame:
+        frame = frame.iloc[:-1]
+        groups = np.array_split(np.arange(len(frame)), min(_MOST_BARS, len(frame)))
+        counts, labels = frame["count"].to_numpy(), list(frame.index)
+        heights = [float(counts[each].mean()) for each in groups]
+        names = [labels[each[0]] if len(each) == 1 else f"{labels[each[0]]} to {labels[each[-1]]}" for each in groups]
+    else:
+        top = description.top(column, _MOST_BARS)
+        heights, names = top["count"].tolist(), list(top.index)
+    most, step = max([*heights, 1e-300]), _WIDTH / max(len(heights), 1)
+    bars = "".join(
+        f'<rect x="{i * step:.1f}" y="{_HEIGHT * (1 - h / most):.1f}" width="{max(step - 1, 0.5):.1f}" '
+        f'height="{_HEIGHT * h / most:.1f}"><title>{escaped(name)}: {h:.0f}</title></rect>'
+        for i, (h, name) in enumerate(zip(heights, names, strict=True))
+    )
+    return f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{escaped(column)}">{bars}</svg>'

@@ -11,11 +11,15 @@ from scipy import stats
 from skdp._checks.parameters import show
 from skdp.base.estimates import Estimate
 from skdp.statistics.description import PrivateDescription
-from skdp.statistics.single_statistics import OF_MOMENTS, OF_TABLE, described, kind_of_number, kind_of_words
+from skdp.statistics.single_statistics import (
+    OF_MOMENTS,
+    OF_TABLE,
+    described,
+    kind_of_number,
+    kind_of_words,
+    kinds_of_two,
+)
 from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
-
-_DRAWS = 2_000
-_BINS = 16  # of numbers: a gap counts as the middle of their mass, near the mean, so that it matters little how many
 
 
 class PrivateTest(NamedTuple):
@@ -91,8 +95,10 @@ def private_mean_difference(
         )
     _refuse_several_rows(settings)
     kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
-    asked = {"shares": OF_MOMENTS, "n_bins": _BINS, "by": "y"}
-    found = described("private_mean_difference", [_as_numbers(x), by], kinds, settings, **asked)
+    # A gap counts as the middle of the mass, near the mean, so it matters little how many bins tell of it.
+    asked = {"shares": OF_MOMENTS, "n_bins": 16, "by": "y"}
+    numbers = np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
+    found = described("private_mean_difference", [numbers, by], kinds, settings, **asked)
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
     return _compare(first, second, found._cells("x").scale[1])._replace(estimand=found._estimand)
 
@@ -133,11 +139,7 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
     Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing: goodness of fit and
     independence testing".
     """
-    pairs = [None, None] if categories is None else categories
-    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
-        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
-    kinds = [kind_of_words(each) for each in pairs]
-    return _of_independence("private_chi2_test", [x, y], kinds, settings)
+    return _of_independence("private_chi2_test", [x, y], kinds_of_two(categories), settings)
 
 
 def private_two_sample_test(
@@ -229,11 +231,6 @@ def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> Priv
     return PrivateTest(z, float(2.0 * stats.norm.sf(abs(z))), Estimate(half * difference, *ends, half * error))
 
 
-def _as_numbers(x: Any) -> Any:
-    """Truth values as 0 and 1."""
-    return np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
-
-
 def _refuse_several_rows(settings: dict[str, Any]) -> None:
     if settings.get("rows_per_group") is not None:
         raise ValueError(
@@ -248,7 +245,7 @@ def _of_independence(function: str, columns: list[Any], kinds: list[Any], settin
     return independence_test(found._table("x", "y"))._replace(estimand=found._estimand)
 
 
-def independence_test(table: NoisyTable, n_draws: int = _DRAWS) -> PrivateTest:
+def independence_test(table: NoisyTable, n_draws: int = 2_000) -> PrivateTest:
     """Test a table that was released; this costs nothing more. Its draws have a seed, as they are public."""
     counts = table.counts[:-1, :-1]
     rng = np.random.default_rng(0)

@@ -284,10 +284,7 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     BudgetExceededError
         The budget of the accountant does not admit the release. Nothing was charged.
     """
-    pairs = [None, None] if categories is None else categories
-    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
-        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
-    kinds = [kind_of_words(each) for each in pairs]
+    kinds = kinds_of_two(categories)
     found = described("private_crosstab", [x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
     return found.crosstab(_X, _Y)
 
@@ -300,6 +297,14 @@ def kind_of_number(bounds: Any) -> Any:
 def kind_of_words(categories: Any) -> Any:
     """What a schema says of categories."""
     return "category" if categories is None else {"kind": "category", "categories": categories}
+
+
+def kinds_of_two(categories: Any) -> list[Any]:
+    """What a schema says of two columns of categories."""
+    pairs = [None, None] if categories is None else categories
+    if not isinstance(pairs, list | tuple) or len(pairs) != 2:
+        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
+    return [kind_of_words(each) for each in pairs]
 
 
 def _of_moments(
@@ -315,7 +320,10 @@ def described(
     """Describe one or two columns for the public `function`; a kind of None leaves it to the type."""
     import pandas as pd
 
-    given = [_column(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
+    # A list becomes an array of objects, since its type would follow from its cells.
+    given = [values_of(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
+    typed = [hasattr(each, "dtype") for each in columns]
+    given = [each if is_typed else each.astype(object) for each, is_typed in zip(given, typed, strict=True)]
     if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
         shapes = " and ".join(str(each.shape) for each in given)
         raise ValueError(f"the input has shape {shapes}: give columns of one dimension and of one length.")
@@ -326,9 +334,3 @@ def described(
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
     describer._public_name = function
     return PrivateDescription.of(describer.fit(frame, groups=groups))
-
-
-def _column(name: str, given: Any) -> np.ndarray:
-    """Return a column as an array; of a list as objects, since its type would follow from its cells."""
-    values = values_of(name, given)
-    return values if hasattr(given, "dtype") else values.astype(object)

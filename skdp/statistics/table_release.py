@@ -316,7 +316,13 @@ class TableRelease:
         columns = [(j, cells) for j, cells in enumerate(asked.cells) if cells.is_line]
         d = len(columns)
         weight = math.sqrt(d / 2.0 if asked.correlation else d)
-        of_gaps = np.array([_middle_of_mass(cells, whole.shares(j)) for j, cells in columns])
+        # A gap counts as the noisy mean of its column; as 0.0, the middle of the bounds, where there is none.
+        of_gaps = np.zeros(d)
+        for k, (j, cells) in enumerate(columns):
+            (middle, half), present = cells.scale, whole.shares(j)[:-1]
+            if present.sum():
+                of_gaps[k] = np.clip((present @ cells.middles / present.sum() - middle) / half, -1.0, 1.0)
+        # Add up u u' in each subgroup, block by block.
         sums = [MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False) for _ in asked.groups]
         for start in range(0, len(rows.groups), _ROWS):
             part = slice(start, start + _ROWS)
@@ -326,12 +332,16 @@ class TableRelease:
                 u *= np.sqrt(rows.weights[part, None])
             for g, each in enumerate(sums):
                 each.add(u[rows.groups[part] == g])
+        # Sums of (1, z) (1, z)' from those of u u'.
         noisy = released(mechanism, [each.vector for each in sums], stream)
+        factors = np.full(d + 1, math.sqrt(weight**2 + d))
+        factors[0] /= weight
         found = []
         for each, vector in zip(sums, noisy, strict=True):
             lower = each.read(vector).gram
             scale = (weight**2 + d) * mechanism.standard_deviation * each.rounding
-            found.append(MomentsOfNumbers(_unweighted(lower + np.tril(lower, -1).T, weight), scale, weight, of_gaps))
+            gram = (lower + np.tril(lower, -1).T) * np.outer(factors, factors)
+            found.append(MomentsOfNumbers(gram, scale, weight, of_gaps))
         return found
 
     def _pairs(
@@ -346,8 +356,12 @@ class TableRelease:
         bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
         mechanism = self._mechanism(share, bound, len(asked.tables))
         deviation = mechanism.standard_deviation
-        tables, sums = _levels_of_tables(asked, whole, deviation), _levels_of_sums(asked, whole, deviation)
-        place = {cells.name: j for j, cells in enumerate(asked.cells)}
+        tables, place = _levels_of_tables(asked, whole, deviation), {each.name: j for j, each in enumerate(asked.cells)}
+        # Numbers are added up in the levels of categories that are frequent by the counts that were released.
+        least, sums = least_counts(whole.n, deviation)[1], {}
+        for number, words in asked.sums:
+            counts = whole.n * whole.shares(place[words])[:-1]
+            sums[number, words] = Merged.frequent(asked.cells[place[words]], counts, least, _LEVELS)
         exact = []
         for (first, second), (a, b) in tables.items():
             cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
@@ -356,6 +370,7 @@ class TableRelease:
             values = asked.cells[place[number]].scaled(rows.values[place[number]], 0.0)
             weighted = values if rows.weights is None else values * rows.weights
             exact.append(_add_up(rows, asked, [levels.places[codes[place[words]]]], [levels.size], weighted))
+        # Add noise to all of them at once, and give each subgroup its own.
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         parts = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
         of_tables = list(zip(tables.items(), parts[: len(tables)], strict=True))
@@ -388,20 +403,11 @@ def _levels_of_tables(asked: Questions, whole: Tally, deviation: float) -> dict[
     listed, frequent, least = {}, {}, least_counts(whole.n, deviation)[0]
     for j, cells in enumerate(asked.cells):
         counts = whole.n * whole.shares(j)[:-1]
-        listed[cells.name] = Merged.bins(cells, counts, _BINS) if cells.is_line else Merged.none(cells)
+        as_they_are = Merged(np.arange(cells.size), cells.labels)
+        listed[cells.name] = Merged.bins(cells, counts, _BINS) if cells.is_line else as_they_are
         frequent[cells.name] = Merged.frequent(cells, counts, least, _LEVELS)
     chosen = [listed if pair in asked.crosstabs else frequent for pair in asked.tables]
     return {pair: (of[pair[0]], of[pair[1]]) for pair, of in zip(asked.tables, chosen, strict=True)}
-
-
-def _levels_of_sums(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, Merged]:
-    """Return the levels in which numbers are added up, by the counts that were released."""
-    least, place = least_counts(whole.n, deviation)[1], {cells.name: j for j, cells in enumerate(asked.cells)}
-
-    def frequent(j: int) -> Merged:
-        return Merged.frequent(asked.cells[j], whole.n * whole.shares(j)[:-1], least, _LEVELS)
-
-    return {pair: frequent(place[pair[1]]) for pair in asked.sums}
 
 
 def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
@@ -414,14 +420,6 @@ def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
     return math.sqrt(n_tables / 2.0 + n_sums if adjacency == "replace_one" else n_tables + n_sums)
 
 
-def _unweighted(gram: np.ndarray, weight: float) -> np.ndarray:
-    """Return sums of (1, z) (1, z)' from those of u u'."""
-    d = len(gram) - 1
-    factors = np.full(d + 1, math.sqrt(weight**2 + d))
-    factors[0] /= weight
-    return gram * np.outer(factors, factors)
-
-
 def least_counts(n: float, deviation: float) -> tuple[float, float]:
     """Return the least counts of a level in a table, and in sums of numbers, that is not merged with others.
 
@@ -429,13 +427,6 @@ def least_counts(n: float, deviation: float) -> tuple[float, float]:
     a level in which numbers are added up, four times the noise.
     """
     return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
-
-
-def _middle_of_mass(cells: ColumnCells, shares: np.ndarray) -> float:
-    """Return the noisy mean of a column, as a number in [-1, 1]; 0.0 where there is none."""
-    middle, half = cells.scale
-    present = shares[:-1]
-    return float(np.clip((present @ cells.middles / present.sum() - middle) / half, -1, 1)) if present.sum() else 0.0
 
 
 def _adding_up(counts: np.ndarray, total: float) -> np.ndarray:
@@ -460,8 +451,7 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
     """Return what is known of all subgroups together."""
     if len(tallies) == 1:
         return tallies[0]
-    root = math.sqrt(len(tallies))
-    first = tallies[0]
+    root, first = math.sqrt(len(tallies)), tallies[0]
     total = n or sum(each.n for each in tallies)
     counts = [np.sum(each, axis=0) for each in zip(*(tally.counts for tally in tallies), strict=True)]
     counts = [_adding_up(each, total) for each in counts]
@@ -469,17 +459,12 @@ def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
     if first.moments is not None:
         added = np.sum([each.moments.sums for each in tallies if each.moments is not None], axis=0)
         moments = first.moments._replace(sums=added, scale=root * first.moments.scale)
-    tables = {
-        pair: table._replace(
-            counts=np.sum([each.tables[pair].counts for each in tallies], axis=0), deviation=root * table.deviation
-        )
-        for pair, table in first.tables.items()
-    }
-    sums = {
-        pair: each._replace(
-            sums=np.sum([tally.sums[pair].sums for tally in tallies], axis=0), deviation=root * each.deviation
-        )
-        for pair, each in first.sums.items()
-    }
+    tables, sums = dict(first.tables), dict(first.sums)
+    for pair, table in tables.items():
+        together = np.sum([each.tables[pair].counts for each in tallies], axis=0)
+        tables[pair] = table._replace(counts=together, deviation=root * table.deviation)
+    for pair, one in sums.items():
+        together = np.sum([each.sums[pair].sums for each in tallies], axis=0)
+        sums[pair] = one._replace(sums=together, deviation=root * one.deviation)
     of_total = 0.0 if n is not None else root * first.n_deviation
     return Tally(total, of_total, counts, root * first.deviation, moments, tables, sums)
