@@ -1,8 +1,11 @@
-"""What the columns of a table do to the score of a private model, and what they are allowed to do. Both are free."""
+"""Effects of columns on the score of a fitted private model, and monotonic projections of them.
+
+Both are post-processing, at no additional privacy cost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -221,15 +224,6 @@ def _shares(known: Any, n: int, n_listed: int) -> np.ndarray:
     return found / found.sum()
 
 
-def names_of(blocks: Iterable[Block]) -> list[str]:
-    """Names of the columns."""
-    return [block.name for block in blocks]
-
-
-_CELLS_OF_PAIRS = 8
-_LEVELS_OF_PAIRS = 12
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnEffect:
     """What a column, or a pair of columns beyond each alone, adds to a score.
@@ -328,9 +322,19 @@ def column_effects(
     True
     """
     score = score_of(estimator, class_label)
-    known = names_of(score.blocks)
-    wanted = known if features is None else features
-    return [_effect_of(score, [_number(name, known) for name in _names(each)]) for each in wanted]
+    known = [block.name for block in score.blocks]
+    effects = []
+    for feature in known if features is None else features:
+        names = tuple(feature) if isinstance(feature, list | tuple) else (feature,)
+        if len(names) not in (1, 2) or len(set(names)) < len(names):
+            raise ValueError(f"features has {feature!r}: give the name of a column, or a pair of two names.")
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"features has {name!r}, no column that the model learned from: give names of the table."
+                )
+        effects.append(_effect_of(score, [known.index(name) for name in names]))
+    return effects
 
 
 def report_rows(estimator: Any) -> list[dict[str, Any]]:
@@ -351,6 +355,14 @@ def report_rows(estimator: Any) -> list[dict[str, Any]]:
 def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
     cells, rows = centred_rows(score, numbers)
     effect, variance = rows @ score.coef, score.variance(rows)
+    # For a single column, the listed values with the least and the largest effect.
+    difference = None
+    if len(numbers) == 1:
+        listed, labels = effect[: cells[0].n_listed], cells[0].labels
+        low, high = int(listed.argmin()), int(listed.argmax())
+        of_noise = score.variance(rows[[high]] - rows[[low]])
+        noise = None if of_noise is None else float(np.sqrt(of_noise[0]))
+        difference = labels[low], labels[high], float(listed[high] - listed[low]), noise
     return ColumnEffect(
         names=tuple(score.blocks[k].name for k in numbers),
         labels=tuple(each.labels for each in cells),
@@ -359,7 +371,7 @@ def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
         n_ordered=tuple(each.n_ordered for each in cells),
         n_listed=tuple(each.n_listed for each in cells),
         unit=score.unit,
-        difference=_difference(score, cells[0], rows, effect) if len(numbers) == 1 else None,
+        difference=difference,
     )
 
 
@@ -386,35 +398,12 @@ def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], 
     return cells, rows
 
 
-def _difference(
-    score: Score, cells: PublicValues, rows: np.ndarray, effect: np.ndarray
-) -> tuple[str, str, float, float | None]:
-    listed = effect[: cells.n_listed]
-    low, high = int(listed.argmin()), int(listed.argmax())
-    variance = score.variance(rows[[high]] - rows[[low]])
-    noise = None if variance is None else float(np.sqrt(variance[0]))
-    return cells.labels[low], cells.labels[high], float(listed[high] - listed[low]), noise
-
-
 def _few(score: Score, k: int) -> PublicValues:
     """Fewer cells of a column, without "other" and "gap"."""
-    found = score.cells(k, _CELLS_OF_PAIRS)
-    n = found.n_listed if score.blocks[k].is_line else min(found.n_listed, _LEVELS_OF_PAIRS)
+    found = score.cells(k, 8)
+    n = found.n_listed if score.blocks[k].is_line else min(found.n_listed, 12)
     shares = found.shares[:n]
     return PublicValues(found.labels[:n], found.codes[:n], shares / shares.sum(), min(n, found.n_ordered), n)
-
-
-def _names(feature: Any) -> tuple[Any, ...]:
-    names = tuple(feature) if isinstance(feature, list | tuple) else (feature,)
-    if len(names) not in (1, 2) or len(set(names)) < len(names):
-        raise ValueError(f"features has {feature!r}: give the name of a column, or a pair of two names.")
-    return names
-
-
-def _number(name: Any, known: list[str]) -> int:
-    if name not in known:
-        raise ValueError(f"features has {name!r}, no column that the model learned from: give names of the table.")
-    return known.index(name)
 
 
 def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
@@ -504,7 +493,7 @@ _TAKEN_WITH_SIGNS = (
 def _read_constraints(given: Any, blocks: list[Block]) -> list[tuple[int, int]]:
     if not isinstance(given, Mapping):
         raise TypeError(f"monotonic_cst={show(given)} is no mapping: give {{'column': 1}}, or -1.")
-    names, found = names_of(blocks), []
+    names, found = [block.name for block in blocks], []
     for name, direction in given.items():
         if name not in names:
             raise ValueError(f"monotonic_cst names {name!r}, no column that the model learned from: leave it out.")

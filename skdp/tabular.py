@@ -23,18 +23,11 @@ from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget
 from skdp.preprocessing import DPTableVectorizer, formula_rows
 from skdp.preprocessing.raw_columns import match_columns, read_schema
 
-_OF_THE_MODEL = ("adjacency", "random_state")
-"""Parameters that the vectorizer shares with the model."""
-
 _OF_THE_FIT = {
     "accountant", "adjacency", "delta", "epsilon",
     "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds", "y_transform",
 }  # fmt: skip
 """Parameters that mean the same for each model of numbers."""
-
-MOSTLY_NUMBERS = 0.75
-FEW_ROWS_TIMES_EPSILON = 2_000.0
-"""Below it noise decides which splits of trees are learned (benchmarks/README.md)."""
 
 
 @without_removed
@@ -161,7 +154,7 @@ def tabular_pipeline(
     if given.get("inference") is True or (has_table and _makes_a_formula(schema)):
         rows = _rows_of_regression(model, schema)
     else:
-        shared = {name: value for name, value in given.items() if name in _OF_THE_MODEL}
+        shared = {name: given[name] for name in ("adjacency", "random_state") if name in given}
         rows = _rows_for(model, DPTableVectorizer(schema, **shared))
     budgeted = allocate_budget(PrivatePipeline([("vectorizer", rows), ("model", model)]), epsilon, delta)
     chooses = isinstance(estimator, str) and estimator == "regressor"
@@ -298,11 +291,10 @@ class TabularPipeline(PrivatePipeline):
             "whole" if column.kind == "number" and name not in named and table.is_whole(j) else column.kind
             for name, j, column in columns
         ]
-        self.steps = _with_model(self.steps, _model_for(kinds, n_public * self._epsilon_of_rules()))
-
-    def _epsilon_of_rules(self) -> float:
-        """Epsilon, or that of one Gaussian release with that risk."""
-        return RiskTarget.of(self.epsilon).epsilon(self.delta) if isinstance(self.epsilon, Risk) else self.epsilon
+        # Of a risk, the epsilon of one Gaussian release with it.
+        is_risk = isinstance(self.epsilon, Risk)
+        epsilon = RiskTarget.of(self.epsilon).epsilon(self.delta) if is_risk else self.epsilon
+        self.steps = _with_model(self.steps, _model_for(kinds, n_public * epsilon))
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""
@@ -322,7 +314,10 @@ def _is_of_one_model(parameter: str) -> bool:
 def _are_default(steps: list[tuple[str, Any]]) -> bool:
     """Whether these steps are those that are chosen, with no parameter that only one choice has."""
     *before, (_, model) = steps
-    if [type(step) for _, step in before] != [DPTableVectorizer] or type(model) not in _MODELS:
+    if [type(step) for _, step in before] != [DPTableVectorizer] or type(model) not in (
+        DPMLPRegressor,
+        DPRandomTreesRegressor,
+    ):
         return False
     default = type(model)().get_params(deep=False)
     own = {name: value for name, value in model.get_params(deep=False).items() if name not in _OF_THE_FIT}
@@ -339,16 +334,14 @@ def _with_model(steps: list[tuple[str, Any]], kind: type) -> list[tuple[str, Any
     return [(before, _rows_for(made, clone(vectorizer))), (name, made)]
 
 
-_MODELS = DPMLPRegressor, DPRandomTreesRegressor
-
-
 def _model_for(kinds: Iterable[str], rows_times_epsilon: float) -> type:
     """The kind of regressor for columns of these kinds, "whole" being numbers that may be codes."""
     kept = [kind for kind in kinds if kind != "drop"]
-    if kept.count("number") < MOSTLY_NUMBERS * max(1, len(kept)):
+    if kept.count("number") < 0.75 * max(1, len(kept)):
         return DPRandomTreesRegressor
+    # With few rows times epsilon, noise decides which splits of trees are learned (benchmarks/README.md).
     are_numbers = set(kept) <= {"number", "whole"}
-    return DPMLPRegressor if are_numbers or rows_times_epsilon < FEW_ROWS_TIMES_EPSILON else DPRandomTreesRegressor
+    return DPMLPRegressor if are_numbers or rows_times_epsilon < 2_000.0 else DPRandomTreesRegressor
 
 
 def _default_model(name: str, schema: Any) -> Any:

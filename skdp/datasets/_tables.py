@@ -167,6 +167,7 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, np.ndarray]:
     def draw_indices(probabilities: Sequence[float] | np.ndarray, size: int) -> np.ndarray:
         return np.searchsorted(np.cumsum(probabilities)[:-1], rng.random_sample(size), side="right")
 
+    # Sex, age and origin, and what depends on the origin.
     table = probabilities()
     sex = draw_flags(table["female"])
     first, last, share = _columns(table["age_bands"])
@@ -180,6 +181,7 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, np.ndarray]:
     uscitizen = draw_flags(citizen[origin])
     englishability = draw_flags(np.where(uscitizen == 1, english[origin], english_foreign[origin]))
 
+    # Education by age, and what depends on it.
     education, marriage, disabilities = table["education"], table["married"], table["disability"]
     row = np.where(englishability == 1, np.array(education["row_of_age_band"])[band], 0)
     educ = np.empty(n, dtype=np.int16)
@@ -195,7 +197,12 @@ def draw_people(n: int, rng: np.random.RandomState) -> dict[str, np.ndarray]:
         "uscitizen": uscitizen, "disability": disability, "militaryservice": militaryservice,
         "englishability": englishability,
     })  # fmt: skip
-    return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-_log_odds_employed(people))))}
+    # Employment by its log-odds: a parabola of the age, and products of the other columns.
+    employed, by_age = table["employed"], table["employed"]["age"]
+    score = employed["constant"] + by_age["height"] * ((people["age"] - by_age["peak"]) / by_age["unit"]) ** 2
+    for term in employed["products"]:
+        score += term["log_odds"] * np.prod([people[column] for column in term["columns"]], axis=0)
+    return people | {"employed": draw_flags(1.0 / (1.0 + np.exp(-score)))}
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[np.ndarray]:
@@ -264,15 +271,6 @@ def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -
     return np.clip(np.round(expected * np.exp(0.25 * rng.standard_normal(len(expected)))), *MADE_UP_WEIGHT)
 
 
-def _log_odds_employed(people: dict[str, np.ndarray]) -> np.ndarray:
-    table = probabilities()["employed"]
-    age = table["age"]
-    score = table["constant"] + age["height"] * ((people["age"] - age["peak"]) / age["unit"]) ** 2
-    for term in table["products"]:
-        score += term["log_odds"] * np.prod([people[column] for column in term["columns"]], axis=0)
-    return score
-
-
 def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     """Recode the adults of an ACS person file to the columns of the Census 2000 extract; see `load_pums`."""
     names = {str(name).upper(): name for name in frame.columns}
@@ -285,14 +283,7 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     book = ACS_CODES | {name: span for name, span in ACS_OPTIONAL.items() if name in names}
     blank = {"ENG": 0}
     acs = {name: read_codes(frame[names[name]][keep], name, span, blank.get(name)) for name, span in book.items()}
-    columns = _recode(acs, never_served(names, acs["MIL"], year))
-    if "PWGTP" in acs:
-        columns["sample_weight"] = acs["PWGTP"]
-    return import_extra("pandas").DataFrame(columns, index=frame.index[keep])
-
-
-def _recode(acs: dict[str, np.ndarray], never_served: int) -> dict[str, np.ndarray]:
-    """Recode checked ACS codes (a blank ENG is 0) to the columns of the Census 2000 extract."""
+    # The codes are checked, a blank ENG being 0.
     educ = np.zeros(25, dtype=np.int16)
     educ[list(SCHL_TO_EDUC)] = list(SCHL_TO_EDUC.values())
     columns = {
@@ -306,11 +297,14 @@ def _recode(acs: dict[str, np.ndarray], never_served: int) -> dict[str, np.ndarr
         "divorced": acs["MAR"] == 3,
         "uscitizen": acs["CIT"] < 5,
         "disability": acs["DIS"] == 1,
-        "militaryservice": acs["MIL"] < never_served,
+        "militaryservice": acs["MIL"] < never_served(names, acs["MIL"], year),
         "employed": np.isin(acs["ESR"], (1, 2, 4, 5)),
         "englishability": acs["ENG"] <= 2,
     }
-    return derive({name: column.astype(np.int16) for name, column in columns.items()})
+    columns = derive({name: column.astype(np.int16) for name, column in columns.items()})
+    if "PWGTP" in acs:
+        columns["sample_weight"] = acs["PWGTP"]
+    return import_extra("pandas").DataFrame(columns, index=frame.index[keep])
 
 
 def never_served(names: Collection[str], codes: np.ndarray, year: int | None) -> int:

@@ -202,6 +202,9 @@ def _make_bunch(
         labels = pandas.Series(labels, name=target)
         weight = None if weight is None else pandas.Series(weight, name="sample_weight")
         groups = None if groups is None else pandas.Series(groups, name=name)
+    # The code book as a schema; columns of an array are named by their places.
+    kinds: dict[str, Any] = {**dict.fromkeys(tables.BINARY, "flag"), "age": age}
+    kinds["educ"] = {"kind": "ordinal", "categories": tables.CATEGORIES["educ"]}
     return Bunch(
         data=data,
         target=labels,
@@ -211,19 +214,12 @@ def _make_bunch(
         classes=tables.CATEGORIES[target],
         bounds=tables.bounds(chosen, age),
         categories={c: tables.CATEGORIES[c] for c in chosen if c in tables.CATEGORIES},
-        schema=_make_schema(chosen, age, named=as_frame),
+        schema=TableSchema({c if as_frame else f"x{j}": kinds[c] for j, c in enumerate(chosen)}),
         sample_weight=weight,
         sample_weight_bounds=None if weight is None else weight_bounds,
         groups=groups,
         DESCR=description,
     )
-
-
-def _make_schema(chosen: list[str], age: tuple[int, int], *, named: bool) -> TableSchema:
-    """Write the code book as a schema; columns of an array are named by their places."""
-    kinds: dict[str, Any] = {**dict.fromkeys(tables.BINARY, "flag"), "age": age}
-    kinds["educ"] = {"kind": "ordinal", "categories": tables.CATEGORIES["educ"]}
-    return TableSchema({c if named else f"x{j}": kinds[c] for j, c in enumerate(chosen)})
 
 
 def _load_acs(

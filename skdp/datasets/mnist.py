@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from skdp._checks.sources import read_arrays
 
-_PIXELS, _TRAINING = 28 * 28, 60_000
+_PIXELS = 28 * 28
 _MOST_BYTES = 2**28  # of an array in a file: several times that of the training images
 _FIELDS = ("x_train", "y_train", "x_test", "y_test")
 
@@ -42,7 +42,12 @@ def load_mnist(path: str | Path | None = None) -> Bunch:
     ValueError
         The file is truncated, damaged or of another kind.
     """
-    images, labels, test_images, test_labels = _from_openml() if path is None else _from_file(Path(path))
+    if path is None:
+        digits = fetch_openml("mnist_784", version=1, as_frame=False, parser="liac-arff")
+        images, test_images = np.split(digits.data, [60_000])
+        labels, test_labels = np.split(digits.target.astype(np.int64), [60_000])
+    else:
+        images, labels, test_images, test_labels = _from_file(Path(path))
     return Bunch(
         data=_as_rows(images), target=labels.astype(np.int64),
         test_data=_as_rows(test_images), test_target=test_labels.astype(np.int64),
@@ -74,9 +79,3 @@ def _fault_in(*parts: np.ndarray) -> str:
         if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu" or not np.isin(labels, range(10)).all():
             return "has labels that are not digits from 0 to 9, one for each image"
     return ""
-
-
-def _from_openml() -> tuple[Any, ...]:
-    digits = fetch_openml("mnist_784", version=1, as_frame=False, parser="liac-arff")
-    images, labels = digits.data, digits.target.astype(np.int64)
-    return images[:_TRAINING], labels[:_TRAINING], images[_TRAINING:], labels[_TRAINING:]

@@ -25,8 +25,6 @@ from skdp.base.saved_state import PlainState
 from skdp.image.features import ImageFeatures, PatchFeatures
 from skdp.image.reading import PUBLIC_IMAGES, ImageLayout, check_pixels, layout_of, range_of
 
-_BLOCK_PLANES = 6  # whose intermediate results stay in cache
-
 
 class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A public step that turns each image to a row of its own.
@@ -176,7 +174,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def _write(self, table: np.ndarray, out: np.ndarray) -> None:
         layout: ImageLayout = self._fitted_layout
-        step = max(1, _BLOCK_PLANES // layout.n_channels)
+        step = max(1, 6 // layout.n_channels)  # planes whose intermediate results stay in cache
         starts = range(0, len(table), step)
 
         def write(start: int) -> None:
@@ -228,24 +226,19 @@ def _table(X: Any) -> np.ndarray:
         raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
     table = values_of("X", X) if column_names(X) is None else np.asarray(X)
     if not hasattr(X, "dtype") and column_names(X) is None:
-        table = _listed_pixels(table)
+        # A list has no type of its own: uint8 if all of its pixels are, else float64. uint8 among other types is left
+        # as it is, and refused, since one pixel would decide on the range of all.
+        types = {table.dtype.type} if table.dtype.kind != "O" else set(map(type, table.ravel().tolist()))
+        if np.uint8 in types:
+            table = table.astype(np.uint8, copy=False) if len(types) == 1 else table
+        else:
+            kind, values = numbers_of(table)
+            table = values.astype(np.float64, copy=False) if kind == NUMBER else table
     if table.dtype.kind not in "buif":
         raise ValueError(f"X is of type {table.dtype}: give pixels as uint8, or as floats from 0 to 1.")
     if len(table.shape) < 2 or 0 in table.shape:
         raise ValueError(f"X has the shape {table.shape}: give at least one image, and pixels of each.")
     return table
-
-
-def _listed_pixels(table: np.ndarray) -> np.ndarray:
-    """Return images of a list as uint8 if all pixels are of this type, else as float64: a list has no type of its own.
-
-    uint8 among other types is left as it is, and refused: one pixel would decide on the range of all.
-    """
-    types = {table.dtype.type} if table.dtype.kind != "O" else set(map(type, table.ravel().tolist()))
-    if np.uint8 in types:
-        return table.astype(np.uint8, copy=False) if len(types) == 1 else table
-    kind, values = numbers_of(table)
-    return values.astype(np.float64, copy=False) if kind == NUMBER else table
 
 
 def every_value_is_public(step: Any) -> Iterator[tuple[str, str]]:

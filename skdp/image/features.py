@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -49,17 +48,23 @@ class Scattering:
         unit = 1 << n_scales
         padded = tuple(((n + unit) // unit + 1) * unit for n in shape)
         self._grid: tuple[int, int] = (padded[0], padded[1])
-        self._places = [_reflected(n, size) for n, size in zip(shape, self._grid, strict=True)]
+        # Points of the padded sides are those of the plane, mirrored at its ends.
+        before = [(size - n) // 2 for n, size in zip(shape, self._grid, strict=True)]
+        ends = zip(shape, self._grid, before, strict=True)
+        self._places = [np.pad(np.arange(n), (first, size - n - first), mode="reflect") for n, size, first in ends]
         self.map_shape = (padded[0] // unit - 2, padded[1] // unit - 2)
-        self.paths = _paths(n_scales, n_angles, max_order)
-        self._smoothing = [self._make_smoothing(times) for times in range(n_scales)]
+        waves = [(j, angle) for j in range(n_scales) for angle in range(n_angles)]
+        self.paths = [Path((), ()), *(Path((j,), (angle,)) for j, angle in waves)]
+        if max_order > 1:
+            self.paths += [Path((j, k), (a, b)) for j, a in waves for k, b in waves if k > j]
+        # Filters of planes that were halved so many times.
+        self._smoothing = []
+        for times in range(n_scales):
+            rows, columns = (_smoothing(n, n_scales, times).astype(np.float32) for n in self._grid)
+            self._smoothing.append((rows, np.ascontiguousarray(columns.T)))
         self._filters = {
             (j, times): self._make_filters(j, times) for j in range(n_scales) for times in (range(j) if j else [0])
         }
-
-    def _make_smoothing(self, times: int) -> tuple[np.ndarray, np.ndarray]:
-        rows, columns = (_smoothing(n, self.n_scales, times).astype(np.float32) for n in self._grid)
-        return rows, np.ascontiguousarray(columns.T)
 
     def _make_filters(self, j: int, times: int) -> np.ndarray:
         """Wavelets of scale j for planes that were halved, over the square of the step that they are sampled at."""
@@ -136,20 +141,6 @@ def _spectra(planes: np.ndarray) -> Any:
     return np.ascontiguousarray(scipy.fft.fft2(planes))
 
 
-def _reflected(n: int, padded: int) -> np.ndarray:
-    """Places of a side that the points of the padded side are taken from, mirrored at its ends."""
-    before = (padded - n) // 2
-    return np.pad(np.arange(n), (before, padded - n - before), mode="reflect")
-
-
-def _paths(n_scales: int, n_angles: int, max_order: int) -> list[Path]:
-    waves = [(j, angle) for j in range(n_scales) for angle in range(n_angles)]
-    made = [Path((), ()), *(Path((j,), (angle,)) for j, angle in waves)]
-    if max_order > 1:
-        made += [Path((j, k), (a, b)) for j, a in waves for k, b in waves if k > j]
-    return made
-
-
 # --- Morlet wavelets and the Gaussian low-pass, on a periodic grid ---
 
 
@@ -193,17 +184,6 @@ def _fold(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     return values.reshape(copies, shape[0], copies, shape[1]).sum(axis=(0, 2))
 
 
-def _low_pass(n: int, n_scales: int) -> np.ndarray:
-    """Return the Fourier transform of the Gaussian of deviation ``.8 * 2**(J - 1)``, periodic on n points, of mass 1.
-
-    The low-pass of two dimensions is a product of two of these.
-    """
-    sigma = _BANDWIDTH * 2 ** (n_scales - 1)
-    u = np.arange(-_COPIES * n, (_COPIES + 1) * n)
-    bump = np.exp(-(u**2) / (2 * sigma**2)) / (math.sqrt(2 * math.pi) * sigma)
-    return np.fft.fft(bump.reshape(-1, n).sum(axis=0)).real
-
-
 def _halved(spectrum: np.ndarray, times: int) -> np.ndarray:
     """Keep the lowest frequencies of a spectrum on each axis: the filter on a grid of every ``2**times``-th point."""
     for axis, n in enumerate(spectrum.shape):
@@ -230,7 +210,12 @@ def _smoothing(n: int, n_scales: int, times: int) -> np.ndarray:
     ndarray of shape (n / 2**J - 2, n >> times)
         One point on each side, of the padding, is left out.
     """
-    kernel = np.fft.ifft(_halved(_low_pass(n, n_scales), times)).real
+    # The Gaussian of deviation ``.8 * 2**(J - 1)`` and mass 1, periodic on n points.
+    sigma = _BANDWIDTH * 2 ** (n_scales - 1)
+    u = np.arange(-_COPIES * n, (_COPIES + 1) * n)
+    bump = np.exp(-(u**2) / (2 * sigma**2)) / (math.sqrt(2 * math.pi) * sigma)
+    spectrum = np.fft.fft(bump.reshape(-1, n).sum(axis=0)).real
+    kernel = np.fft.ifft(_halved(spectrum, times)).real
     points = n >> times
     step = 1 << (n_scales - times)
     centres = np.arange(1, (n >> n_scales) - 1) * step
@@ -239,11 +224,6 @@ def _smoothing(n: int, n_scales: int, times: int) -> np.ndarray:
 
 _OPPONENTS = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]])
 _OPPONENTS /= np.linalg.norm(_OPPONENTS, axis=1, keepdims=True)
-_NO_CONTRAST = 1e-6
-"""Deviation of a group, for pixels from 0 to 1, below which it is rounding: a constant image has some 1e-8."""
-RIDGE = 1.0
-"""Added to the variances that whitening divides by, in units of their mean. On CIFAR-10 at epsilon 3 (single runs), .1
-and 1 are the same within a point, and groups without whitening 2 points below."""
 
 
 def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
@@ -263,12 +243,6 @@ def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
     return made
 
 
-def groups_of(paths: list[Path]) -> list[np.ndarray]:
-    """Return the places of the coefficients of one order and the same scales, group by group."""
-    scales = [path.scales for path in paths]
-    return [np.flatnonzero([each == group for each in scales]) for group in dict.fromkeys(scales)]
-
-
 def standardize(maps: np.ndarray, groups: list[np.ndarray]) -> None:
     """Bring each group of the coefficients of a channel of an image to mean 0 and variance 1, in place.
 
@@ -283,7 +257,8 @@ def standardize(maps: np.ndarray, groups: list[np.ndarray]) -> None:
             group = channel[places]
             group -= group.mean(dtype=np.float64).astype(np.float32)
             deviation = math.sqrt(np.square(group, dtype=np.float64).mean())
-            channel[places] = group * np.float32(1.0 / deviation) if deviation > _NO_CONTRAST else 0.0
+            # Pixels are from 0 to 1; below, it is rounding: a constant image has some 1e-8.
+            channel[places] = group * np.float32(1.0 / deviation) if deviation > 1e-6 else 0.0
 
 
 def bring_to_norm(rows: np.ndarray) -> None:
@@ -324,7 +299,8 @@ class Whitening(NamedTuple):
         values = maps.transpose(1, 0, 2).reshape(maps.shape[1], -1).astype(np.float64)
         mean = values.mean(axis=1, keepdims=True)
         covariance = np.cov(values, bias=True).reshape(len(values), -1)
-        return cls(mean.astype(np.float32), inverse_root(covariance, RIDGE).astype(np.float32))
+        # On CIFAR-10 at epsilon 3 (single runs), ridges of 0.1 and 1 are the same within a point.
+        return cls(mean.astype(np.float32), inverse_root(covariance, 1.0).astype(np.float32))
 
     def apply(self, maps: np.ndarray) -> None:
         """Whiten maps of shape (n_images, n_maps, size) in place, each image by a product of its own."""
@@ -365,10 +341,17 @@ class ImageFeatures:
         self._scattering, self._n_channels = scattering, n_channels
         self._colours = colours and n_channels == 3
         self._normalization, self._symmetric = normalization, symmetric
-        self._groups = groups_of(scattering.paths)
+        # Places of the coefficients of one order and the same scales, group by group.
+        scales = [path.scales for path in scattering.paths]
+        self._groups = [np.flatnonzero([each == group for each in scales]) for group in dict.fromkeys(scales)]
         height, width = scattering.map_shape
+        self._size = height * width
         self.maps_shape = (n_channels * len(scattering.paths), height, -(-width // 2) if symmetric else width)
-        self._whitening = self._learn_whitening(public_images) if normalization == "whitened" else None
+        self._whitening: Whitening | None = None
+        if normalization == "whitened":  # learned from simulated images
+            images = PUBLIC_IMAGES[public_images](_N_PUBLIC, scattering.shape, n_channels)
+            maps = np.concatenate([self._maps(images[start : start + 2]) for start in range(0, len(images), 2)])
+            self._whitening = Whitening.learn(maps.reshape(len(maps), -1, self._size))
 
     def write(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the rows of images.
@@ -402,25 +385,6 @@ class ImageFeatures:
             self._whitening.apply(maps.reshape(n, -1, self._size))
         return maps
 
-    @cached_property
-    def _size(self) -> int:
-        return math.prod(self._scattering.map_shape)
-
-    _whitening: Whitening | None = None
-
-    def _learn_whitening(self, kind: str) -> Whitening:
-        """Learn it from images that are made up."""
-        images = PUBLIC_IMAGES[kind](_N_PUBLIC, self._scattering.shape, self._n_channels)
-        maps = np.concatenate([self._maps(images[start : start + 2]) for start in range(0, len(images), 2)])
-        return Whitening.learn(maps.reshape(len(maps), -1, self._size))
-
-
-_PUBLIC_SIDE = 32  # patches of larger images are much the same
-_LEAST_VARIANCE = 0.003
-"""Added to the variance of a patch, for pixels from 0 to 1: patches of little contrast are mostly noise."""
-_RIDGE = 0.1  # added to the variances that whitening divides by, in units of their mean
-_THRESHOLD = 0.5  # of responses, in units of their deviation in public images
-
 
 class PatchFeatures:
     """Rows of features of images of one shape.
@@ -452,16 +416,16 @@ class PatchFeatures:
         self._patch_size, self._stride, self._symmetric = patch_size, stride, symmetric
         self.maps_shape = (2 * n_filters, 2, 2)
         n_channels, *sides = shape
-        height, width = (min(side, max(_PUBLIC_SIDE, 2 * patch_size)) for side in sides)
+        height, width = (min(side, max(32, 2 * patch_size)) for side in sides)  # larger ones have much the same patches
         made = self._patches(PUBLIC_IMAGES[public_images](_N_PUBLIC, (height, width), n_channels))
         patches = made.reshape(-1, made.shape[-1]).astype(np.float64)
         mean = patches.mean(axis=0)
         covariance = np.cov(patches.T, bias=True)
         drawn = np.random.default_rng(seed).normal(size=(len(mean), n_filters))
-        filters = inverse_root(covariance, _RIDGE) @ (drawn / np.linalg.norm(drawn, axis=0))
+        filters = inverse_root(covariance, 0.1) @ (drawn / np.linalg.norm(drawn, axis=0))
         self._filters, self._offset = filters.astype(np.float32), (mean @ filters).astype(np.float32)
         deviation = np.sqrt(np.einsum("ij,ij->j", filters, covariance @ filters).mean())
-        self._threshold = np.float32(_THRESHOLD * deviation)
+        self._threshold = np.float32(0.5 * deviation)
 
     def write(self, planes: np.ndarray, out: np.ndarray) -> None:
         """Write the rows of images.
@@ -502,7 +466,7 @@ class PatchFeatures:
         patches = windows.transpose(0, 2, 3, 1, 4, 5).reshape(n, rows, columns, n_channels * size * size)
         patches = patches - patches.mean(axis=-1, keepdims=True)
         variance = np.square(patches).mean(axis=-1, keepdims=True)
-        patches /= np.sqrt(variance + np.float32(_LEAST_VARIANCE))
+        patches /= np.sqrt(variance + np.float32(0.003))  # those of little contrast are mostly noise
         return patches
 
 

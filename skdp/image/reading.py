@@ -10,7 +10,6 @@ import numpy as np
 from skdp._checks.numbers import refuse_not_finite
 from skdp._checks.parameters import read_real, show
 
-_DISCS = 60
 _SEED = 0  # public: there is nothing to hide
 
 
@@ -38,7 +37,7 @@ def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
     images = np.empty((n, n_channels, *shape), np.float32)
     images[:] = rng.random((n, 1, 1, 1))
     largest = 0.7 * max(shape)
-    for _ in range(_DISCS):
+    for _ in range(60):
         radii = largest ** rng.random((n, 1, 1))
         centres = [rng.random((n, 1, 1)) * (size + 2 * radii) - radii for size in shape]
         levels = rng.random((n, 1)) + 0.15 * rng.normal(size=(n, n_channels))
@@ -46,9 +45,6 @@ def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
         cover = np.clip(radii - distance + 0.5, 0.0, 1.0).astype(np.float32)[:, None]  # a soft edge of a pixel
         images += cover * (np.clip(levels, 0.0, 1.0).astype(np.float32)[..., None, None] - images)
     return images
-
-
-_POINTS = np.linspace(0.0, 1.0, 40)[:, None]  # of a stroke, less than a pixel apart at 32 pixels
 
 
 def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
@@ -76,17 +72,13 @@ def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
         distance = np.full(shape, np.inf)
         for _ in range(rng.integers(1, 4)):
             places = np.array([rng.uniform(0.2, 0.8, 3) * shape[0], rng.uniform(0.25, 0.75, 3) * shape[1]]).T
-            y, x = _arc(*places).T
+            # The parabola through three places; its points are less than a pixel apart at 32 pixels.
+            (start, middle, end), t = places, np.linspace(0.0, 1.0, 40)[:, None]
+            y, x = ((1 - t) * (1 - 2 * t) * start + 4 * t * (1 - t) * middle + t * (2 * t - 1) * end).T
             square = (rows - y)[:, None] ** 2 + (columns - x)[None] ** 2
             distance = np.minimum(distance, np.sqrt(square.min(axis=2)))
         image[:] = np.clip(radius - distance + 0.5, 0.0, 1.0)
     return images
-
-
-def _arc(start: np.ndarray, middle: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Points of the parabola that passes through three points."""
-    t = _POINTS
-    return (1 - t) * (1 - 2 * t) * start + 4 * t * (1 - t) * middle + t * (2 * t - 1) * end
 
 
 PUBLIC_IMAGES = {"photographs": dead_leaves, "drawings": pen_strokes}
