@@ -25,27 +25,13 @@ from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import Fit, begin
 from skdp.base.private_step import StepPlan, StepTraits
 from skdp.cluster import noisy_tree
-from skdp.cluster.noisy_tree import (
-    STEP_RADIUS,
-    Clusters,
-    Cube,
-    CubeRows,
-    RowMoments,
-    SharedNoise,
-    SparseRows,
-    WeightedRows,
-    nearest,
-    release_moments,
-    run_steps,
-    squared_distances,
-)
+from skdp.cluster.noisy_tree import Clusters, Cube, CubeRows, RowMoments, SharedNoise, SparseRows, WeightedRows
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.preprocessing.column_sums import BoughtBounds
 
 MOMENTS, TREE, STEPS = 0.15, 0.45, 0.40
 """Shares of mu**2. Others were not tried on the tables of benchmarks/bench_clusters.py."""
 
-_STARTS = 100  # of k-means on leaves, which are few: with 10 of them 64 clusters are often found wrong
 _LEAST_SPREAD = 0.05
 """Least part of the variance that is taken to be within clusters: noise may leave no difference of two variances."""
 
@@ -83,10 +69,10 @@ class Clustering:
     def find(self, rows: WeightedRows, most: float, releases: SharedNoise, coins: np.random.Generator) -> Clusters:
         """Return centers of clusters; `most` is a public bound on the sum of weights."""
         levels = noisy_tree.n_levels(self.n_clusters)
-        moments = release_moments(rows, self.adjacency, most, releases, MOMENTS)
+        moments = noisy_tree.release_moments(rows, self.adjacency, most, releases, MOMENTS)
         leaves = noisy_tree.grow(rows, moments, levels, self.adjacency, releases, TREE, coins)
         centers, radius = start(leaves, moments, self.n_clusters, coins)
-        return run_steps(rows, centers, radius, self.n_steps, self.adjacency, releases, STEPS)
+        return noisy_tree.run_steps(rows, centers, radius, self.n_steps, self.adjacency, releases, STEPS)
 
 
 def start(
@@ -99,14 +85,16 @@ def start(
         with threadpool_limits(1), warnings.catch_warnings():  # sums of several threads differ from run to run
             warnings.simplefilter("ignore", ConvergenceWarning)  # of leaves at one point
             few = min(k, len(leaves.counts))
-            centers, codes, _ = k_means(
-                leaves.means, few, sample_weight=leaves.counts, n_init=_STARTS, random_state=seed
-            )
+            # Leaves are few; with 10 starts 64 clusters are often found wrong.
+            given = {"sample_weight": leaves.counts, "n_init": 100, "random_state": seed}
+            centers, codes, _ = k_means(leaves.means, few, **given)
         distances = ((centers[codes] - moments.mean) ** 2).sum(axis=1)
         between = float(np.average(distances, weights=leaves.counts))
         variance = max(variance - between, _LEAST_SPREAD * variance)
     drawn = coins.standard_normal((k - len(centers), len(moments.mean))) @ moments.root.T
-    return np.clip(np.concatenate([centers, moments.mean + drawn]), -1.0, 1.0), STEP_RADIUS * math.sqrt(variance)
+    return np.clip(np.concatenate([centers, moments.mean + drawn]), -1.0, 1.0), noisy_tree.STEP_RADIUS * math.sqrt(
+        variance
+    )
 
 
 class NoFitTransform:
@@ -297,15 +285,11 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         cube, found = fit.learn(_find, fit, missing, clustering, rows, weights)
         centers = cube.take_out(found.centers)
+        counts, inertia = found.counts * weight_reader.bound, found.inertia * weight_reader.bound
         return fit.publish(
-            bounds_=cube.bounds,
-            cluster_centers_=centers,
-            counts_=found.counts * weight_reader.bound,
-            inertia_=found.inertia * weight_reader.bound,
-            n_iter_=clustering.n_steps,
-            weight_bound_=weight_reader.bound,
-            _fitted_centers=cube.bring_in(centers),
-        )
+            bounds_=cube.bounds, cluster_centers_=centers, counts_=counts, inertia_=inertia, n_iter_=clustering.n_steps,
+            weight_bound_=weight_reader.bound, _fitted_centers=cube.bring_in(centers),
+        )  # fmt: skip
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: the releases of `Clustering`, and that of bounds if there are none."""
@@ -336,7 +320,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         labels : ndarray of shape (n_samples,)
             Numbers of the clusters, as rows of `cluster_centers_`. They are as private as the rows.
         """
-        return nearest(self._checked(X), self._fitted_centers).astype(np.int32)
+        return noisy_tree.nearest(self._checked(X), self._fitted_centers).astype(np.int32)
 
     @silent_arithmetic
     def transform(self, X: ArrayLike) -> np.ndarray:
@@ -352,7 +336,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X_new : ndarray of shape (n_samples, n_clusters)
             Distances.
         """
-        return np.sqrt(squared_distances(self._checked(X), self._fitted_centers))
+        return np.sqrt(noisy_tree.squared_distances(self._checked(X), self._fitted_centers))
 
     @silent_arithmetic
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
@@ -374,7 +358,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         score : float
             Opposite of the cost.
         """
-        least = squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
+        least = noisy_tree.squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
         return -float(weight_of_each(check_weights(sample_weight, len(least)), len(least)) @ least)
 
     def _checked(self, X: Any) -> CubeRows:

@@ -223,9 +223,6 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
 COUNTS = 0.35
 """Share of the tree's mu**2 that the counts of all levels get; the sums of the leaves get the rest."""
 
-LEAF_RADIUS = 2.0
-"""Root mean squared distances from the mean at which rows are clipped in the sums of leaves."""
-
 _OF_COUNTS, _OF_SUMS = 5.0, 1.5
 _OUTSIDE = -1
 
@@ -248,14 +245,9 @@ def shares(share: float, levels: int) -> list[float]:
 
 
 def grow(
-    rows: WeightedRows,
-    moments: RowMoments,
-    levels: int,
-    adjacency: str,
-    releases: SharedNoise,
-    share: float,
+    rows: WeightedRows, moments: RowMoments, levels: int, adjacency: str, releases: SharedNoise, share: float,
     coins: np.random.Generator,
-) -> Leaves:
+) -> Leaves:  # fmt: skip
     """Grow a tree and release its leaves; the coins of the cuts are public.
 
     Notes
@@ -278,6 +270,7 @@ def grow(
     node = np.zeros(len(rows.values), np.int64)  # of each row, among the open nodes of the level
     leaf = np.full(len(rows.values), _OUTSIDE)
     shapes, found = NodeShapes(moments.mean[None], moments.root[None]), np.empty(0)
+    # Cut all open nodes of a level, and release how many rows are on either side.
     for level in range(levels):
         planes = shapes.draw_planes(coins)
         inside = np.flatnonzero(node != _OUTSIDE)
@@ -362,16 +355,12 @@ def leaf_parts(adjacency: str, d: int) -> tuple[float, float]:
 
 
 def _release_leaves(
-    rows: WeightedRows,
-    leaf: np.ndarray,
-    found: NoisyVector,
-    moments: RowMoments,
-    adjacency: str,
-    releases: SharedNoise,
-    share: float,
-) -> Leaves:
+    rows: WeightedRows, leaf: np.ndarray, found: NoisyVector, moments: RowMoments, adjacency: str,
+    releases: SharedNoise, share: float,
+) -> Leaves:  # fmt: skip
     """Release counts of the leaves, which are averaged with those that were found, and sums, clipped to a radius."""
-    radius = LEAF_RADIUS * math.sqrt(moments.variance)
+    # The exact counts and clipped sums of the leaves, from rows of any order.
+    radius = 2.0 * math.sqrt(moments.variance)  # in root mean squared distances from the mean
     inside = np.flatnonzero(leaf != _OUTSIDE)
     counts = counts_by_group(leaf[inside], len(found.value), rows.weights[inside])
     sums = np.zeros((len(counts), len(moments.mean)))
@@ -379,6 +368,7 @@ def _release_leaves(
         part = inside[start : start + _ROWS]
         directions, _ = within(rows.values[part] - moments.mean, radius)
         sums += sums_by_group(leaf[part], len(counts), directions, rows.weights[part])
+    # One release of both; counts are pooled with those of the levels by precision.
     of_counts, of_sums = np.sqrt(leaf_parts(adjacency, len(moments.mean)))
     exact = np.concatenate([of_counts * counts, of_sums * sums.ravel()])
     noisy = releases.release(share, exact, count_sensitivity(adjacency), "leaves")
@@ -391,9 +381,6 @@ def _release_leaves(
 
 STEP_RADIUS = 2.0
 """Root mean squared distances from its center at which the offset of a row is clipped."""
-
-_LEAST_SQUARE = 2.0**-4
-"""Of the mean squared distance in radii, so that a radius falls to half of it at most in one step."""
 
 _STEP_ROWS = 8192
 
@@ -437,14 +424,9 @@ def step_sensitivity(adjacency: str) -> float:
 
 
 def run_steps(
-    rows: WeightedRows,
-    centers: np.ndarray,
-    radius: float,
-    n_steps: int,
-    adjacency: str,
-    releases: SharedNoise,
+    rows: WeightedRows, centers: np.ndarray, radius: float, n_steps: int, adjacency: str, releases: SharedNoise,
     share: float,
-) -> Clusters:
+) -> Clusters:  # fmt: skip
     """Move centers by noisy means of the rows nearest to each, `n_steps` times.
 
     Notes
@@ -464,7 +446,8 @@ def run_steps(
         total = float(counts.sum())
         inertia = square * radius**2 * total
         centers = np.clip(centers + moves, -1.0, 1.0)
-        radius = min(STEP_RADIUS * radius * math.sqrt(max(square, _LEAST_SQUARE)), 2.0 * math.sqrt(d))
+        # A radius falls to half of it at most in one step.
+        radius = min(STEP_RADIUS * radius * math.sqrt(max(square, 2.0**-4)), 2.0 * math.sqrt(d))
     return Clusters(centers, counts, inertia)
 
 

@@ -29,7 +29,6 @@ from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 4096  # of a block: fewer calls, and next to what stays in cache
-_MOST_LEAVES = 1 << 24
 _PLAIN = 1 / 3  # fraction of the squared norm of a row that the plain columns have together
 
 
@@ -329,10 +328,10 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
         check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
         check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 8")
         check_count("max_leaf_nodes", self.max_leaf_nodes, at_least=2, remedy="choose a whole number, such as 16")
-        if self.n_estimators * self._n_leaves > _MOST_LEAVES:
+        if self.n_estimators * self._n_leaves > (most := 1 << 24):
             raise ValueError(
                 f"n_estimators={self.n_estimators} trees of max_leaf_nodes={self.max_leaf_nodes} have more than "
-                f"{_MOST_LEAVES} leaves: choose fewer trees, or fewer leaves, such as 16."
+                f"{most} leaves: choose fewer trees, or fewer leaves, such as 16."
             )
         check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
         count_threads(self.n_jobs)
@@ -574,8 +573,8 @@ class TableCodes:
 
 def takes_any_columns(estimator: Any) -> bool:
     """Tell whether the parameters of trees fit any number of columns: one pair of bounds, and no schema."""
-    is_any = estimator.schema is None and estimator.categories is None
-    return is_any and not isinstance(check_bounds(estimator.bounds), list)
+    has_lists = estimator.schema is not None or estimator.categories is not None
+    return not has_lists and not isinstance(check_bounds(estimator.bounds), list)
 
 
 def _public_seed(random_state: Any) -> int:

@@ -1,10 +1,9 @@
 """Fitted models in forms that other programs read: ONNX and skops.
 
-- `facts`: what every form says of the guarantee, an explicit list
-- `onnx_model`: `to_onnx`; `onnx_graph` writes nodes and constants, `onnx_rows` is what comes in, `onnx_table` columns
-  of a schema, `onnx_trees` leaves, `onnx_steps` transformers, `onnx_models` predictions, `onnx_foreign` the steps of
-  scikit-learn
-- `skops_types`: the types to trust in files of skops, whose content is that of `skdp.base.saved_state`
+- `onnx_model`: `to_onnx`, what an export says of the guarantee, and steps of scikit-learn
+- `onnx_graph`: nodes, constants and inputs; `onnx_tables`: columns of a schema, and leaves of trees; `onnx_steps`:
+  transformers and predictions
+- `trusted_types`: the types to trust in files of skops, whose content is that of `skdp.base.saved_state`
 """
 
 from __future__ import annotations

@@ -54,15 +54,9 @@ def _priced_parts(model: Any) -> list[Any]:
 
 def _facts_of_part(part: Any) -> dict[str, Any]:
     kinds = {leak.kind for leak in leaks_of(part)}
-    found = (
-        type(part).__name__,
-        float(part.epsilon_),
-        float(part.delta_),
-        getattr(part, "privacy_unit_", "row"),
-        part.adjacency_,
-        event_to_dict(part.privacy_event_),
-        "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret",
-    )
+    noise = "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret"
+    unit, event = getattr(part, "privacy_unit_", "row"), event_to_dict(part.privacy_event_)
+    found = (type(part).__name__, float(part.epsilon_), float(part.delta_), unit, part.adjacency_, event, noise)
     return dict(zip(FACTS, found, strict=True))
 
 
@@ -163,8 +157,6 @@ _PURPOSE_KIND = "skdp.model_selection.threshold_classifier.DPThresholdClassifier
 _AROUND_KINDS = frozenset({_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND})
 """Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
-METHODS_OF_OUTPUTS = ("predict", "predict_proba", "decision_function", "transform")
-
 
 def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
     """Convert a fitted model to ONNX, so that it predicts without skdp.
@@ -230,7 +222,8 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
     """
     check_is_fitted(model)
     graph = OnnxGraph()
-    rows, inputs = declare_inputs(graph, first_step(model), METHODS_OF_OUTPUTS, integers)
+    taken = ("predict", "predict_proba", "decision_function", "transform")  # names of outputs
+    rows, inputs = declare_inputs(graph, first_step(model), taken, integers)
     for name, made in _outputs_of(graph, model, rows).items():
         graph.output(name, made.tensor, ["N"] if made.width is None else ["N", made.width], made.dtype)
     facts = {**facts_of(model), "inputs": inputs}

@@ -1,8 +1,7 @@
-"""Transformers in a graph. Every function takes a fitted step and rows, and returns rows.
+"""Predictions and transformers in a graph.
 
-Predictions in a graph: scores of each kind of model, and what its classes or targets make of them.
-
-Every function takes a fitted model and rows, and returns the tensors of its outputs by the name of the method.
+A model has scores, and what its classes or targets make of them: tensors by the name of the method. A transformer takes
+rows, and returns rows.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ class OnnxOutput(NamedTuple):
 
 
 OnnxOutputs = dict[str, OnnxOutput]
-_DTYPES = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
-_ACTIVATIONS = {"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}
 
 
 # --- scores, of shape (N, n_outputs) ---
@@ -44,7 +41,7 @@ def network_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     for layer, (coef, intercept) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
         values = graph.linear(values, coef, intercept)
         if layer < len(model.coefs_) - 1 and model.activation != "identity":
-            values = graph.op(_ACTIVATIONS[model.activation], values)
+            values = graph.op({"relu": "Relu", "tanh": "Tanh", "logistic": "Sigmoid"}[model.activation], values)
     return values
 
 
@@ -113,7 +110,8 @@ def class_at(graph: OnnxGraph, classes: Any, place: str, scores: str) -> OnnxOut
     values = np.asarray(classes)
     if values.dtype.kind == "O" and not all(isinstance(each, str) for each in values.tolist()):
         raise TypeError("classes_ are neither text nor numbers of one dtype: fit with classes that are.")
-    values = values.astype(_DTYPES.get(values.dtype.kind, object))
+    dtypes = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
+    values = values.astype(dtypes.get(values.dtype.kind, object))
     lost = graph.column_sum(graph.as_whole(graph.op("IsNaN", scores)))
     guarded = graph.op("Where", graph.op("Greater", lost, np.array(0)), np.array(len(values)), place)
     return OnnxOutput(graph.op("Gather", values, guarded), None, values.dtype)
@@ -141,9 +139,8 @@ def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
 
 def ordered(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
     """Return class and probabilities of scores between thresholds."""
-    low, high = (
-        graph.op("Sub", ends, scores) for ends in (np.r_[-np.inf, model.thresholds_], np.r_[model.thresholds_, np.inf])
-    )
+    ends = np.r_[-np.inf, model.thresholds_, np.inf]
+    low, high = (graph.op("Sub", part, scores) for part in (ends[:-1], ends[1:]))
     above, below = (graph.op("Sigmoid", graph.op("Neg", each)) for each in (low, high))
     upper = graph.op("Sub", above, below)
     lower = graph.op("Sub", graph.op("Sigmoid", high), graph.op("Sigmoid", low))
@@ -211,14 +208,9 @@ def vectorized(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     return OnnxRows(step._n_features_out, graph.rounded(made) if is_rounded else made)
 
 
-def encoded(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPOneHotEncoder`: a vectorizer of its own."""
-    return vectorized(graph, step._fitted_rows, rows)
-
-
 def binned(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPQuantileBinner`: numbers of bins, or a vectorizer of its own."""
-    if step.encode != "ordinal":
+    """`DPOneHotEncoder`, `DPQuantileBinner`: a vectorizer of its own, or numbers of bins."""
+    if getattr(step, "encode", "") != "ordinal":
         return vectorized(graph, step._fitted_rows, rows)
     parts = []
     for j, edges in enumerate(step.bin_edges_):
@@ -297,7 +289,7 @@ def _numbers(graph: OnnxGraph, step: Any, rows: OnnxRows, j: int) -> str:
 
 _STEPS = {
     "skdp.preprocessing.vectorizer.DPTableVectorizer": vectorized,
-    "skdp.preprocessing.categories.DPOneHotEncoder": encoded,
+    "skdp.preprocessing.categories.DPOneHotEncoder": binned,
     "skdp.preprocessing.quantiles.DPQuantileBinner": binned,
     "skdp.preprocessing.scaler.DPStandardScaler": scaled,
     "skdp.preprocessing.imputer.DPSimpleImputer": filled,

@@ -27,7 +27,10 @@ def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
             raise TypeError(f"column {block.name!r} is text where a number is needed: make it a number before the fit.")
         read = partial(days_of, form=block.column.form) if block.column.kind == "date" else number_of
         return _without(graph, column.tensor, [read(gap) for gap in gaps])
-    levels = _levels_of_flag(gaps) if block.column.kind == "flag" else _levels_of_keys(block.column)
+    if block.column.kind == "flag":
+        levels = _levels_of_flag(gaps)
+    else:
+        levels = {key: level for level, key in enumerate(block.column.categories or ())}
     other, gap = (2, 2) if block.column.kind == "flag" else (block.n_listed, block.n_listed + 1)
     if column.is_text:
         keys = {**levels, **dict.fromkeys((*gaps, ""), gap)}
@@ -73,10 +76,6 @@ def _levels_of_days(graph: OnnxGraph, block: Any, days: str) -> str:
 def _is_of_number(key: str) -> bool:
     """Whether a number has this key."""
     return key_of(number_of(key)) == key
-
-
-def _levels_of_keys(column: Any) -> dict[str, int]:
-    return {key: level for level, key in enumerate(column.categories or ())}
 
 
 def _levels_of_flag(gaps: Any) -> dict[str, int]:
@@ -135,10 +134,9 @@ def as_columns(graph: OnnxGraph, block: Any, codes: str) -> list[str]:
 
 def _scaled(graph: OnnxGraph, block: Any, codes: str) -> tuple[str, str]:
     """Return numbers in [-1, 1], 0 where there is none; and 0, or the place of what has no number from 1 on."""
+    values, missing = codes, graph.op("IsNaN", codes) if block.is_line else ""
     if block.is_line:
-        missing = graph.op("IsNaN", codes)
         without = graph.as_whole(missing)
-        values = codes
     else:
         last = block.n_listed - 1
         without = graph.op("Max", graph.op("Sub", codes, np.array(last)), np.array(0))
