@@ -296,6 +296,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             weights = fit.read(weight_reader.read, sample_weight, fit.n_rows)
         fit.charge()
 
+        # Blocks of an iterator are validated one by one, after the charge.
         if isinstance(rows, Iterator):
             rows, d = model._check_blocks(rows, center)
         ball = _ball(center, norm, d or 1)

@@ -94,6 +94,7 @@ def audit_estimator(
     >>> audit.findings
     ()
     """
+    # Parameters, before any fit.
     if method == "many_runs":
         raise ValueError("method='many_runs' was removed: use 'replay', or 'one_run' for bounds from outputs alone.")
     check_choice("method", method, ("replay", "one_run"))
@@ -104,12 +105,14 @@ def audit_estimator(
         "max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins"
     )
     seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
+    # The attack, whose bounds assume nothing but what they say.
     if method == "one_run":
         if not isinstance(canary, str):
             raise ValueError("canary is given with method='one_run', which makes up its own: leave it out.")
         found = one_run(estimator, X, y, groups, confidence, seed)
     else:
         found = replay(Subject(estimator, _tables(estimator, X, y, groups, canary)), seed, until)
+    # What was found, beside what the audited fit claims.
     model = found.model
     return AuditResult(
         estimator=type(estimator).__name__,

@@ -153,6 +153,7 @@ def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tupl
 
     Where the number of rows is private, a table may have none.
     """
+    # Rows of numbers, whose shape or cells are wrong; a frame has types of its own.
     X = table.X
     if not hasattr(X, "iloc"):
         X = np.array(X, np.float64)
@@ -171,6 +172,7 @@ def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tupl
         yield "X has a gap", False, table._replace(X=gap)
     if table.y is None:
         return
+    # Targets.
     y = np.asarray(table.y)
     yield "y is too short", True, table._replace(y=y[:-1])
     yield "y has two columns", False, table._replace(y=np.column_stack([y, y]))

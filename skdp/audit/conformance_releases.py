@@ -201,14 +201,17 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
         demand(not ledger.history, "groups are refused after the charge", "Refuse what fit does not know before it")
         demand(not subject.takes("groups"), f"a fit with groups ends with {type(error).__name__}", mend)
         return
+    # Groups are taken: the fit and its charge state the unit.
     model = fits[0].model
     demand(model.privacy_unit_ == "group", f"privacy_unit_ is {model.privacy_unit_!r} after a fit with groups", mend)
     units = [charge.unit for charge in ledger.history]
     demand(units in ([], ["household"]), f"a fit with groups is charged for {units}", mend)
+    # However many rows a group has, it moves a release as far as one row may.
     one = subject.fit(one_table, None, **counted)
     other = subject.fit(other_table, one, **counted)
     _same_releases(subject, one, other, "a unit of 40 rows in the place of one of 3")
     _moved_by_two_at_most(one, other, "a unit of 40 rows", mend)
+    # A ledger of rows rejects the charge.
     rows = PrivacyAccountant()
     error = checking.refusal(
         lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups)

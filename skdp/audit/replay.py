@@ -543,6 +543,7 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
                 sampled[rate, noise].append(move)
     if is_exchange and (squares or sampled or len(counts) > 1):
         counts = []
+    # Full batches are one release; lots of one rate and noise are rounded down to few levels of their moves.
     events = ([GaussianDpEvent(1.0 / math.sqrt(squares))] if squares else []) + counts
     for (rate, noise), found in sampled.items():
         levels = max(found) * _LEVELS

@@ -14,9 +14,6 @@ import numpy as np
 OPSETS = {"": 19, "ai.onnx.ml": 3}
 """Versions of the operators: the first ones that compare text, and trees of float64."""
 
-_IR_VERSION = 10
-_ML = ("LabelEncoder", "TreeEnsembleRegressor")
-
 
 class OnnxGraph:
     """Nodes in the order in which they are computed.
@@ -26,10 +23,7 @@ class OnnxGraph:
 
     def __init__(self) -> None:
         self._onnx = import_onnx()
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
+        self._nodes, self._constants, self._inputs, self._outputs = (list[Any]() for _ in range(4))
         self._n_names = 0
 
     def new_name(self) -> str:
@@ -52,7 +46,7 @@ class OnnxGraph:
         """Return the result of a node; operands that are no names become constants."""
         named = [each if isinstance(each, str) else self.constant(each) for each in operands]
         result = self.new_name()
-        domain = "ai.onnx.ml" if kind in _ML else ""
+        domain = "ai.onnx.ml" if kind in ("LabelEncoder", "TreeEnsembleRegressor") else ""
         self._nodes.append(self._onnx.helper.make_node(kind, named, [result], domain=domain, **attributes))
         return result
 
@@ -70,10 +64,9 @@ class OnnxGraph:
     def output(self, name: str, tensor: str, shape: Sequence[Any], dtype: Any = np.float64) -> None:
         """Declare a tensor as an output."""
         self._nodes.append(self._onnx.helper.make_node("Identity", [tensor], [name]))
-        is_text = np.dtype(dtype).kind == "O"
-        types, helper = self._onnx.TensorProto, self._onnx.helper
-        kind = types.STRING if is_text else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._outputs.append(self._onnx.helper.make_tensor_value_info(name, kind, list(shape)))
+        is_text, helper = np.dtype(dtype).kind == "O", self._onnx.helper
+        kind = self._onnx.TensorProto.STRING if is_text else helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self._outputs.append(helper.make_tensor_value_info(name, kind, list(shape)))
 
     def inline(self, graph: Any, tensor: str) -> str:
         """Take over the nodes of another graph of one input and one output, and return its output."""
@@ -98,7 +91,7 @@ class OnnxGraph:
         helper = self._onnx.helper
         graph = helper.make_graph(self._nodes, "skdp", self._inputs, self._outputs, self._constants)
         versions = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
-        made = helper.make_model(graph, opset_imports=versions, ir_version=_IR_VERSION, producer_name="skdp")
+        made = helper.make_model(graph, opset_imports=versions, ir_version=10, producer_name="skdp")
         helper.set_model_props(made, metadata)
         self._onnx.checker.check_model(made)
         return made

@@ -154,7 +154,7 @@ _SEARCH_KINDS = frozenset(
 _THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
 _CALIBRATED_KIND = "skdp.model_selection.calibrated_classifier.DPCalibratedClassifier"
 _PURPOSE_KIND = "skdp.model_selection.threshold_classifier.DPThresholdClassifier"
-_AROUND_KINDS = frozenset({_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND})
+_AROUND_KINDS = {_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND}
 """Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
 
@@ -283,10 +283,8 @@ def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     """Return what a transformer makes: a matrix, or one output a column if some hold text."""
     made = rows if _passes(model) else _transformed(graph, model, rows)
     if any(column.is_text for column in made.columns.values()):
-        return {
-            f"transform_{j}": OnnxOutput(column.tensor, 1, object if column.is_text else np.float64)
-            for j, column in made.columns.items()
-        }
+        columns = ((j, column.tensor, object if column.is_text else np.float64) for j, column in made.columns.items())
+        return {f"transform_{j}": OnnxOutput(tensor, 1, dtype) for j, tensor, dtype in columns}
     return {"transform": OnnxOutput(made.numbers(graph, model), made.width)}
 
 
@@ -296,9 +294,8 @@ def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutpu
     if len(classes) != 2 or ("decision_function" not in found and model.response_method == "decision_function"):
         raise TypeError(f"{type(model).__name__} is around no classifier of two classes: convert its estimator_.")
     positive = 1 if model.pos_label is None else int(np.flatnonzero(classes == model.pos_label)[0])
-    by_probability = model.response_method == "predict_proba" or (
-        model.response_method == "auto" and "predict_proba" in found
-    )
+    method = model.response_method
+    by_probability = method == "predict_proba" or (method == "auto" and "predict_proba" in found)
     if by_probability:
         scores = graph.op("Gather", found["predict_proba"].tensor, np.array(positive), axis=1)
     else:

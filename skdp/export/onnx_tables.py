@@ -189,10 +189,8 @@ def plain_levels(graph: OnnxGraph, embedding: Any, rows: OnnxRows) -> tuple[list
 def leaves(graph: OnnxGraph, embedding: Any, codes: list[str]) -> str:
     """Return the leaf of each row in each tree, of shape (N, n_trees), counted from the left from 0 on."""
     nodes = TreeNodes(embedding._fitted_trees, embedding._fitted_blocks)
-    columns = [
-        code if block.is_line else graph.as_doubles(code)
-        for block, code in zip(embedding._fitted_blocks, codes, strict=True)
-    ]
+    pairs = zip(embedding._fitted_blocks, codes, strict=True)
+    columns = [code if block.is_line else graph.as_doubles(code) for block, code in pairs]
     tree, number, leaf = zip(*nodes.leaves, strict=True)
     found = graph.op(  # float32, in which numbers of leaves are exact
         "TreeEnsembleRegressor", graph.op("Concat", *columns, axis=1),

@@ -78,6 +78,7 @@ class CoefficientTable:
         limit = getattr(fitted, "rows_per_group", None)
         rows = "one row" if limit in (None, 1) else f"{limit} rows"
         self._estimand = estimand_of(fitted.privacy_unit_, f"{rows} of the largest norm")
+        # Facts that a reader needs to judge the table, all of them public or released.
         cut, noise = inference.cut
         cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
         if hasattr(fitted, "y_bounds_"):

@@ -209,6 +209,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
             targets = fit.read(_read_targets, model, y, fit.n_rows, bounds)
         fit.charge()
 
+        # One release of second moments; coefficients are post-processing.
         query, bounds = model._query(fit.n_features or 1), bounds if targets is None else targets.bounds
         scale = TargetScale.of(bounds, model.fit_intercept)
         given = TargetReader(bounds, scale, weight_reader) if targets is None else targets.scaled

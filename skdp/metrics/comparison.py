@@ -31,8 +31,7 @@ class ComparisonFigures(TableFigures):
     @property
     def average_precision(self) -> Estimate:
         """Difference of the mean precisions over the recall."""
-        metric = binary_metrics.average_precision
-        return self._resolved(metric, sides(metric, side=(-1, 1)))
+        return self._resolved(metric := binary_metrics.average_precision, sides(metric, side=(-1, 1)))
 
     @property
     def brier_score(self) -> Estimate:
@@ -42,8 +41,7 @@ class ComparisonFigures(TableFigures):
     @property
     def log_loss(self) -> Estimate:
         """Difference of the log losses, in nats."""
-        metric = binary_metrics.log_loss
-        return self._resolved(metric, sides(metric, tied_at=(0.0, 1.0)), FARTHEST)
+        return self._resolved(metric := binary_metrics.log_loss, sides(metric, tied_at=(0.0, 1.0)), FARTHEST)
 
     def _resolved(self, metric: Metric, ends: list[Metric], most: float = 1.0) -> Estimate:
         """A difference with an interval for what bins do not resolve.

@@ -173,8 +173,7 @@ class FiguresOfEach(TableFigures):
         def mean(tables: np.ndarray) -> np.ndarray:
             return np.mean(self._of_each(metric, tables), axis=0)
 
-        sampling = self._deviation_of_mean(metric)
-        return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, sampling)
+        return self._fitted_tables.estimate(mean, float(self.level), 0.0, high, self._deviation_of_mean(metric))
 
     def _of_each(self, metric: Metric, tables: np.ndarray) -> list[np.ndarray]:
         counts = self._counts(tables)

@@ -126,8 +126,6 @@ def conformal_order(n: float, alpha: float) -> float:
 ERROR_PARTS = 4
 """What a row adds to the count of its error, where it adds one to both sums of targets together."""
 
-_FINE = 1e5  # rows times epsilon from which twice as many bins pay
-
 
 class ErrorFigures(TableFigures):
     """Figures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
@@ -172,11 +170,7 @@ class ErrorFigures(TableFigures):
     def mean_target(self) -> Estimate:
         """Mean of the targets."""
         low, high, _ = self._fitted_terms
-
-        def mean(tables: np.ndarray) -> np.ndarray:
-            return low + (1.0 + moments(tables)[0]) * self._range / 2
-
-        return self.estimate(mean, low, high)
+        return self.estimate(lambda tables: low + (1.0 + moments(tables)[0]) * self._range / 2, low, high)
 
     def error_quantile(self, order: float) -> Estimate:
         """Quantile of the sizes of the errors.
@@ -297,7 +291,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
     def _default_bins(self, strength: float) -> int:
         """26 or 51 bins, which span a third or a sixth of an octave of the largest errors."""
-        return 26 if strength < _FINE else 51
+        return 26 if strength < 1e5 else 51
 
     def _score(self, model: Any, rows: Any) -> np.ndarray:
         return np.asarray(model.predict(rows), np.float64)
@@ -323,8 +317,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         self.noisy_counts_ = np.concatenate([noisy[:, :-2] / ERROR_PARTS, noisy[:, -2:]], axis=1) / GRID
         rng = np.random.default_rng(0)  # public: it reads nothing but what was released
         released = _tables(self.noisy_counts_[None], plan.total)
-        rows = _rows_like(released, rng)
-        noise = []
+        rows, noise = _rows_like(released, rng), []
         for _ in range(2):
             drawn = simulated_noise(plan.mechanism, rng, (N_DRAWS, *noisy.shape)) / GRID
             drawn[..., :-2] /= ERROR_PARTS

@@ -79,14 +79,9 @@ class Replicates(NamedTuple):
 
     @classmethod
     def made(
-        cls,
-        noisy: np.ndarray,
-        mechanism: Mechanism,
-        unit: Any,
-        projected: Callable[[np.ndarray], np.ndarray],
-        drawn: Callable[[np.ndarray, np.random.Generator], np.ndarray],
-        starts: Sequence[int] = (0,),
-    ) -> Self:
+        cls, noisy: np.ndarray, mechanism: Mechanism, unit: Any, projected: Callable[[np.ndarray], np.ndarray],
+        drawn: Callable[[np.ndarray, np.random.Generator], np.ndarray], starts: Sequence[int] = (0,),
+    ) -> Self:  # fmt: skip
         """Do the same for any number of tables.
 
         Parameters

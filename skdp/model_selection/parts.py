@@ -140,6 +140,7 @@ def private_train_test_split(
     else:
         tested = _tested_units(shared, share, groups, n_rows)
 
+    # Each part has an accountant of its own, a partition of the shared one.
     def part(marked: np.ndarray, name: str) -> Part:
         rows = np.flatnonzero(marked)
         taken = {name: each if each is None else take_rows(each, rows) for name, each in columns.items()}

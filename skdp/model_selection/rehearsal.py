@@ -490,6 +490,7 @@ def _play(
     finally:
         if started:
             tracemalloc.stop()
+    # Then fits at each budget, whose mean loss and spread are kept.
     fits = [[_fitted(estimator, epsilon, stage, rng) for _ in range(n_repeats)] for epsilon in budgets]
     scores = np.array([[_score(model, stage, metric) for model, _ in row] for row in fits])
     spread = scores.std(axis=1, ddof=1) if n_repeats > 1 else np.full(len(fits), np.nan)

@@ -203,6 +203,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
                     f"accountant of the estimator is not charged here: give it to {type(self).__name__}, and none to "
                     "the estimator."
                 )
+        # The candidate has the public numbers of all rows, from which those of its part follow.
         fit.adopt(template, fit.rows)
         whole = candidates.with_public_rows(template, fit.n)
         made = candidates.make_candidate(whole, {}, fit.rows, fit.n_units)
@@ -211,6 +212,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
             raise parameters.WrongTypeError(
                 f"estimator ends in a {type(last).__name__}, which is no classifier: put one behind it."
             )
+        # Classes are named for the whole, or read once, with a warning that nothing accounts for it.
         classes = last.classes if self.classes is None else self.classes
         if classes is None:
             report_classes_read(self)

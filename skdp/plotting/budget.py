@@ -345,6 +345,7 @@ class RiskDisplay:
         place = np.arange(PEOPLE)
         x, y = place % _COLUMNS, place // _COLUMNS
         more = max(0, self.with_release - self.by_chance)
+        # Three kinds of people, in this order: named by chance, named with the model, not named.
         kinds = [
             (slice(0, self.by_chance), _axes.BLUE, f"{self.by_chance} named without the model"),
             (slice(self.by_chance, self.by_chance + more), _axes.VERMILION, f"{more} more named with it, at most"),

@@ -150,11 +150,13 @@ class CoefficientDisplay:
                 "one of each a column."
             )
         level = check_real("level", self.level, above=0, below=1, remedy="choose a share such as 0.95")
+        # The columns that stand out most, and the band that noise alone would reach.
         self.features_ = self._largest(coef, noise)
         reach = NormalDist().inv_cdf(0.5 + level / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
         ticks = [_axes.in_a_line(names[number]) for number in self.features_]
         ax = _axes.axes_for(self, ax, size=(_axes.width_beside(ticks), 1.6 + 0.26 * len(rows)))
+        # Bars on their bands.
         self.bands_ = None
         if self.coef_noise is not None:
             band = f"noise alone, for a coefficient of 0 ({level:.0%})"
@@ -167,6 +169,7 @@ class CoefficientDisplay:
         ax.set_xlabel(self.xlabel, **_axes.AS_IT_IS)
         _axes.clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
+        # A legend for the bands, and a note if columns are left out.
         text = f"{len(rows)} of {len(coef)} columns, the most important ones."
         if self.bands_ is not None:
             corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}

@@ -491,11 +491,13 @@ class PrivacyUtilityDisplay:
             )
         if baseline is not None:
             report_baseline(baseline)
+        # All fits, under one charge.
         epsilons: Any = self.epsilons
         study = Study(estimator, epsilons, n_repeats, rows, test, scorer=scorer, baseline=baseline, **given)
         study.fit()
         if baseline is not None:
             self.baseline_score, self.baseline_name = study.baseline_score_, f"not private ({_model_name(baseline)})"
+        # Their scores on public rows, and the price of all together.
         self.estimators_ = study.models_
         self.scores = np.array([[study.score(model) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"

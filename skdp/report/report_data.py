@@ -31,6 +31,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
     Keys and their order are the same for all models; the version of the schema changes with them.
     """
     priced = sentences.price_of(model)
+    # Private parts, and what they read without accounting for it.
     leaks, parts = leaks_of(model), _parts(model)
     kinds = {leak.kind for leak in leaks}
     rows, n_rows = mechanism_rows(priced.event)
