@@ -1,22 +1,21 @@
-"""From secret 64-bit words to normal numbers and to Poisson row samples.
+"""Normal numbers, Poisson row samples and binomial counts from secret 64-bit words.
 
-Only ``+ - * /``, ``sqrt``, ``floor`` and integer operations are used, each rounded in one way by IEEE 754, so that the
-same words give the same numbers on every machine. The loops have no branch and no library call, so they vectorise.
+**Normal numbers and gaps.** Only ``+ - * /``, ``sqrt``, ``floor`` and integer operations are used, each rounded in one
+way by IEEE 754, so that the same words give the same numbers on every machine. The loops have no branch and no library
+call, so they vectorize.
 
-Binomial counts from secret words: how many of the m copies of a row Poisson sampling draws.
+**Binomial counts**: the number of the m copies of a row that Poisson sampling draws. A count of m copies is the sum of
+one count of 2**j copies for each bit j of m, so that tables of the laws of 2**j copies serve all m. A draw inverts the
+distribution function of its table at a uniform number of 128 bits, with integers only.
 
-A count of m copies is the sum of one count of 2**j copies for each bit j of m, so that tables of the laws of 2**j
-copies serve all m. A draw inverts the distribution function of its table at a uniform number of 128 bits. It takes
-integers alone.
-
-**Exactness.** The values of a table are those of the exact distribution function, rounded down to multiples of
-2**-128. Weights of successive counts follow from that of the mode, in whole multiples of 2**-192 of it, by
-``w(k + 1) = w(k) (size - k) a / ((k + 1) b)`` with a / b the odds q / (1 - q), which are exact for a double q. These
-quotients are below 1 on the way from the mode, so that a weight is wrong by at most one unit for each rounding before
-it, 2**16 of them. There are at most 2**16 + 1 weights, so the distribution function is wrong by less than 2**-150
-before it is rounded. A draw is the number of values that a uniform number of 128 bits exceeds. Its law is within
-2**-111 of the binomial one in total variation, 2**-128 for each value. A lot takes at most 16 draws a group and one for
-every 2**16 rows: with fewer than 2**40 draws it is within 2**-71 of a Poisson sample, which no delta notices.
+*Exactness.* The values of a table are those of the exact distribution function, rounded down to multiples of 2**-128.
+Weights of successive counts follow from that of the mode, in whole multiples of 2**-192 of it, by ``w(k + 1) = w(k)
+(size - k) a / ((k + 1) b)`` with a / b the odds q / (1 - q), which are exact for a double q. These quotients are below
+1 on the way from the mode, so that a weight is wrong by at most one unit for each rounding before it, 2**16 of them.
+There are at most 2**16 + 1 weights, so the distribution function is wrong by less than 2**-150 before it is rounded. A
+draw is the number of values that a uniform number of 128 bits exceeds. Its law is within 2**-111 of the binomial one in
+total variation, 2**-128 for each value. A lot takes at most 16 draws a group and one for every 2**16 rows: with fewer
+than 2**40 draws it is within 2**-71 of a Poisson sample, which no delta notices.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""What the kernels of linear models need of each row beside its features: the factor that clips it, and its norm.
+"""Norms and clipping factors of the rows of linear models, and products of sparse rows.
 
-Products of CSR rows and tables in which the numbers of one column, one an output, lie side by side.
+The kernels of linear models need these two of each row beside its features. Rows that are stored by columns and read
+once have them computed in loops over the rows of a tile, in which a column is contiguous in memory.
 
-A non-zero entry then costs one cache line or two of the table, where a table by outputs costs one an output.
-
-What has to be known of rows that are stored by columns and read once, beside their features.
-
-Every loop runs over the rows of a tile, in which a column is one run of memory.
+Products are those of CSR rows and tables in which the numbers of one column, one for each output, lie side by side: a
+non-zero entry then costs one or two cache lines of the table, where a table by outputs costs one for each output.
 """
 
 from __future__ import annotations

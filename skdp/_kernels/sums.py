@@ -1,12 +1,10 @@
-"""Rows brought into the unit ball, and lower triangles of their Gram matrices, in the tiles of networks.
+"""Bounded sums of rows, Gram matrices and groups, and the steps of optimizers.
 
-Norms, and sums of blocks of rows, are float64 whatever the dtype of the rows. There is no ``fastmath``.
-
-Sums of the rows of each group, clipped as one and added up.
-
-The sum of a group is formed first, in the cells that its rows go to, so that its norm is that of just what is added.
-
-One pass over the parameters for a step of an optimiser.
+- Rows are brought into the unit ball; lower triangles of their Gram matrices are computed in the tiles of networks.
+  Norms, and sums of blocks of rows, are float64 whatever the dtype of the rows. There is no ``fastmath``.
+- The rows of each group are summed, clipped as one and added. The sum of a group is formed first, in the cells that its
+  rows go to, so that its norm is exactly that of what is added.
+- A step of an optimizer is one pass over the parameters.
 
 Results are written to arrays of the caller. To return a new array, a kernel would call back into Python, where a Ctrl-C
 would surface as an error of another type.

@@ -1,4 +1,4 @@
-"""How many threads BLAS has, and a fit may have; and threads that share the tasks of a step."""
+"""The number of threads of BLAS and of a fit, and a pool of threads that share the tasks of a step."""
 
 from __future__ import annotations
 

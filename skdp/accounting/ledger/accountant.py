@@ -26,10 +26,10 @@ def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
     """Return the largest epsilon at which the filters of a family hold a risk.
 
     Plain Gaussian releases, however they are chosen, are sqrt(B)-GDP if the sum of their mu^2 never passes B (Smith &
-    Thakurta 2022). So under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk.
-    Other filters hold an epsilon at its delta for any shape of the noise: epsilon is the largest one at which every
-    (epsilon, delta)-private release has the risk (`RiskTarget.implied_by`), which is far less. Raises a ValueError if
-    there is no delta, or no epsilon at this delta implies the risk.
+    Thakurta 2022): under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk. Other
+    filters hold an epsilon at its delta for noise of any shape: epsilon is the largest one at which every (epsilon,
+    delta)-private release has the risk (`RiskTarget.implied_by`), which is far less. ValueError if there is none, or no
+    delta.
     """
     if delta is None:
         raise ValueError(
