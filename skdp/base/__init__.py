@@ -1,9 +1,14 @@
 """What an estimator is made of, here and for a third party: see `docs/extending.md`.
 
-- `estimator`: `PrivateEstimator`; `fit`: the object that plans, reads, charges, releases and publishes
-- `budget`: what a fit may spend, and what was released; `estimates`: numbers with confidence intervals
-- `private_step`: what a pipeline asks of a step; `public_steps`, `row_wise`: steps of scikit-learn and functions that
-  read no other row; `findings`, `foreign_fits`: meta-estimators of scikit-learn, and what their fits cost
+- `estimator`: `PrivateEstimator`
+- `fit`: the object that plans, reads, charges, releases and publishes
+- `budget`: what a fit may spend, and what was released
+- `private_step`: what a pipeline asks of a step
+- `public_steps`: steps of scikit-learn that read no other row
+- `row_wise`: functions that do not
+- `findings`: meta-estimators of scikit-learn, and what their fits cost
+- `foreign_fits`: the warning where one of them is running
+- `estimates`: numbers with confidence intervals
 - `saved_state`: a fitted model as plain data
 """
 

@@ -1,4 +1,13 @@
-"""What draws: noise and sampling, each with its event, from secret streams; second moments as one vector to release."""
+"""What draws: noise and sampling, each with its event, from secret streams; second moments as one vector to release.
+
+- `gaussian`: normal noise, and what all mechanisms share
+- `discrete_noise`: noise in whole numbers
+- `sampling`: samplers of rows
+- `bounded_sum`: sums over records, bounded and with groups
+- `second_moments`: sums of products
+- `streams`: secret words, normals and samples
+- `release_log`: what audits record of them
+"""
 
 from __future__ import annotations
 
