@@ -129,11 +129,7 @@ def dp_bounds(
     (True, True)
     """
     finder = ColumnBounds(
-        epsilon=epsilon,
-        delta=delta,
-        noise_multiplier=noise_multiplier,
-        adjacency=adjacency,
-        accountant=accountant,
+        epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency, accountant=accountant,
         random_state=random_state,
-    )
+    )  # fmt: skip
     return finder.fit(X, groups=groups).bounds_

@@ -182,11 +182,9 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         """Return the fitted attributes."""
         named = zip(table.names, categories, strict=True)
         columns = {name: Column("category", categories=tuple(keys)) for name, keys in named}
+        schema, adjacency = TableSchema(columns), stated_adjacency(self)
         vectorizer = DPTableVectorizer(
-            TableSchema(columns),
-            sparse_output=bool(self.sparse_output),
-            dtype="float64",
-            adjacency=stated_adjacency(self),
+            schema, sparse_output=bool(self.sparse_output), dtype="float64", adjacency=adjacency
         )
         found = [np.array(keys, dtype=object) for keys in categories]
         return {"categories_": found, "_fitted_rows": vectorizer.fit(table.given)}

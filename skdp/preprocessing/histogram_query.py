@@ -22,15 +22,7 @@ from skdp.mechanisms.bounded_sum import clip_groups, column_sensitivity, squares
 from skdp.mechanisms.discrete_noise import DiscreteGaussianMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.cell_tree import (
-    LEAST_BIN,
-    OCTAVES,
-    Cells,
-    bounds_of_mass,
-    equal_mass_edges,
-    median_cell,
-    occupied_octaves,
-)
+from skdp.preprocessing import cell_tree
 
 
 class CountedColumn(NamedTuple):
@@ -294,7 +286,7 @@ class Purchase:
         _, refine = self._rounds(noise_multiplier)
         deviation = refine[-1].standard_deviation if refine else 0.0
         threshold = self.threshold_at(noise_multiplier) if self.n_words else 0.0
-        return 4.0 * max(LEAST_BIN * deviation, threshold)
+        return 4.0 * max(cell_tree.LEAST_BIN * deviation, threshold)
 
     # --- the release ---
 
@@ -339,7 +331,7 @@ class Purchase:
         # First round: where the mass of columns without public bounds lies, and the categories.
         locate, refine = self._rounds(noise_multiplier)
         found, categories, held_words = self._locate(columns, words, locate, stream.spawn("locate"))
-        cells = [found.pop(0) if pair is None else Cells.between(*pair) for pair in self._all_bounds]
+        cells = [found.pop(0) if pair is None else cell_tree.Cells.between(*pair) for pair in self._all_bounds]
         if not refine:
             return Bought([], [], categories, [], held_words, [])
         # Later rounds: cells that are finer where there is more mass.
@@ -348,11 +340,13 @@ class Purchase:
         for number, mechanism in enumerate(refine):
             cells = _refine(columns, cells, size, mechanism, stream.spawn("refine", number))
         # All else is post-processing of the cells.
-        edges = [np.empty(0) if each is None else equal_mass_edges(each, self.n_bins, deviation) for each in cells]
-        spans = [NOWHERE if each is None else bounds_of_mass(each) for each in cells]
+        edges = [
+            np.empty(0) if each is None else cell_tree.equal_mass_edges(each, self.n_bins, deviation) for each in cells
+        ]
+        spans = [NOWHERE if each is None else cell_tree.bounds_of_mass(each) for each in cells]
         bounds = [pair or span for pair, span in zip(self._all_bounds, spans, strict=True)]
         medians = [
-            min(max(0.0 if each is None else median_cell(each), low), high)
+            min(max(0.0 if each is None else cell_tree.median_cell(each), low), high)
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
         held = [_held_numbers(*each) for each in zip(cells, bounds, strict=True)]
@@ -364,11 +358,11 @@ class Purchase:
 
     def _locate(
         self, columns: CountedColumns, words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
-    ) -> tuple[list[Cells | None], list[list[str]], list[Held]]:
+    ) -> tuple[list[cell_tree.Cells | None], list[list[str]], list[Held]]:
         """The occupied octaves of each column whose bounds are bought, the categories, and what these hold."""
         if mechanism is None:
             return [], [], []
-        octaves = columns.counts([OCTAVES if is_open else None for is_open in self._open])
+        octaves = columns.counts([cell_tree.OCTAVES if is_open else None for is_open in self._open])
         octaves = [each for each in octaves if len(each)]
         # Count the words of one row of each unit.
         keys, counts = [], []
@@ -382,7 +376,7 @@ class Purchase:
             stream.track.names = (*range(n_cells), *((i, key) for i, found in enumerate(keys) for key in found))
         noisy = released(mechanism, [*octaves, *counts], stream)
         deviation = mechanism.standard_deviation
-        cells = [occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
+        cells = [cell_tree.occupied_octaves(each, deviation) for each in noisy[: len(octaves)]]
         threshold = stability_threshold(deviation, self.threshold_delta, self.n_words) if self.n_words else 0.0
         chosen, held = [], []
         for names, each in zip(keys, noisy[len(octaves) :], strict=True):
@@ -395,8 +389,8 @@ class Purchase:
 
 
 def _refine(
-    columns: CountedColumns, cells: list[Cells | None], size: int, mechanism: GaussianMechanism, stream: SecretStream
-) -> list[Cells | None]:
+    columns: CountedColumns, cells: list[Any], size: int, mechanism: GaussianMechanism, stream: SecretStream
+) -> list[Any]:
     """All cells split by their mass, and counted again in one release."""
     breaks = [None if each is None else each.split(size) for each in cells]
     noisy = released(mechanism, columns.counts(breaks), stream)
@@ -406,7 +400,7 @@ def _refine(
     ]
 
 
-def _held_numbers(cells: Cells | None, bounds: tuple[float, float]) -> Held:
+def _held_numbers(cells: cell_tree.Cells | None, bounds: tuple[float, float]) -> Held:
     """What all cells hold together; the last round alone has a sum that is as noisy as this, or noisier."""
     if cells is None:
         return Held(0.0, 0.0)

@@ -10,16 +10,8 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skdp._checks import parameters
 from skdp._checks.numbers import key_of, number_of
-from skdp._checks.parameters import (
-    bounds_of_any_width,
-    bounds_of_columns,
-    check_choice,
-    check_real,
-    reject_fit_params,
-    show,
-    silent_arithmetic,
-)
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
 from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
@@ -136,7 +128,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     accountant: Any = None
     random_state: Any = None
 
-    @silent_arithmetic
+    @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Buy the values for gaps, or take the constant.
 
@@ -164,13 +156,13 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         BudgetExceededError
             The budget of the accountant does not admit the fit. Nothing was charged.
         """
-        reject_fit_params(fit_params, type(self).__name__)
+        parameters.reject_fit_params(fit_params, type(self).__name__)
         if self._is_constant():
             return fit_publicly(self, lambda work: work._learn_constants(units_of(work, X, groups)[0]))
         fit = begin(self, X, groups)
         model = fit.model
         model._check_own_parameters()
-        bounds = bounds_of_columns(model.bounds, fit.n_features)
+        bounds = parameters.bounds_of_columns(model.bounds, fit.n_features)
         fit.plan(model._event_at(bounds))
 
         rows = fit.read_rows(read_columns, as_text=model.strategy == "most_frequent")
@@ -205,18 +197,15 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: moments or histograms, whose cost does not depend on the number of columns."""
         self._check_own_parameters()
-        return StepPlan(self._event_at(bounds_of_any_width(self.bounds)), {})
+        return StepPlan(self._event_at(parameters.bounds_of_any_width(self.bounds)), {})
 
     def _check_own_parameters(self) -> None:
-        check_choice("strategy", self.strategy, ("mean", "median", "most_frequent", "constant"))
-        bounds_of_any_width(self.bounds)
-        if self.fill_value is not None and not isinstance(self.fill_value, str):
-            try:
-                check_real("fill_value", self.fill_value, remedy="give a finite number, text or None")
-            except ValueError:
-                raise ValueError(
-                    f"fill_value={show(self.fill_value)} is not valid: give a finite number, text or None."
-                ) from None
+        parameters.check_choice("strategy", self.strategy, ("mean", "median", "most_frequent", "constant"))
+        parameters.bounds_of_any_width(self.bounds)
+        given = self.fill_value
+        number = 0.0 if given is None or isinstance(given, str) else parameters.read_real(given)
+        if number is None or not np.isfinite(number):
+            raise ValueError(f"fill_value={parameters.show(given)} is not valid: give a finite number, text or None.")
 
     def _event_at(self, bounds: tuple[Any, ...]) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of its noise multiplier."""
@@ -251,10 +240,12 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     def _statistics(self, values: list[Any]) -> np.ndarray:
         bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
         if bad:
-            raise ValueError(f"fill_value={show(self.fill_value)} is no number, which column {bad[0]} needs: give one.")
+            raise ValueError(
+                f"fill_value={parameters.show(self.fill_value)} is no number, which column {bad[0]} needs: give one."
+            )
         return np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
-    @silent_arithmetic
+    @parameters.silent_arithmetic
     def transform(self, X: Any) -> np.ndarray:
         """Fill gaps, row by row.
 

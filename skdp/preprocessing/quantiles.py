@@ -8,14 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import (
-    bounds_of_any_width,
-    bounds_of_columns,
-    check_choice,
-    check_count,
-    silent_arithmetic,
-    stated_adjacency,
-)
+from skdp._checks import parameters
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.base.estimator import PrivateEstimator, with_parameters
@@ -180,7 +173,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
         model._check_own_parameters()
-        histograms = model._histograms(bounds_of_columns(model.bounds, fit.n_features))
+        histograms = model._histograms(parameters.bounds_of_columns(model.bounds, fit.n_features))
         fit.plan(histograms.event_at)
 
         rows = fit.read_rows(read_columns)
@@ -192,13 +185,13 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         return fit.publish(weight_bound_=weight_reader.bound, **model._learned(rows.table, found.edges, found.bounds))
 
     def _check_own_parameters(self) -> None:
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_choice("encode", self.encode, ("onehot", "onehot-dense", "ordinal"))
+        parameters.check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        parameters.check_choice("encode", self.encode, ("onehot", "onehot-dense", "ordinal"))
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: histograms of all columns."""
         self._check_own_parameters()
-        return StepPlan(self._histograms(bounds_of_any_width(self.bounds)).event_at, {})
+        return StepPlan(self._histograms(parameters.bounds_of_any_width(self.bounds)).event_at, {})
 
     def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
         return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
@@ -207,11 +200,9 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         """Return the fitted attributes."""
         named = zip(table.names, map(all_edges, edges, bounds), strict=True)
         columns = {name: Column("number", (ends[0], ends[-1]), edges=ends) for name, ends in named}
+        schema, adjacency = TableSchema(columns), parameters.stated_adjacency(self)
         vectorizer = DPTableVectorizer(
-            TableSchema(columns),
-            sparse_output=self.encode == "onehot",
-            dtype="float64",
-            adjacency=stated_adjacency(self),
+            schema, sparse_output=self.encode == "onehot", dtype="float64", adjacency=adjacency
         )
         return {
             "bin_edges_": edges,
@@ -225,7 +216,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         known, sparse = self.encode == "ordinal", self.encode == "onehot"
         return replace(super().__step_traits__(), width_is_public=known, gives_sparse_rows=sparse)
 
-    @silent_arithmetic
+    @parameters.silent_arithmetic
     def transform(self, X: Any) -> Any:
         """Put numbers into bins, row by row.
 

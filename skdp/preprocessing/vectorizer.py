@@ -19,21 +19,8 @@ from skdp.base.estimator import with_parameters
 from skdp.base.fit import begin, fit_publicly, units_of
 from skdp.base.private_step import PrivateStep, StepPlan, StepTraits
 from skdp.base.public_steps import output_of, register
-from skdp.preprocessing.column_estimates import (
-    SchemaBuyer,
-    bought_columns,
-    note_remains,
-    read_by_schema,
-    warn_of_objects,
-)
+from skdp.preprocessing import column_estimates, raw_columns
 from skdp.preprocessing.histogram_query import BINS_SHARE
-from skdp.preprocessing.raw_columns import (
-    check_input_names,
-    kinds_by_type,
-    match_columns,
-    refuse_dates,
-    sparse_rows,
-)
 from skdp.preprocessing.schema.blocks import (
     NUMBERS,
     Block,
@@ -48,7 +35,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 @with_parameters
-class DPTableVectorizer(SchemaBuyer):
+class DPTableVectorizer(column_estimates.SchemaBuyer):
     """Table of any columns to numbers, by a public schema.
 
     Numbers and dates become bins between public bounds, categories one column for each level, and gaps a level of their
@@ -244,21 +231,22 @@ class DPTableVectorizer(SchemaBuyer):
         histograms = model._purchase()
         fit.plan(histograms.event_at)
 
-        rows = fit.read_rows(read_by_schema)
+        rows = fit.read_rows(column_estimates.read_by_schema)
         fit.charge()
 
         noise = fit.noise_multiplier
-        found = fit.learn(bought_columns, histograms, rows, noise, fit.n, fit.spawn("columns"), fit.units, True)
+        given = histograms, rows, noise, fit.n, fit.spawn("columns"), fit.units, True
+        found = fit.learn(column_estimates.bought_columns, *given)
         model._take(rows.table, rows.columns, found.columns, noise)
-        note_remains(model, found, fit.n)
+        column_estimates.note_remains(model, found, fit.n)
         return fit.publish()
 
     def _learn_schema(self, X: Any) -> None:
         budget = read_budget(self)
         self._check_own_parameters()
         table = Table(X, self)
-        columns = match_columns(self._given_schema(), table)
-        warn_of_objects(self, self._given_schema(), table)
+        columns = raw_columns.match_columns(self._given_schema(), table)
+        column_estimates.warn_of_objects(self, self._given_schema(), table)
         check_schema(self, table.source, reset=True)
         self._take(table, columns, {}, 0.0)
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
@@ -320,7 +308,7 @@ class DPTableVectorizer(SchemaBuyer):
         """Keep complete columns, and what follows from them."""
         complete = {name: found.get(name, column) for name, _, column in columns}
         self.schema_ = TableSchema(complete, impossible=combinations_left(self._given_schema().impossible, complete))
-        self._fitted_kinds = kinds_by_type(table, columns)
+        self._fitted_kinds = raw_columns.kinds_by_type(table, columns)
         self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
         self.numbers_ = str(self.numbers)
@@ -366,11 +354,11 @@ class DPTableVectorizer(SchemaBuyer):
         check_is_fitted(self)
         table = fitted_table(self, X)
         for block in self._fitted_blocks:
-            refuse_dates(block.name, block.column, table, block.position)
+            raw_columns.refuse_dates(block.name, block.column, table, block.position)
         if self._fitted_blocks[0].numbers == "codes":
             return with_row_schema(*_codes_of(table, self._fitted_blocks))
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
-        made = (sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
+        made = (raw_columns.sparse_rows if self._is_sparse() else _dense_rows)(columns, values, self._n_features_out)
         marks = [name != block.name for block in self._fitted_blocks for name in block.feature_names()]
         return with_row_norm(made, self.row_norm_, np.array(marks) / np.sqrt(len(self._fitted_blocks)))
 
@@ -426,7 +414,7 @@ class DPTableVectorizer(SchemaBuyer):
             of a date are ``column_month`` and ``column_weekday``.
         """
         check_is_fitted(self)
-        check_input_names(self, input_features)
+        raw_columns.check_input_names(self, input_features)
         names = [name for block in self._fitted_blocks for name in block.feature_names()]
         return np.array(unique_names(names), dtype=object)
 

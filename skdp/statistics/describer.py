@@ -24,18 +24,9 @@ from skdp.mechanisms.gaussian import noise_ratio
 from skdp.preprocessing.column_estimates import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
 from skdp.preprocessing.schema.kinds import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.statistics import table_release
 from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.description import PrivateDescription
-from skdp.statistics.table_release import (
-    DISCRETE,
-    KINDS_OF_NOISE,
-    ROUNDED,
-    DescribedRows,
-    Questions,
-    Shares,
-    TableRelease,
-    add_up,
-)
 
 _PURCHASE_RATIO = noise_ratio(0.1)
 """Noise of what the schema leaves out, which has a tenth of mu^2, beside that of the description."""
@@ -58,8 +49,8 @@ class TableDescriber(SchemaBuyer):
     n_bins: int = MOST_BINS
     weight_bound: float | None = None
     rows_per_group: int | None = None
-    shares: Shares | None = None
-    noise: str = ROUNDED
+    shares: table_release.Shares | None = None
+    noise: str = table_release.ROUNDED
     epsilon: Any = 1.0
     delta: float | str = "auto"
     noise_multiplier: float | None = None
@@ -75,7 +66,7 @@ class TableDescriber(SchemaBuyer):
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
         check_row_limit(model.rows_per_group, model._unit())
         model._check_own_parameters()
-        if model.noise == DISCRETE and not (groups is None and sample_weight is None):
+        if model.noise == table_release.DISCRETE and not (groups is None and sample_weight is None):
             model._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
         fit.plan(model._event_at())
 
@@ -90,7 +81,7 @@ class TableDescriber(SchemaBuyer):
 
     def _event_at(self) -> Callable[[float], DpEvent]:
         """Return the event of a fit at its noise multiplier: what the schema leaves out, beside the description."""
-        if self.noise == DISCRETE:
+        if self.noise == table_release.DISCRETE:
             n_columns, n_tables = self._n_columns(), len(self.crosstabs)
             return lambda noise: self._release(noise).event_of_counts(n_columns, n_tables)
         if self._given_schema().is_complete:
@@ -98,8 +89,9 @@ class TableDescriber(SchemaBuyer):
         purchase = self._purchase()
         return lambda noise: compose([purchase.event_at(_PURCHASE_RATIO * noise), GaussianDpEvent(noise)])
 
-    def _release(self, noise_multiplier: float) -> TableRelease:
-        return TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise, float(self.rows_per_group or 1))
+    def _release(self, noise_multiplier: float) -> table_release.TableRelease:
+        limit = float(self.rows_per_group or 1)
+        return table_release.TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise, limit)
 
     def _n_columns(self) -> int:
         """Number of described columns, where the schema names them all."""
@@ -109,7 +101,7 @@ class TableDescriber(SchemaBuyer):
 
     def _check_own_parameters(self) -> None:
         super()._check_own_parameters()
-        check_choice("noise", self.noise, KINDS_OF_NOISE)
+        check_choice("noise", self.noise, table_release.KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
             raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
@@ -125,7 +117,7 @@ class TableDescriber(SchemaBuyer):
                 raise ValueError(
                     f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
                 )
-        if self.noise == DISCRETE:
+        if self.noise == table_release.DISCRETE:
             self._check_counts_alone()
 
     def _check_counts_alone(self) -> None:
@@ -149,7 +141,7 @@ class TableDescriber(SchemaBuyer):
     def _check_columns(self, rows: SchemaRows) -> None:
         """Reject parameters that do not fit the columns of the table."""
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
-        if self.noise == DISCRETE and len(there) != self._n_columns():
+        if self.noise == table_release.DISCRETE and len(there) != self._n_columns():
             self._refuse_discrete("X has other columns than the schema", "name each of them there once")
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
@@ -198,7 +190,7 @@ class TableDescriber(SchemaBuyer):
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)
         weights = None if fit.units is None and given is None else _weights_of(fit, given, self.rows_per_group or 1)
         is_public = given is None and self.rows_per_group is None and self.adjacency != "add_remove"
-        asked = Questions(
+        asked = table_release.Questions(
             described,
             groups,
             bool(self.correlation),
@@ -206,12 +198,12 @@ class TableDescriber(SchemaBuyer):
             float(fit.n) if is_public else None,
             [rows.table.label(each.block.position) for each in described],
         )
-        described_rows = DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
+        described_rows = table_release.DescribedRows([each.read(rows.table) for each in described], of_rows, weights)
         stream = fit.spawn("description")
         asked, self.tallies_ = self._release(fit.noise_multiplier).measure(described_rows, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
         # Tell of public bounds that are far too wide.
-        whole = add_up(self.tallies_, asked.n)
+        whole = table_release.add_up(self.tallies_, asked.n)
         known = zip(described, asked.cells, whole.counts, strict=True)
         narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
         note_notice(self, narrow_bounds_notice(narrow))
@@ -436,20 +428,8 @@ def describe(
     (2, 3)
     """
     describer = TableDescriber(
-        schema,
-        by=by,
-        correlation=correlation,
-        crosstabs=crosstabs,
-        quantiles=quantiles,
-        n_bins=n_bins,
-        weight_bound=weight_bound,
-        rows_per_group=rows_per_group,
-        noise=noise,
-        epsilon=epsilon,
-        delta=delta,
-        noise_multiplier=noise_multiplier,
-        adjacency=adjacency,
-        accountant=accountant,
-        random_state=random_state,
-    )
+        schema, by=by, correlation=correlation, crosstabs=crosstabs, quantiles=quantiles, n_bins=n_bins,
+        weight_bound=weight_bound, rows_per_group=rows_per_group, noise=noise, epsilon=epsilon, delta=delta,
+        noise_multiplier=noise_multiplier, adjacency=adjacency, accountant=accountant, random_state=random_state,
+    )  # fmt: skip
     return PrivateDescription.of(describer.fit(table, groups=groups, sample_weight=sample_weight))

@@ -15,15 +15,8 @@ from skdp.accounting import DpEvent
 from skdp.accounting.ledger.report import escaped, to_digits
 from skdp.base.estimates import Estimate, shown
 from skdp.preprocessing.schema.table_schema import TableSchema
+from skdp.statistics import column_estimates
 from skdp.statistics.cells import GAP, LOST, ColumnCells
-from skdp.statistics.column_estimates import (
-    ColumnFigures,
-    CorrelationMatrix,
-    Intervals,
-    correlation_ratio,
-    cramers_v,
-    positive_counts,
-)
 from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
 
@@ -82,12 +75,12 @@ class PrivateDescription:
         self._tally, self._quantiles, self._asked = tally, tuple(quantiles), asked
         numbers = [cells.name for cells in asked.numbers]
         self._columns = {
-            label: ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
+            label: column_estimates.ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
             for j, (label, cells) in enumerate(zip(asked.labels, asked.cells, strict=True))
         }
         lines = [each for each in self._columns.values() if each.cells.is_line]
         moments = tally.moments if asked.correlation else None
-        self._matrix = None if moments is None else CorrelationMatrix(moments, lines)
+        self._matrix = None if moments is None else column_estimates.CorrelationMatrix(moments, lines)
 
     @classmethod
     def of(cls, fitted: Any) -> PrivateDescription:
@@ -133,16 +126,16 @@ class PrivateDescription:
         """
         return self._tally.n
 
-    def _intervals(self, level: float, sampling: bool, n_figures: int = 1) -> Intervals:
+    def _intervals(self, level: float, sampling: bool, n_figures: int = 1) -> column_estimates.Intervals:
         level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
         if sampling and self.rows_per_group is not None:
             raise ValueError(
                 f"sampling=True with rows_per_group={self.rows_per_group}: rows of a group are not independent; use "
                 "sampling=False, or describe with rows_per_group=None."
             )
-        return Intervals.of(level, bool(sampling), n_figures)
+        return column_estimates.Intervals.of(level, bool(sampling), n_figures)
 
-    def _of(self, column: str) -> ColumnFigures:
+    def _of(self, column: str) -> column_estimates.ColumnFigures:
         if column not in self._columns:
             raise KeyError(f"column={column!r} is not described: name one of {format_names(self.columns)}.")
         return self._columns[column]
@@ -172,7 +165,7 @@ class PrivateDescription:
         """
         return self._figures(column, self._intervals(level, sampling))
 
-    def _figures(self, column: str, intervals: Intervals) -> dict[str, Estimate]:
+    def _figures(self, column: str, intervals: column_estimates.Intervals) -> dict[str, Estimate]:
         each = self._of(column)
         found = {
             "count": each.count(intervals),
@@ -365,21 +358,22 @@ class PrivateDescription:
         rows = [{"value": each.value, "low": each.low, "high": each.high} for each in found.values()]
         return self._with_estimand(pd.DataFrame(rows, index=index, columns=["value", "low", "high"]))
 
-    def _pairs(self, intervals: Intervals) -> dict[tuple[str, str], Estimate]:
+    def _pairs(self, intervals: column_estimates.Intervals) -> dict[tuple[str, str], Estimate]:
         if not self._asked.correlation:
             return {}
         pairs = [(first, second) for j, second in enumerate(self.columns) for first in self.columns[:j]]
         return {pair: self._pair(*pair, intervals) for pair in pairs}
 
-    def _pair(self, first: str, second: str, intervals: Intervals) -> Estimate:
+    def _pair(self, first: str, second: str, intervals: column_estimates.Intervals) -> Estimate:
         one, other = self._of(first), self._of(second)
         if one.k is not None and other.k is not None and self._matrix is not None:
             return self._matrix.figure(one.k, other.k, intervals)
         if one.cells.is_line:
-            return correlation_ratio(self._tally.sums[one.cells.name, other.cells.name], one, other, intervals)
+            sums = self._tally.sums[one.cells.name, other.cells.name]
+            return column_estimates.correlation_ratio(sums, one, other, intervals)
         if other.cells.is_line:
             return self._pair(second, first, intervals)
-        return cramers_v(self._table(first, second), one, other, intervals)
+        return column_estimates.cramers_v(self._table(first, second), one, other, intervals)
 
     def _table(self, first: Any, second: Any) -> NoisyTable:
         pair = self._cells(first).name, self._cells(second).name
@@ -409,7 +403,7 @@ class PrivateDescription:
 
         table = self._table(first, second)
         index, columns = ([*each.labels, GAP] for each in (table.first, table.second))
-        frame = pd.DataFrame(positive_counts(table, self._tally.n), index=index, columns=columns)
+        frame = pd.DataFrame(column_estimates.positive_counts(table, self._tally.n), index=index, columns=columns)
         frame.index.name, frame.columns.name = first, second
         frame.attrs["noise"] = table.deviation
         return self._with_estimand(frame)

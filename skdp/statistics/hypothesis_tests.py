@@ -10,15 +10,8 @@ from scipy import stats
 
 from skdp._checks.parameters import show
 from skdp.base.estimates import Estimate
+from skdp.statistics import single_statistics
 from skdp.statistics.description import PrivateDescription
-from skdp.statistics.single_statistics import (
-    OF_MOMENTS,
-    OF_TABLE,
-    described,
-    kind_of_number,
-    kind_of_words,
-    kinds_of_two,
-)
 from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
 
 
@@ -94,11 +87,11 @@ def private_mean_difference(
             f"categories={show(categories)}: give the public names of the two subgroups, such as ['f', 'm']."
         )
     _refuse_several_rows(settings)
-    kinds = [kind_of_number(bounds), kind_of_words(list(categories))]
+    kinds = [single_statistics.kind_of_number(bounds), single_statistics.kind_of_words(list(categories))]
     # A gap counts as the middle of the mass, near the mean, so it matters little how many bins tell of it.
-    asked = {"shares": OF_MOMENTS, "n_bins": 16, "by": "y"}
+    asked = {"shares": single_statistics.OF_MOMENTS, "n_bins": 16, "by": "y"}
     numbers = np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
-    found = described("private_mean_difference", [numbers, by], kinds, settings, **asked)
+    found = single_statistics.described("private_mean_difference", [numbers, by], kinds, settings, **asked)
     first, second = (_mean_of(found.subgroups[str(each)]) for each in categories)
     return _compare(first, second, found._cells("x").scale[1])._replace(estimand=found._estimand)
 
@@ -139,7 +132,7 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
     Gaboardi, Lim, Rogers & Vadhan (2016), "Differentially private chi-squared hypothesis testing: goodness of fit and
     independence testing".
     """
-    return _of_independence("private_chi2_test", [x, y], kinds_of_two(categories), settings)
+    return _of_independence("private_chi2_test", [x, y], single_statistics.kinds_of_two(categories), settings)
 
 
 def private_two_sample_test(
@@ -173,7 +166,7 @@ def private_two_sample_test(
     BudgetExceededError
         The budget of the accountant does not admit the release. Nothing was charged.
     """
-    kinds = [kind_of_number(bounds), kind_of_words(categories)]
+    kinds = [single_statistics.kind_of_number(bounds), single_statistics.kind_of_words(categories)]
     return _of_independence("private_two_sample_test", [x, by], kinds, settings)
 
 
@@ -241,7 +234,8 @@ def _refuse_several_rows(settings: dict[str, Any]) -> None:
 
 def _of_independence(function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
     _refuse_several_rows(settings)
-    found = described(function, columns, kinds, settings, shares=OF_TABLE, crosstabs=[("x", "y")])
+    asked = {"shares": single_statistics.OF_TABLE, "crosstabs": [("x", "y")]}
+    found = single_statistics.described(function, columns, kinds, settings, **asked)
     return independence_test(found._table("x", "y"))._replace(estimand=found._estimand)
 
 

@@ -11,7 +11,7 @@ priced, that is no less than what a row alone adds in each of them.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,15 +22,7 @@ from skdp._kernels.tiles import ROWS
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.class_mixture import (
-    ClassMixture,
-    ClassRows,
-    NoisyMoments,
-    RowProduct,
-    mixture_of,
-    shrunk_by_blocks,
-    shrunk_mean,
-)
+from skdp.synthesis.class_mixture import ClassRows, NoisyMoments, RowProduct, mixture_of, shrunk_by_blocks, shrunk_mean
 
 N_BINS, BINS_PER_OCTAVE = 64, 10
 """Bins of norms: the first ends at the longest that the bounds allow, the last but one begins at one that is 79 times
@@ -313,7 +305,7 @@ class ClassMeasurement(NamedTuple):
     adjacency: str
     n: int
 
-    def measure(self, rows: ClassRows, n_classes: int, stream: SecretStream) -> tuple[ClassMixture, ClassCounts]:
+    def measure(self, rows: ClassRows, n_classes: int, stream: SecretStream) -> tuple[Any, ClassCounts]:
         """Release, denoise, and make a mixture.
 
         Parameters
@@ -433,15 +425,9 @@ class ClassMeasurement(NamedTuple):
         noisy, deviation = self._add_noise(share, exact, MOMENTS.sensitivity(self.adjacency), stream)
         counts, sums, squares = MOMENTS.read(noisy, n_groups, k)
         shape, (a, b, c) = centers.shape[:2], np.sqrt(MOMENTS.shares)
-        return NoisyMoments(
-            counts.reshape(shape),
-            scale * sums.reshape(*shape, k),
-            scale**2 * squares.reshape(*shape, k, k),
-            deviation / a,
-            scale * deviation / b,
-            scale**2 * deviation / c,
-            scale,
-        )
+        noise = deviation / a, scale * deviation / b, scale**2 * deviation / c
+        sums, squares = scale * sums.reshape(*shape, k), scale**2 * squares.reshape(*shape, k, k)
+        return NoisyMoments(counts.reshape(shape), sums, squares, *noise, scale)
 
 
 def shares_of(n_components: int) -> list[float]:

@@ -152,15 +152,9 @@ def synthesize_linked(
     if n_households is not None:
         check_count("n_households", n_households, at_least=0, remedy="choose a whole number of households, or None")
     model = HouseholdSynthesizer(
-        _with_made_columns(schema, most),
-        n_bins=n_bins,
-        epsilon=epsilon,
-        delta=delta,
-        weight_bound=1.0,
-        adjacency=adjacency,
-        accountant=accountant,
-        random_state=random_state,
-    )
+        _with_made_columns(schema, most), n_bins=n_bins, epsilon=epsilon, delta=delta, weight_bound=1.0,
+        adjacency=adjacency, accountant=accountant, random_state=random_state,
+    )  # fmt: skip
     if adjacency_of(model) != "add_remove" and hasattr(households, "__len__"):
         model._n_public = len(households)  # also of those without persons, which have no rows
     _check_frames(households, persons, key)

@@ -306,14 +306,7 @@ def evaluate_synthesis(
     (True, True)
     """
     found = SynthesisEvaluation(
-        synthetic,
-        schema,
-        n_bins=n_bins,
-        level=level,
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=adjacency,
-        accountant=accountant,
-        random_state=random_state,
-    )
+        synthetic, schema, n_bins=n_bins, level=level, epsilon=epsilon, delta=delta, adjacency=adjacency,
+        accountant=accountant, random_state=random_state,
+    )  # fmt: skip
     return found.fit(X, groups=groups)

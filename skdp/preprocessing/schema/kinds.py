@@ -114,24 +114,17 @@ class Column:
                 return day_text(end)
             return int(end) if end.is_integer() and abs(end) < 1e15 else end
 
-        made: dict[str, Any] = {"kind": self.kind}
-        if self.edges is not None:
-            made["edges"] = [show(edge) for edge in self.edges]
-        elif self.bounds is not None:
-            made["bounds"] = [show(bound) for bound in self.bounds]
-        if self.categories is not None:
-            made["categories"] = list(self.categories)
-        if self.scale != "linear":
-            made["scale"] = self.scale
-        if self.other is not None:
-            made["other"] = self.other
-        if self.form:
-            made["format"] = self.form
-        if self.features:
-            made["features"] = list(self.features)
-        if self.gaps:
-            made["missing_values"] = list(self.gaps)
-        return made
+        ends = self.bounds if self.edges is None else self.edges
+        found = {
+            "bounds" if self.edges is None else "edges": None if ends is None else [show(end) for end in ends],
+            "categories": None if self.categories is None else list(self.categories),
+            "scale": None if self.scale == "linear" else self.scale,
+            "other": self.other,
+            "format": self.form or None,
+            "features": list(self.features) or None,
+            "missing_values": list(self.gaps) or None,
+        }
+        return {"kind": self.kind, **{key: value for key, value in found.items() if value is not None}}
 
 
 def read_column(name: str, given: Any) -> Column:

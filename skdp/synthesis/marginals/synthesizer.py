@@ -20,15 +20,8 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.column_estimates import Remains, note_remains, warn_of_objects
 from skdp.preprocessing.histogram_query import event_with
 from skdp.synthesis.generator import ClassesAndCodes
+from skdp.synthesis.marginals import noisy_columns
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
-from skdp.synthesis.marginals.noisy_columns import (
-    PAIRS,
-    LevelTable,
-    StatedTable,
-    TablePurchase,
-    complete_rows,
-    read_rows,
-)
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.sampled_tables import Redrawing, SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
@@ -263,7 +256,7 @@ class DPMarginalSynthesizer(SampledTables):
         n_rounds = self._stated_table().n_rounds(n_features or 1)
         return partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))
 
-    def _purchases(self) -> tuple[TablePurchase, ...]:
+    def _purchases(self) -> tuple[noisy_columns.TablePurchase, ...]:
         """What is bought of the schema, if it leaves something out."""
         return self._stated_table().purchases(self.adjacency, self.delta)
 
@@ -274,7 +267,7 @@ class DPMarginalSynthesizer(SampledTables):
         return super()._fault_of_lists(before)
 
     def _read_parameters(self, n_features: int | None) -> None:
-        check_choice("pairs", self.pairs, PAIRS)
+        check_choice("pairs", self.pairs, noisy_columns.PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
             check_choice("triples", self.triples, ("auto",))
@@ -294,13 +287,13 @@ class DPMarginalSynthesizer(SampledTables):
         if selects and self.triples is True:
             raise ValueError("triples=True requires that all pairs are measured: set pairs='all', or triples=False.")
 
-    def _read_rows(self, X: Any, *, reset: bool) -> LevelTable:
+    def _read_rows(self, X: Any, *, reset: bool) -> noisy_columns.LevelTable:
         """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
         table = LocalTable(X, self)
         schema = self._stated_table().read(table.names)
         warn_of_objects(self, schema, table)
         given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._purchases())
-        rows = read_rows(table, schema, *given)
+        rows = noisy_columns.read_rows(table, schema, *given)
         check_schema(self, table.source, reset=reset)
         self._fitted_n_columns = rows.n_columns
         return rows
@@ -317,7 +310,7 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError("triples=True without labels: pass y, or triples=False.")
         return found
 
-    def _learn(self, fit: Fit, rows: LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: noisy_columns.LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
         n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete
@@ -345,7 +338,7 @@ class DPMarginalSynthesizer(SampledTables):
         self._fitted_redrawing = None if weights is not None else Redrawing(*again)
         self._publish(form, rows.schema.impossible, terms, found, mixture)
 
-    def _complete(self, fit: Fit, rows: LevelTable, stream: SecretStream) -> LevelTable:
+    def _complete(self, fit: Fit, rows: noisy_columns.LevelTable, stream: SecretStream) -> noisy_columns.LevelTable:
         """Return the rows as levels, once what the schema leaves out is estimated."""
         if rows.to_buy is None:
             self._fitted_remains: dict[str, Remains] = {}
@@ -353,12 +346,12 @@ class DPMarginalSynthesizer(SampledTables):
         (purchase,) = self._purchases()
         bought = purchase.buy(rows.to_buy, fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units)
         note_remains(self, bought, fit.n)
-        return complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
+        return noisy_columns.complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
 
     # --- rules in public quantities ---
 
-    def _stated_table(self) -> StatedTable:
-        return StatedTable(self.schema, self.bounds, self.n_bins, self.pairs)
+    def _stated_table(self) -> noisy_columns.StatedTable:
+        return noisy_columns.StatedTable(self.schema, self.bounds, self.n_bins, self.pairs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -462,13 +455,7 @@ def synthesize(
     if n_samples is not None:
         check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, or None")
     synthesizer = DPMarginalSynthesizer(
-        schema,
-        n_bins=n_bins,
-        epsilon=epsilon,
-        delta=delta,
-        noise_multiplier=noise_multiplier,
-        adjacency=adjacency,
-        accountant=accountant,
-        random_state=random_state,
-    ).fit(table, groups=groups)
+        schema, n_bins=n_bins, epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency,
+        accountant=accountant, random_state=random_state,
+    ).fit(table, groups=groups)  # fmt: skip
     return synthesizer.sample(int(synthesizer.n_samples_) if n_samples is None else n_samples)
