@@ -39,7 +39,6 @@ WEIGHED_ENTRY = 0.25
 The noise is 6 % larger for it. That of the sum of weights is 17 times that of a diagonal entry of the Gram matrix, and
 that of an entry of the weighted sum of rows 3 times.
 """
-_TRANSFORM_ROWS = 4096
 _N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
 
 
@@ -484,8 +483,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         # Projecting the mean once replaces subtracting it from every row.
         origin = ((self.mean_ - ball.center) @ self.components_.T / scale).astype(dtype)
         X_new = np.empty((X.shape[0], self.n_components_), dtype)
-        for start in range(0, X.shape[0], _TRANSFORM_ROWS):
-            block = X[start : start + _TRANSFORM_ROWS]
+        for start in range(0, X.shape[0], 4096):
+            block = X[start : start + 4096]
             ball.bring_in(block, rows := np.empty(block.shape, dtype))
             X_new[start : start + len(rows)] = rows @ axes - origin
         return X_new
