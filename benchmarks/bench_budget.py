@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from skdp.accounting import DpEvent, GaussianDpEvent, PoissonSampledDpEvent, PrivacyAccountant, SelfComposedDpEvent
-from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger import file_log as _store
 
 
 def fit(k: int = 0) -> DpEvent:

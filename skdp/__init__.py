@@ -42,7 +42,7 @@ _PUBLIC = {
     "DPTableVectorizer": "skdp.preprocessing",
     "DPThresholdClassifier": "skdp.model_selection",
     "DPWGAN": "skdp.synthesis",
-    "PipelineIssue": "skdp.base.findings",
+    "PipelineIssue": "skdp.base.pipeline_issues",
     "PatchTransformer": "skdp.image",
     "PrivacyAccountant": "skdp.accounting",
     "PrivacyLeakWarning": "skdp.exceptions",

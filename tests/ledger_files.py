@@ -15,7 +15,7 @@ import pytest
 import skdp
 from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger import file_log as _store
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]

@@ -19,7 +19,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
 )
 from skdp.accounting.__main__ import main
-from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger import file_log as _store
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]
 

@@ -29,7 +29,7 @@ from skdp.accounting.ledger import Charge, PrivacyAccountant
 from skdp.accounting.ledger import resolve_accountant as resolve_accountant  # for the estimators
 from skdp.accounting.methods import AddRemove as AddRemove  # the public names are skdp.AddRemove and skdp.Risk
 from skdp.accounting.methods import get_delta, get_epsilon, get_epsilon_bounds
-from skdp.accounting.statements.curves import PrivacyProfile, RenyiCurve, compare_accountants
+from skdp.accounting.statements.privacy_curves import PrivacyProfile, RenyiCurve, compare_accountants
 from skdp.accounting.statements.targets import Risk as Risk
 
 __all__ = [

@@ -26,8 +26,8 @@ from skdp._checks.sources import RowSource, refuse_rows_elsewhere
 from skdp._kernels.threads import WorkerPool
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
 from skdp.base.budget import Budget, PrivacyCost, Release, charged_by, cost_of, read_budget, root_stream, solve_noise
-from skdp.base.findings import FitPrice
 from skdp.base.foreign_fits import report_foreign_fit
+from skdp.base.pipeline_issues import FitPrice
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 

@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 
 from skdp._checks.groups import GROUP
 from skdp._checks.leaks import CALLER, Leak, Sent, leaks_are_errors, receive, report_leak
-from skdp.base import findings
+from skdp.base import pipeline_issues as findings
 from skdp.base.public_steps import is_ours
 
 _BETWEEN = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue", "warnings"}

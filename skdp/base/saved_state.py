@@ -38,7 +38,7 @@ _PARTS = {
         "model_selection.scores": ("Errors", "PrivateScore"),
         "preprocessing.column_estimates": ("Remains",),
         "preprocessing.schema.blocks": ("Block",),
-        "preprocessing.schema.kinds": ("Column",),
+        "preprocessing.schema.column": ("Column",),
         "synthesis.class_mixture": ("ClassMixture",),
         "synthesis.marginals.column_levels": ("BinShapes", "LevelColumn"),
         "synthesis.marginals.contingency_tables": ("Interaction",),

@@ -25,7 +25,7 @@ from skdp.ensemble.marginal_counts import read_marginals
 from skdp.ensemble.trees import Trees, draw_trees, importances, leaf_writer
 from skdp.preprocessing import raw_columns
 from skdp.preprocessing.schema.blocks import Block, unique_names
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 _ROWS = 4096  # of a block: fewer calls, and next to what stays in cache

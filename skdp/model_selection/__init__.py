@@ -17,6 +17,6 @@ __getattr__, __dir__, __all__ = lazy_face(
         "SCORES": "skdp.model_selection.scores",
         "TableScore": "skdp.model_selection.scores",
         "make_private_scorer": "skdp.model_selection.scores",
-        "private_train_test_split": "skdp.model_selection.parts",
+        "private_train_test_split": "skdp.model_selection.private_split",
     },
 )

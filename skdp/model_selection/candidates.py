@@ -70,7 +70,7 @@ class SearchPlan(NamedTuple):
     A record is a unit where rows have labels: all of its rows are in one part, each fit is private for units, and a
     score moves by no more for a unit than for a row. A unit that replaces another one can have another number, and more
     or fewer rows. Splits of both tables can be matched so that it takes the part of that unit
-    (`skdp.model_selection.parts.draw_folds`).
+    (`skdp.model_selection.private_split.draw_folds`).
     """
 
     tried: list[FitPlan]

@@ -21,7 +21,7 @@ from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, R
 from skdp.metrics.private_evaluation import kind_of, n_columns
 from skdp.metrics.scored_rows import ScoredRows
 from skdp.model_selection.candidates import fit_plans, make_candidate, private_template, seen_by_the_user, worst_of
-from skdp.model_selection.parts import draw_folds, size_of_fold
+from skdp.model_selection.private_split import draw_folds, size_of_fold
 from skdp.model_selection.whole_fit import PartRows, WholeFit, last_of, share_of_budget
 from skdp.pipeline.private_pipeline import PrivatePipeline
 
@@ -119,7 +119,7 @@ def cross_validate(
 
     Proof. The fold of a row is a function of its number and of a key, or a coin of its own, and that of a unit has all
     of its rows, so no record has a say in it. A unit that replaces another one can have another number, but folds of
-    both tables can be matched so that it takes the fold of that unit (`skdp.model_selection.parts.draw_folds`). For
+    both tables can be matched so that it takes the fold of that unit (`private_split.draw_folds`). For
     given folds, take a row of fold j. The fit that leaves
     fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
     composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the

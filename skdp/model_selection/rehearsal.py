@@ -26,7 +26,7 @@ from skdp._checks.parameters import check_count, check_real, is_private, last_st
 from skdp._checks.rows import indexable, table_shape, take_rows
 from skdp._checks.table import import_extra
 from skdp.accounting.ledger.report import escaped, html_table
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 

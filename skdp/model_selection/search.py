@@ -27,7 +27,7 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import candidates
 from skdp.model_selection.candidates import SearchPlan, make_candidate, private_template, seen_by_the_user
-from skdp.model_selection.parts import n_tested
+from skdp.model_selection.private_split import n_tested
 from skdp.model_selection.scores import PrivateScore, TableScore, name_of_score, score_of
 from skdp.model_selection.whole_fit import PartRows, ScoresOfPart, WholeFit, last_of, part_has
 from skdp.pipeline.private_pipeline import PrivatePipeline

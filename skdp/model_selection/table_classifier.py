@@ -24,7 +24,7 @@ from skdp.metrics.private_evaluation import PrivateEvaluation
 from skdp.metrics.scored_rows import score_of_two
 from skdp.model_selection import candidates, whole_fit
 from skdp.model_selection.candidates import seen_by_the_user
-from skdp.model_selection.parts import n_tested
+from skdp.model_selection.private_split import n_tested
 from skdp.model_selection.whole_fit import PartRows, WholeEstimator, WholeFit, inner_of, last_of
 from skdp.pipeline.joint_fit import weighted_steps
 from skdp.pipeline.private_pipeline import PrivatePipeline
@@ -69,7 +69,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     mixture over splits no more (joint convexity). The split is drawn by number, and a record that becomes null keeps
     its number. A unit that replaces another one need not: it can have another label, and more or fewer rows. But all
     splits are equally likely, so those of both tables can be matched: it takes the part of the unit that it replaces,
-    and all others keep theirs (`skdp.model_selection.parts.draw_folds`). Under ``add_remove`` each unit has a coin of
+    and all others keep theirs (`private_split.draw_folds`). Under ``add_remove`` each unit has a coin of
     its own, and one that leaves moves none.
     """
 

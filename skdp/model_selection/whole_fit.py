@@ -46,7 +46,7 @@ from skdp.base.fit import BEGUN, Fit, Payment, copy_to_fit, new_release, unit_of
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
-from skdp.model_selection.parts import draw_tested
+from skdp.model_selection.private_split import draw_tested
 from skdp.pipeline.joint_fit import public_rows_of
 from skdp.pipeline.private_pipeline import PrivatePipeline
 

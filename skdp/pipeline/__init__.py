@@ -11,7 +11,7 @@ from skdp import lazy_face
 __getattr__, __dir__, __all__ = lazy_face(
     __name__,
     {
-        "PipelineIssue": "skdp.base.findings",
+        "PipelineIssue": "skdp.base.pipeline_issues",
         "PrivatePipeline": "skdp.pipeline.private_pipeline",
         "allocate_budget": "skdp.pipeline.private_pipeline",
         "check_pipeline": "skdp.pipeline.private_pipeline",

@@ -25,8 +25,8 @@ from skdp.accounting.calibration import calibrate_jointly_to
 from skdp.base import public_steps
 from skdp.base.budget import ids_of, read_epsilon
 from skdp.base.estimator import PrivateEstimator
-from skdp.base.findings import check_structure
 from skdp.base.fit import new_release, publish
+from skdp.base.pipeline_issues import check_structure
 from skdp.base.private_step import PrivateStep, StepPlan, private_steps, step_of, traits_of
 from skdp.base.row_wise import RowWiseError
 

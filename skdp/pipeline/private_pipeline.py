@@ -25,9 +25,9 @@ from skdp._checks.sources import refuse_rows_elsewhere
 from skdp.accounting.statements.targets import target_of
 from skdp.base.budget import PrivacyCost
 from skdp.base.estimator import JointPrivacyCost
-from skdp.base.findings import PipelineIssue as PipelineIssue
-from skdp.base.findings import find
 from skdp.base.fit import BEGUN, PUBLICATION, Fit, Payment, publish, units_of
+from skdp.base.pipeline_issues import PipelineIssue as PipelineIssue
+from skdp.base.pipeline_issues import find
 from skdp.base.private_step import private_steps, traits_of
 from skdp.base.public_steps import passes_rows
 from skdp.pipeline import joint_fit

@@ -15,7 +15,7 @@ from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.raw_columns import ReadsRawColumns, read_columns
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 

@@ -20,7 +20,7 @@ from skdp.preprocessing.cell_tree import all_edges, bins_are_crowded, lie_at_a_b
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, Purchase
 from skdp.preprocessing.raw_columns import ReadsRawColumns, match_columns, read_schema
 from skdp.preprocessing.schema.blocks import read_line
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 

@@ -18,7 +18,7 @@ from skdp._checks.parameters import show
 from skdp._checks.table import Table, as_keys, as_numbers, as_truth
 from skdp.base.row_wise import row_wise
 from skdp.preprocessing.raw_columns import read_schema
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 
 Term = tuple[str, ...]
 

@@ -17,7 +17,7 @@ from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.cell_tree import all_edges
 from skdp.preprocessing.histogram_query import Purchase
 from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.preprocessing.vectorizer import DPTableVectorizer
 

@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from skdp._checks.numbers import format_names
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, as_numbers, tag_raw_tables
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 

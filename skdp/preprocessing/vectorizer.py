@@ -30,7 +30,7 @@ from skdp.preprocessing.schema.blocks import (
     row_norm,
     unique_names,
 )
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 
 

@@ -13,7 +13,7 @@ from skdp._checks.numbers import day_text
 from skdp._checks.table import Table
 from skdp.preprocessing.cell_tree import AT_A_BOUND
 from skdp.preprocessing.schema.blocks import Block
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 
 OTHER, GAP, REST, LOST = "(other)", "(missing)", "(rest)", "(not estimated)"
 

@@ -22,7 +22,7 @@ from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import noise_ratio
 from skdp.preprocessing.column_estimates import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics import table_release
 from skdp.statistics.cells import OTHER, ColumnCells

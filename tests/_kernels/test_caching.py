@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import skdp
-from skdp._kernels import caching, tiles
+from skdp._kernels import caching
+from skdp._kernels import matrix_products as tiles
 
 pytestmark = [
     pytest.mark.compiled,

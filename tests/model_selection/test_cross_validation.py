@@ -24,7 +24,7 @@ from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilo
 from skdp.mechanisms.streams import SecretStream
 from skdp.metrics import MulticlassEvaluation, PrivateEvaluation, RegressionEvaluation
 from skdp.model_selection import cross_validate
-from skdp.model_selection.parts import draw_folds, size_of_fold
+from skdp.model_selection.private_split import draw_folds, size_of_fold
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*the noise hides most figures:UserWarning", "ignore::skdp.exceptions.PrivacyLeakWarning"

@@ -26,7 +26,7 @@ from skdp import (
 from skdp.base import root_stream
 from skdp.ensemble import DPRandomTreesRegressor
 from skdp.model_selection import PrivateScore
-from skdp.model_selection.parts import draw_tested
+from skdp.model_selection.private_split import draw_tested
 from skdp.model_selection.scores import ERRORS, score_of
 
 BOUNDS = (-3.0, 5.0)

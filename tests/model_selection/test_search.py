@@ -44,7 +44,7 @@ from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import SCORES, PrivateScore
-from skdp.model_selection.parts import draw_tested
+from skdp.model_selection.private_split import draw_tested
 from skdp.pipeline import PrivatePipeline
 
 FALSE_ALARM = 1e-6

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skdp._checks.table import Table
-from skdp.preprocessing.schema.kinds import read_column
+from skdp.preprocessing.schema.column import read_column
 from skdp.statistics.cells import OTHER, ColumnCells, Merged
 
 

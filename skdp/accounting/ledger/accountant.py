@@ -12,10 +12,10 @@ from skdp.accounting.events.specifications import DpEvent, NoOpDpEvent, resolve
 from skdp.accounting.ledger.admission import Log, MemoryLog
 from skdp.accounting.ledger.balance import DataSplit
 from skdp.accounting.ledger.charges import Charge, Terms, check_name, check_text, now, plain_parameters
-from skdp.accounting.ledger.figures import Figures
 from skdp.accounting.ledger.filters import GAUSSIAN
 from skdp.accounting.ledger.ledger import Ledger
 from skdp.accounting.ledger.serial import ledger_from_json, ledger_to_json
+from skdp.accounting.ledger.spending import Figures
 from skdp.accounting.methods import check_adjacency, check_delta, check_epsilon, check_known
 from skdp.accounting.releases import releases
 from skdp.accounting.statements.targets import Risk, RiskTarget
@@ -115,7 +115,7 @@ class PrivacyAccountant(Figures):
         self._partition: str | None = None
         self._partition_rule: str | None = None
         if path is not None:
-            from skdp.accounting.ledger.store import Store  # SQLite is not loaded for a ledger in memory
+            from skdp.accounting.ledger.file_log import Store  # SQLite is not loaded for a ledger in memory
 
             asked = {"epsilon": epsilon, "delta": delta, "unit": unit, "filter_family": filter_family}
             asked |= {"method": method, "adjacency": adjacency}
@@ -139,7 +139,7 @@ class PrivacyAccountant(Figures):
         BudgetFileError
             If there is no such file, or it cannot be read or trusted.
         """
-        from skdp.accounting.ledger.store import Store
+        from skdp.accounting.ledger.file_log import Store
 
         return cls._of(Store.at(path))
 
@@ -558,7 +558,7 @@ class PrivacyAccountant(Figures):
                 raise ValueError(
                     f"path={path!r} with resume=False: a file can be charged; give resume=True or no path."
                 )
-            from skdp.accounting.ledger.store import Store
+            from skdp.accounting.ledger.file_log import Store
 
             return cls._of(Store.begin(path, terms, charges))
         return cls._of(MemoryLog(ledger, detached=not resume))

@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 from skdp.accounting.events.specifications import DpEvent, read_real, show
 from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from skdp.accounting.methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
-from skdp.accounting.statements.curves import PrivacyProfile
+from skdp.accounting.statements.privacy_curves import PrivacyProfile
 
 _DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from skdp._checks.numbers import day_text
 from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_truth
-from skdp.preprocessing.schema.kinds import DATE_PARTS, Column, levels_of_days, read_column
+from skdp.preprocessing.schema.column import DATE_PARTS, Column, levels_of_days, read_column
 
 NUMBERS = ("bins", "scale", "both", "codes")
 """What becomes of a number."""

@@ -16,7 +16,7 @@ from skdp._checks.parameters import check_choice
 from skdp._checks.table import CellValues, Table, as_days, as_keys, as_numbers
 from skdp.accounting.ledger.report import html_table
 from skdp.preprocessing.schema.blocks import Combination, read_combinations
-from skdp.preprocessing.schema.kinds import Column, read_column
+from skdp.preprocessing.schema.column import Column, read_column
 
 _DEEPEST = 50  # levels of lists in lists; a schema has five
 

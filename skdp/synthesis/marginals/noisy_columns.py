@@ -27,7 +27,7 @@ from skdp.preprocessing.column_estimates import (
 from skdp.preprocessing.histogram_query import BINS_SHARE, THRESHOLD_SHARE, Purchase
 from skdp.preprocessing.raw_columns import match_columns, read_schema
 from skdp.preprocessing.schema.blocks import combinations_left
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.marginals.column_levels import exclusions_of, is_possible_to_exclude
 from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_ESTIMATED, MOST_LEVELS, LevelRows, Measurement

@@ -13,7 +13,7 @@ import numpy as np
 from skdp._checks.numbers import day_text, days_of, format_names, key_of, number_of, truth_of
 from skdp._checks.table import Table, is_decimal
 from skdp.preprocessing.schema.blocks import Block
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema.column import Column
 from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn
 from skdp.synthesis.marginals.contingency_tables import Interaction
 

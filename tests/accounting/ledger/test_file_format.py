@@ -7,7 +7,7 @@ import pytest
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, LaplaceDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from skdp.accounting.ledger.store import FILE_SCHEMA
+from skdp.accounting.ledger.file_log import FILE_SCHEMA
 from skdp.exceptions import BudgetFileError
 
 FOLDER = pathlib.Path(__file__).with_name("files")

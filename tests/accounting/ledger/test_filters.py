@@ -34,7 +34,7 @@ from skdp.accounting import (
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTrials
 from skdp.accounting.ledger import balance as _odometer
-from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger import file_log as _store
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,

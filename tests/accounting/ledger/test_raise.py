@@ -18,7 +18,7 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     compose,
 )
-from skdp.accounting.ledger import store as _store
+from skdp.accounting.ledger import file_log as _store
 from skdp.exceptions import BudgetExceededError
 
 NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.2)), 500)

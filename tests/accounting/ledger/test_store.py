@@ -17,9 +17,9 @@ import skdp
 import skdp._dpsgd.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, LaplaceDpEvent
+from skdp.accounting.ledger import file_log as _store
 from skdp.accounting.ledger import ledger as _ledger
 from skdp.accounting.ledger import sqlite as _sqlite
-from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
 # --- the same accountant, but kept ------------------------------------------------------------------------------------

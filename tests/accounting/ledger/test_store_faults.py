@@ -26,8 +26,8 @@ from ledger_files import (
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
+from skdp.accounting.ledger import file_log as _store
 from skdp.accounting.ledger import sqlite as _sqlite
-from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetFileError
 
 # --- what can be wrong with a file ------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def test_kill_9_during_charges_loses_nothing(tmp_path, path):
 
 
 DIES_INSIDE = """
-import os, skdp.accounting.ledger.store as store
+import os, skdp.accounting.ledger.file_log as store
 link = store.link
 def dying(row):
     if len(row) > 7 and row.get("label") == "dies":

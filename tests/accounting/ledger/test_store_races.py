@@ -12,8 +12,8 @@ import pytest
 from ledger_files import GAUSS, THIRD, fresh
 
 from skdp import PrivacyAccountant
+from skdp.accounting.ledger import file_log as _store
 from skdp.accounting.ledger import ledger as _ledger
-from skdp.accounting.ledger import store as _store
 from skdp.exceptions import BudgetExceededError
 
 

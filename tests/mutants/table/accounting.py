@@ -12,7 +12,7 @@ FAULTS = faults_of(
                 "min(parameter, most)",
             ),
         ],
-        "skdp.accounting.statements.curves": [
+        "skdp.accounting.statements.privacy_curves": [
             (
                 "gaussian-mu-replace-one-as-removal",
                 "PrivacyProfile._gaussian_mu",
@@ -131,7 +131,7 @@ FAULTS = faults_of(
                 "if True:\n    return work(connection)",
             ),
         ],
-        "skdp.accounting.ledger.store": [
+        "skdp.accounting.ledger.file_log": [
             ("concurrent-charge-not-admitted-again", "Store._write", "len(self._ledger.entries) != known", "False"),
             ("budget-file-older-copy-accepted", "Store._enter", "self._heads[count:count + 1] != [head]", "False"),
             ("budget-file-hash-not-verified", "_read_on", "_hash(row)", "written"),

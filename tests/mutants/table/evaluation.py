@@ -59,7 +59,7 @@ FAULTS = faults_of(
                 "np.resize(folds, len(rows.y))",
             ),
         ],
-        "skdp.model_selection.parts": [
+        "skdp.model_selection.private_split": [
             (
                 "data-split-group-on-both-sides",
                 "_tested_units",

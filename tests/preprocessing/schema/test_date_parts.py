@@ -12,7 +12,7 @@ from combinations import over_rows
 from skdp import PrivacyAccountant
 from skdp._checks.rows import row_norm_of
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.schema.kinds import DATE_PARTS, levels_of_days
+from skdp.preprocessing.schema.column import DATE_PARTS, levels_of_days
 
 SCHEMA = {"since": {"bounds": ("2015-01-01", "2024-12-31"), "features": ["weekday", "month"]}, "age": (0, 99)}
 

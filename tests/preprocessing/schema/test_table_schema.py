@@ -13,8 +13,8 @@ from combinations import over_rows
 from tables import SCHEMA, customers
 
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.schema import kinds
-from skdp.preprocessing.schema.kinds import Column
+from skdp.preprocessing.schema import column as kinds
+from skdp.preprocessing.schema.column import Column
 
 
 class Compared(str):
