@@ -148,7 +148,7 @@ def test_a_run_is_the_composition_that_the_plan_prices(sampling, monkeypatch):
     run_dpsgd(model, plan, watched, np.zeros(2), stream, averaging=last_iterate(), on_step=lambda n_done: None)
     assert len(draws) == len(model.asked) == len(released) == len(updates) == 40
     assert set(draws) == {sampling}
-    assert set(released) == {plan.mechanism} == {GaussianMechanism(1e-9, 0.5)}
+    assert set(released) == set(plan.mechanisms) == {GaussianMechanism(1e-9, 0.5)}
     assert {max_norm for _, max_norm in model.asked} == {0.5}
     sizes = [50 if rows is None else len(rows) for rows, _ in model.asked]
     np.testing.assert_allclose([g[0] for g in updates], [0.5 * size / 8.0 for size in sizes], atol=1e-8)

@@ -89,7 +89,7 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     optimizer = momentum_sgd(constant(3.0), 0.8, penalty)
     theta, n_done = run(X, labels, weights, plan, optimizer, source=source, average=average, n_outputs=n_outputs)
     everyone = [np.arange(60)] * 25
-    grid, scale = plan.mechanism._grid_and_scale
+    grid, scale = plan.mechanisms[0]._grid_and_scale
     expected = reference.dpsgd(
         X, labels, weights, n_outputs, reference.Scaling(1.5, True),
         lots=everyone if sampling == FullBatch() else source.drawn("rows"), noises=source.drawn("normal"),

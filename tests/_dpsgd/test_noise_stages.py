@@ -41,10 +41,8 @@ def test_stages_cost_what_constant_noise_does(average, n_steps):
 
 def test_steps_and_their_event():
     plan = DPSGDPlan(FullBatch(), 0.5, 20.0, 5, 100.0, (Stage(3, 0.5), Stage(2, 2.0)))
-    assert [plan.mechanism_at(step).noise_multiplier for step in range(5)] == [10.0, 10.0, 10.0, 40.0, 40.0]
-    with pytest.raises(IndexError):
-        plan.mechanism_at(5)
-    assert {plan.mechanism_at(step).sensitivity for step in range(5)} == {0.5}
+    assert [each.noise_multiplier for each in plan.mechanisms] == [10.0, 10.0, 10.0, 40.0, 40.0]
+    assert {each.sensitivity for each in plan.mechanisms} == {0.5}
     events = [event_of_steps(plan.sampling, n, 20.0, plan.stages) for n in (1, 3, 4, 5)]
     found = [[(each.event.noise_multiplier, each.count) for each in parts(event)] for event in events]
     assert found == [[(10.0, 1)], [(10.0, 3)], [(10.0, 3), (40.0, 1)], [(10.0, 3), (40.0, 2)]]
