@@ -443,9 +443,8 @@ class PrivacyAccountant(Figures):
                 f"delta={delta!r} is not the ledger's delta={self.delta!r}, which cannot be raised: what holds after "
                 "outputs were seen holds at a delta named before; leave delta out, or begin another ledger."
             )
-        adjacency = self.adjacency or "zero_out"
         given = {"epsilon": epsilon, **({"allow_less": True} if allow_less else {})}
-        self._log.append(self._entry(NoOpDpEvent(), "", adjacency, given, note, "raise"))
+        self._log.append(self._entry(NoOpDpEvent(), "", self.adjacency or "zero_out", given, note, "raise"))
 
     def _name_partition(self, partition: str | None, rule: str | None) -> dict[str, Any]:
         """The partition of a charge and its rule: those that are given, or those of this accountant."""
@@ -526,8 +525,7 @@ class PrivacyAccountant(Figures):
         str
             Text that `from_json` reads.
         """
-        ledger = self._log.read()
-        return ledger_to_json(ledger.terms, ledger.entries)
+        return ledger_to_json(self._log.terms, self._log.read().entries)
 
     @classmethod
     def from_json(
