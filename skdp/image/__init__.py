@@ -1,6 +1,9 @@
 """Features of images that are computed from each image alone.
 
-A public name is loaded when it is first used.
+- `base`: tables of images, blocks of them, threads and files.
+- `features`: planes of pixels to rows of features, one image at a time.
+- `reading`: images of any layout as planes, and simulated public images.
+- `transformers`: `ScatteringTransformer` and `PatchTransformer`.
 """
 
 from __future__ import annotations

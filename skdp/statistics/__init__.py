@@ -1,4 +1,13 @@
-"""A table described, and single figures of it, with differential privacy."""
+"""A table described, and single statistics of it, with differential privacy.
+
+- `cells`: a column as cells that are counted.
+- `column_estimates`: estimates of columns and pairs from noisy sums, with intervals.
+- `describer`: `describe`, and the fit behind it.
+- `description`: `PrivateDescription`, as frames, text and HTML.
+- `hypothesis_tests`: tests whose null distributions have the noise.
+- `single_statistics`: a count, mean, quantile, histogram or another statistic alone.
+- `table_release`: the releases of a description, and their sensitivities.
+"""
 
 from __future__ import annotations
 

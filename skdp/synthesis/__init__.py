@@ -1,12 +1,16 @@
 """Private synthetic data.
 
-- `synthesize`: a raw table as a synthetic one, in one line.
-- `synthesize_linked`: a table of households and one of their persons, linked by a key.
-- `DPMarginalSynthesizer`: tables with the two-way marginals of the private ones.
-- `DPClassMixtureGenerator`: rows of numbers with labels, such as images, by a mixture of normal rows for each class.
-- `DPWGAN`: images and other numeric rows by a generative adversarial network, for comparison.
-- `evaluate_synthesis`: how far a synthetic table is from the private one, as a paid release.
-- `combine_estimates`: intervals for estimates on several synthetic tables.
+- `adversaries`: training of a critic and a generator, and convolutional critics.
+- `class_generator`: `DPClassMixtureGenerator`, rows of numbers with labels, such as images, by Gaussian mixtures.
+- `class_mixture`: rows between public bounds, and the mixture of noisy moments.
+- `class_moments`: sums over rows with classes, and the releases that a mixture is made of.
+- `critic`: dense critics with a gradient penalty, and clipped sums of their gradients.
+- `generator`: what private generators share, and the generator network.
+- `linking`: `synthesize_linked`, a table of households and one of their persons.
+- `marginals`: `synthesize` and `DPMarginalSynthesizer`, tables with the two-way marginals of the private ones, and
+  `combine_estimates`, intervals for estimates on several of them.
+- `pair_quality`: `evaluate_synthesis`, how far a synthetic table is from the private one, as a release.
+- `wgan`: `DPWGAN`, a generative adversarial network, for comparison.
 """
 
 from __future__ import annotations
