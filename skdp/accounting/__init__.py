@@ -2,14 +2,18 @@
 
 The package stands alone: beside NumPy and SciPy it imports `skdp.exceptions` only.
 
-- `events`: specifications of what was done (names as in Google's dp-accounting), their composition, groups of records,
-  and conversion from and to dp-accounting
-- `formulas`: closed forms, root finding, quadrature, and `dominating`, the pairs that dominate a release
-- `releases`: a composition as the methods read it
-- `rdp`, `pld`, `classic`: the methods; `methods`: which events each of them covers, `get_epsilon` and its kin
-- `statements`: `PrivacyProfile`, `RenyiCurve`, and what a budget is stated in
-- `calibration`: from a budget back to the noise
-- `ledger`: `PrivacyAccountant`
+- `events`: what was done, without behaviour: frozen specifications, named as in dp-accounting, and their composition
+- `formulas`: closed forms, and the searches and sums that they share
+- `releases`: a composition sorted by kind of release, as the methods read it
+- `rdp`: Rényi divergences of a composition (`rdp`), and of one release (`mechanisms`)
+- `classic`: composition of (epsilon, delta) statements (naive, strong, optimal, strong of 2016), and the moments
+  accountant
+- `pld`: privacy loss distributions: the releases of an event go down once, and a number comes up once
+- `methods`: `get_epsilon`, `get_delta` by the method that is named, and `get_epsilon_bounds`, the truth from both
+  sides
+- `statements`: what is said of an event, or of a budget: curves (`curves`), and the target of a budget (`targets`)
+- `calibration`: from a budget back to the noise that fits it
+- `ledger`: `PrivacyAccountant`: the record of one data set, what a budget admits, and where it is kept
 """
 
 from __future__ import annotations

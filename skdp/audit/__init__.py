@@ -1,10 +1,15 @@
 """Audits: what an attacker finds of one record in what an estimator releases, beside what the estimator claims.
 
-- `auditor`: `audit_estimator`; `subjects`: an estimator as an audit fits it, again and again, and `AuditResult`
-- `worst_case`: two tables that differ in one record, the canary; `leaves` of a fitted estimator, by their place
-- `replay`: two fits that see the same releases, and what these cost at least; `one_run`: many canaries in one fit
-- `checks`: noise and lots that were heard, against their distributions
-- `conformance`, `conformance_releases`: checks of private estimators of any author, by the tables of `checking`
+- `checks`: noise and lots that were heard, against the laws that they are priced by
+- `worst_case`: two tables that differ in one record, the canary: the worst ones for an estimator's kind, or those of
+  the user
+- `subjects`: an estimator as an audit fits it, again and again: clones without a ledger, with a tape
+- `one_run`: one-run audits: guesses, from one fit, which of many canaries are in it
+- `replay`: forced replay: two fits that see the same releases, one with the canary and one without
+- `auditor`: `audit_estimator`: an attack on one record, and what it found
+- `checking`: what the checks of private estimators share: tables, neighbours of them, and what one fit leaves behind
+- `conformance_releases`: checks of what a fit releases: how far a record moves it, and that all else follows from it
+- `conformance`: the conformance suite of private estimators, public as `skdp.testing`
 """
 
 from __future__ import annotations

@@ -1,15 +1,19 @@
 """What an estimator is made of, here and for a third party: see `docs/extending.md`.
 
-- `estimator`: `PrivateEstimator`
-- `fit`: the object that plans, reads, charges, releases and publishes
-- `budget`: what a fit may spend, and what was released
-- `private_step`: what a pipeline asks of a step
-- `public_steps`: steps of scikit-learn that read no other row
-- `row_wise`: functions that do not
-- `findings`: meta-estimators of scikit-learn, and what their fits cost
-- `foreign_fits`: the warning where one of them is running
-- `estimates`: numbers with confidence intervals
-- `saved_state`: a fitted model as plain data
+- `budget`: the privacy parameters of an estimator: budget, noise, privacy cost, releases, and the randomness of a fit
+- `estimates`: figures with intervals, of evaluations and of descriptions
+- `row_wise`: functions that transform rows one by one: the promise, and its test on simulated rows
+- `saved_state`: the state of a model as skops writes and reads it: plain values, arrays and nested estimators
+- `public_steps`: which steps of a pipeline read nothing of their rows and treat them one by one
+- `pipeline_issues`: findings about a composition before it is fitted: what it reads without paying, how often it
+  spends, what to use
+- `foreign_fits`: warnings about compositions of other packages that use private estimators and read rows without
+  accounting for it
+- `fit`: the fit object, which a private ``fit`` asks in order: begin, plan, read, charge, release, publish
+- `private_step`: the protocol by which pipelines and searches fit private estimators whose noise they allot
+  themselves
+- `estimator`: base of private estimators: parameters, also those of scikit-learn that are missing, privacy facts, and
+  diagrams
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Fitted models in forms that other programs read: ONNX and skops.
 
-- `onnx_model`: `to_onnx`, what an export says of the guarantee, and steps of scikit-learn
-- `onnx_graph`: nodes, constants and inputs; `onnx_tables`: columns of a schema, and leaves of trees; `onnx_steps`:
-  transformers and predictions
-- `trusted_types`: the types to trust in files of skops, whose content is that of `skdp.base.saved_state`
+- `onnx_graph`: an ONNX graph while it is written: nodes, constants, and formulas that several models share
+- `trusted_types`: the types that files of skops consist of; see `skdp.base.saved_state` for their content
+- `onnx_tables`: columns of a schema in a graph: what `Block` does to cells, in ONNX
+- `onnx_steps`: predictions and transformers in a graph
+- `onnx_model`: `to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions
 """
 
 from __future__ import annotations

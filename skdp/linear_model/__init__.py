@@ -1,4 +1,18 @@
-"""Private linear models."""
+"""Private linear models.
+
+- `likelihoods`: likelihoods of which one row says no more than a vector of norm 1: score and curvature, released
+  together
+- `scores`: moments of the scores of units, clipped: the second release of least squares, of which the sandwich is
+  made
+- `inference`: what released moments say of coefficients: estimates, their errors by sampling and by noise, and doubts
+- `coefficient_table`: the table of a regression, as text, HTML, LaTeX and a frame
+- `newton`: Newton steps on noisy scores and curvatures: what is planned, released, and published with its errors
+- `normal_equations`: private least squares from one noisy matrix of second moments
+- `least_squares`: private linear and ridge regression
+- `logistic`: private logistic regression
+- `ordinal`: private ordinal logistic regression
+- `poisson`: private Poisson regression
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private linear models."""
+"""Private logistic regression."""
 
 from __future__ import annotations
 

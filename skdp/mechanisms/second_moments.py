@@ -98,14 +98,13 @@ class MomentSum:
     multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic of unit
     roundoff u the error of a sum of b products is, for any order of its terms, at most u times the magnitudes of the
     products and of all partial sums as computed (Higham 2002, 4.2). Tiles add the rows of a block one after the other,
-    in all entries alike (`skdp._kernels.matrix_products`), so partial sums are matrices. Their Frobenius norm is at most
-    the number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums these
-    numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 + gamma),
-    and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it up to
-    theta = 4 u + d 2**-52. `vector` is divided by `rounding`, which is (1 + the error of two blocks) times
-    (1 + theta)**2, and `read` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64,
-    for whose rounding the noise has room (`skdp.mechanisms.GaussianMechanism`).
-    """
+    in all entries alike (`matrix_products` of the kernels), so partial sums are matrices. Their Frobenius norm is at
+    most the number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums
+    these numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 +
+    gamma), and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it
+    up to theta = 4 u + d 2**-52. `vector` is divided by `rounding`, which is (1 + the error of two blocks) times (1 +
+    theta)**2, and `read` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64, for whose
+    rounding the noise has room (`skdp.mechanisms.GaussianMechanism`)."""
 
     def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Any = None) -> None:
         d = len(ball.center)

@@ -1,10 +1,18 @@
 """Private evaluation: how good a model is on private rows, from one noisy table of counts.
 
-- `private_evaluation`: `evaluate`, `PrivateEvaluation`; `functions`: a private counterpart of each metric
-- `histogram_evaluation`: the fit of all evaluations, its price and its sensitivity; `scored_rows`: scores by blocks
-- `binary`, `multiclass`, `regression`: what follows from a table of two classes, of more or of labels, and of errors
-- `comparison`: how two models differ on the same rows
-- `replicates`: what all figures share, projection of noisy tables, and the bootstrap
+- `replicates`: noisy tables of counts, what they are projected to, and intervals by a parametric bootstrap
+- `scored_rows`: scores of private rows by a fitted model, block by block, and the counts that they go to
+- `binary`: metrics of two classes, from counts of scores in bins
+- `histogram_evaluation`: evaluations that are post-processing of one noisy table of counts: its fit, and its price
+- `comparison`: `compare`: how two models of two classes differ on the same private rows, from one noisy table of
+  pairs of scores
+- `multiclass`: `MulticlassEvaluation`: how good a model of several classes is on private rows, from one noisy
+  confusion matrix
+- `regression`: `RegressionEvaluation`: how good a regressor is on private rows, from counts of errors and two sums of
+  targets
+- `private_evaluation`: `evaluate`: how good a model is on private rows, privately
+- `functions`: metrics of scikit-learn on private labels and scores, each in a line; `evaluate` gives all of them at
+  one price
 """
 
 from __future__ import annotations

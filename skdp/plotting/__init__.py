@@ -1,6 +1,14 @@
 """Displays, as in scikit-learn: numbers that are held, and drawn by `plot`.
 
 matplotlib is imported when something is drawn. `_axes` has what all displays share.
+
+- `_axes`: what the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot
+- `accountants`: `AccountantComparisonDisplay`: what one computation costs by several methods of accounting
+- `budget`: `BudgetDisplay`: what each charge took from a ledger, and what is left
+- `coefficients`: `CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or
+  importances
+- `scores`: displays of private evaluations: curves and confusion matrix with bands, and figures of subgroups
+- `utility`: `PrivacyUtilityDisplay`: the quality of a model against its privacy budget
 """
 
 from __future__ import annotations
