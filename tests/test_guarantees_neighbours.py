@@ -34,7 +34,7 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import tiles
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism
 

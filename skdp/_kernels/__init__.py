@@ -17,7 +17,7 @@ None uses ``fastmath``, which would let NaN pass the guards that bound a sensiti
 - `linear_layouts`: norms and clipping factors of the rows of linear models, and products of sparse rows
 - `losses`: the losses: their derivatives by the scores, which are what is clipped, and the clip itself for linear
   models
-- `matrix_products`: matrix products of a dense network, in tiles that stay in registers
+- `tiles`: matrix products of a dense network, in tiles that stay in registers
 - `one_hot`: scores and sums of linear models over one-hot rows, by lookups in small tables
 - `spans`: a span of rows of a dense network, from the table to both factors of their clipped gradients, in one
   compiled call

@@ -2,7 +2,7 @@
 
 A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
 the intercepts one more row of a layer's parameters. The matrix products between the passes are those
-of `skdp._kernels.matrix_products`. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
+of `skdp._kernels.tiles`. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
 """
 
 from __future__ import annotations

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from skdp._kernels import dense, losses
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import dense, losses, tiles
 from skdp._kernels.caching import njit, text_of
 from skdp._kernels.dense import RELU, clip_rows, fetch_rows, gather_rows, multiply_by_derivative
 from skdp._kernels.losses import multinomial_row_residuals, row_residuals, stretches
-from skdp._kernels.matrix_products import ROWS, add_outer_products, forward, multiply
+from skdp._kernels.tiles import ROWS, add_outer_products, forward, multiply
 
 _BLOCK = 8 * ROWS
 
@@ -53,7 +52,7 @@ def _define(texts):
         widths : ndarray of int
             Of the input, the hidden layers and the output.
         packed, packed_back : tuple of ndarray
-            Tables of the layers, of `matrix_products.pack`, and those for the way back: transposed, without
+            Tables of the layers, of `tiles.pack`, and those for the way back: transposed, without
             intercepts. `packed_back` has nothing for the first layer.
         activation, loss, limit
             Of `skdp._kernels.dense` (the identity or relu if X is given) and `skdp._kernels.losses`.
@@ -108,7 +107,7 @@ def _define(texts):
         m : int
         rectangles : ndarray of int of shape (k, 6)
             Layer, whether transposed, first row and end, first column and end, as for
-            `skdp._kernels.matrix_products.add_outer_products`.
+            `skdp._kernels.tiles.add_outer_products`.
         widths : ndarray of int
         total : ndarray of shape (p,), float64
             Read and written.

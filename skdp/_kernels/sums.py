@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import tiles
 from skdp._kernels.caching import njit, text_of
-from skdp._kernels.matrix_products import ROWS, SUMMED_ROWS, add_tile, panel_columns
+from skdp._kernels.tiles import ROWS, SUMMED_ROWS, add_tile, panel_columns
 
 _LANES = 64  # independent partial sums, so that the loop over them vectorises
 

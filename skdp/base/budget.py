@@ -82,12 +82,12 @@ class PrivacyCost(NamedTuple):
 def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_delta) -> Budget:
     """Return the privacy parameters of an estimator, or reject them."""
     epsilon, noise = model.epsilon, getattr(model, "noise_multiplier", None)
-    if (epsilon is None) == (noise is None):
+    if "noise_multiplier" in vars(model) and (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
     accountant, relation, n_public = charged_by(model)
     delta = read_delta(model.delta)
-    if epsilon is not None:
+    if noise is None:
         epsilon = read_epsilon(epsilon)
     if noise is not None:
         remedy = "choose a number from 1e-3 to 1e9"

@@ -165,11 +165,12 @@ class CoefficientTable:
     __repr__ = __str__
 
     def to_html(self) -> str:
-        """Return the table as HTML, without scripts, links or styles.
+        """Return the table as HTML.
 
         Returns
         -------
         html : str
+            One element without scripts, links or styles.
         """
         heads = "".join(f"<th>{escaped(each)}</th>" for each in ["", *self._header])
         body = ""

@@ -13,9 +13,9 @@ from scipy.linalg import eigh, eigh_tridiagonal
 from scipy.linalg.blas import dsymv
 
 from skdp._checks.weights import weight_of_each
-from skdp._kernels.matrix_products import ROWS, SUMMED_ROWS, room_for
 from skdp._kernels.sums import add_gram, add_rows, rows_into_ball
 from skdp._kernels.threads import single_threaded_blas
+from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 from skdp.mechanisms.bounded_sum import clip_factor, clip_groups, squares_of_products
 
 BLOCK_ROWS = SUMMED_ROWS
@@ -98,7 +98,7 @@ class MomentSum:
     multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic of unit
     roundoff u the error of a sum of b products is, for any order of its terms, at most u times the magnitudes of the
     products and of all partial sums as computed (Higham 2002, 4.2). Tiles add the rows of a block one after the other,
-    in all entries alike (`matrix_products` of the kernels), so partial sums are matrices. Their Frobenius norm is at
+    in all entries alike (`tiles` of the kernels), so partial sums are matrices. Their Frobenius norm is at
     most the number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums
     these numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 +
     gamma), and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it

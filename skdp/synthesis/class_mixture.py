@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from skdp._checks.weights import weight_of_each
-from skdp._kernels.matrix_products import ROWS, multiply, pack, panel_width, room_for
+from skdp._kernels.tiles import ROWS, multiply, pack, panel_width, room_for
 
 ROWS_AT_ONCE = 340 * ROWS
 """Rows that are read at once: a multiple of the height of a tile."""

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
-from skdp._kernels.matrix_products import ROWS
 from skdp._kernels.threads import WorkerPool, single_threaded_blas
+from skdp._kernels.tiles import ROWS
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.second_moments import MomentSum, UnitBall, sensitivity
 from skdp.mechanisms.streams import SecretStream

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import skdp
-from skdp._kernels import caching
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import caching, tiles
 
 pytestmark = [
     pytest.mark.compiled,

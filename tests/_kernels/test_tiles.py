@@ -8,7 +8,7 @@ import numpy as np
 import reference
 from combinations import over_combinations, over_rows
 
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import tiles
 
 DTYPES = [np.float32, np.float64]
 SHAPES = [(1, 1, 1), (7, 5, 3), (6, 12, 16), (13, 20, 33), (129, 9, 40), (300, 70, 2)]

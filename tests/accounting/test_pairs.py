@@ -29,8 +29,9 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
+from skdp.accounting.events import specifications
 from skdp.accounting.events.kinds import EVENT_KINDS, Kind
-from skdp.accounting.events.specifications import DpEvent, own
+from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.formulas import dominating as noise
 from skdp.accounting.rdp.rdp import rdp, rdp_refusal
 from skdp.accounting.releases import releases
@@ -319,12 +320,14 @@ def test_the_epsilon_of_one_discrete_laplace_release_is_below_its_largest_loss(a
     assert low <= exact <= high
 
 
-@own
 @dataclass(frozen=True)
 class OnlyPairDpEvent(DpEvent):
     """Says the truth of a bit with probability `p`: an event of which no more than the pair is known."""
 
     p: float
+
+
+specifications._OWN.add(OnlyPairDpEvent)
 
 
 @pytest.fixture

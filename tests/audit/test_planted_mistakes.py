@@ -41,8 +41,14 @@ def quick(monkeypatch):
 
 @BOTH
 def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters):
-    deviation = GaussianMechanism.standard_deviation
-    monkeypatch.setattr(GaussianMechanism, "standard_deviation", property(lambda self: 0.95 * deviation.fget(self)))
+    prepared = GaussianMechanism.__post_init__
+
+    def prepared_with_less_noise(self):
+        prepared(self)
+        grid, scale = self._grid_and_scale
+        vars(self)["_grid_and_scale"] = grid, 0.95 * scale
+
+    monkeypatch.setattr(GaussianMechanism, "__post_init__", prepared_with_less_noise)
     found = audit(parameters)
     assert {"noise", "bound"} <= kinds(found)
     assert found.epsilon_lower_bound > found.epsilon_claimed

@@ -289,7 +289,7 @@ def test_adam_does_not_see_the_clip_where_every_gradient_is_clipped(table, clipp
 def rates_of(table, monkeypatch, **parameters):
     """The step lengths that a fit of 20 steps uses."""
     rates = []
-    original = skdp._dpsgd.network_solver.momentum_sgd
+    original = skdp._dpsgd.loop.momentum_sgd
 
     def watched(schedule, *arguments):
         def noted(step):
@@ -300,7 +300,7 @@ def rates_of(table, monkeypatch, **parameters):
 
     X, y, classes = table("classes")
     with monkeypatch.context() as patch:
-        patch.setattr(skdp._dpsgd.network_solver, "momentum_sgd", watched)
+        patch.setattr(skdp._dpsgd.loop, "momentum_sgd", watched)
         given_noise(classes=classes, sampling_rate=0.5, max_iter=10, **parameters).fit(X, y)
     assert len(rates) == 20
     return rates

@@ -7,7 +7,7 @@ clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum 
 matrix product. No row's gradient is ever in memory.
 
 **Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
-their places and the bits of both their factors (`skdp._kernels.matrix_products`), so the lots differ in one block of at
+their places and the bits of both their factors (`skdp._kernels.tiles`), so the lots differ in one block of at
 most `SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most
 ``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error of at most the unit roundoff u
 times itself (none where multiply and add are fused), and each of the b - 1 additions of u times a partial sum, whatever
@@ -37,8 +37,7 @@ from numpy.typing import NDArray
 
 from skdp._dpsgd.models.linear import MOST_PAIRED, SpanModel, UnitLayout, blocks_of, row_scales, unit_room
 from skdp._kernels import dense as kernel
-from skdp._kernels import losses, spans
-from skdp._kernels import matrix_products as tiles
+from skdp._kernels import losses, spans, tiles
 from skdp._kernels.threads import WorkerPool
 
 ACTIVATIONS = {

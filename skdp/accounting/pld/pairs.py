@@ -35,6 +35,7 @@ H is convex, so below its chord, and R is straight, as no loss lies there. So H 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -246,6 +247,8 @@ class Bounded:
     """Losses between two ends, which are followed as a whole; both directions are the same."""
 
     symmetric = True
+    atoms: Callable[[float, float], Atoms]
+    """The pair as weighted losses, for moments; a method of each subclass."""
 
     def above(self, span: tuple[float, float]) -> tuple[float, float]:
         """Nothing finite lies above the span."""
@@ -254,10 +257,6 @@ class Bounded:
     def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
         """`span` as it is: there is little to be saved."""
         return span
-
-    def atoms(self, low: float, high: float) -> Atoms:
-        """The pair as weighted losses, for moments."""
-        raise NotImplementedError
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
         """The same for bounds; with nothing to integrate, there is no difference."""
