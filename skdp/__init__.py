@@ -90,8 +90,6 @@ _MODULES = (
 )
 _MOVED = {"calibration": "model_selection", "effects": "inspection", "evaluation": "metrics"}
 
-__all__ = ["__version__", *_PUBLIC]
-
 
 def lazy_face(
     package: str, public: Mapping[str, str]
@@ -119,11 +117,13 @@ def lazy_face(
     return load, names, list(public)
 
 
+_load, _, __all__ = lazy_face(__name__, _PUBLIC)
+__all__ += ["__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
-        value = getattr(importlib.import_module(_PUBLIC[name]), name)
-        globals()[name] = value
-        return value
+        return _load(name)
     if name in _MODULES:
         return importlib.import_module(f"skdp.{name}")
     raise AttributeError(f"module 'skdp' has no attribute {name!r}{_suggest(name)}", name=name)

@@ -15,7 +15,7 @@ import pytest
 import skdp
 from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import file_log
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]
@@ -29,7 +29,7 @@ THREE = {"epsilon": 2.0, "delta": 1e-5}
 
 def fresh(path):
     """What somebody sees who opens the file for the first time."""
-    _store._STORES.clear()
+    file_log._STORES.clear()
     return PrivacyAccountant.open(path)
 
 

@@ -19,7 +19,7 @@ from skdp.accounting import (
     SelfComposedDpEvent,
 )
 from skdp.accounting.__main__ import main
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import file_log
 
 ROOT = pathlib.Path(skdp.__file__).parents[1]
 
@@ -148,7 +148,7 @@ def test_a_damaged_file_is_not_shown(capsys, path):
     whole = bytearray(pathlib.Path(path).read_bytes())
     whole[8192:12288] = bytes(4096)
     pathlib.Path(path).write_bytes(whole)
-    _store._STORES.clear()  # as in a process that has not seen it
+    file_log._STORES.clear()  # as in a process that has not seen it
     for command in ("show", "verify", "export"):
         code, out, err = run(capsys, command, path)
         assert (code, out) == (1, "")
@@ -156,7 +156,7 @@ def test_a_damaged_file_is_not_shown(capsys, path):
 
 
 def fresh_epsilon(path):
-    _store._STORES.clear()
+    file_log._STORES.clear()
     return PrivacyAccountant.open(path).epsilon
 
 

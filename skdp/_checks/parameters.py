@@ -7,13 +7,13 @@ import math
 import numbers
 import os
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from skdp.accounting import AddRemove, PrivacyAccountant, resolve_accountant
 from skdp.accounting.events.specifications import read_real as read_real
+from skdp.accounting.events.specifications import show as show
 from skdp.accounting.methods import ADJACENCIES
 from skdp.exceptions import REMOVED as REMOVED
 from skdp.exceptions import refuse_removed as refuse_removed
@@ -92,13 +92,6 @@ def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
         if value is not None or name not in _NOT_TAKEN:
             why = _NOT_TAKEN.get(name, "does not take it: leave it out")
             raise TypeError(f"fit got the parameter {name!r}, and {taker} {why}.")
-
-
-def show(value: Any) -> str:
-    """Format `value` in one line; only its type if it is not a scalar, as it may be private rows passed by mistake."""
-    if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
-        return " ".join(repr(value).split())
-    return f"<{type(value).__name__}>"
 
 
 def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:

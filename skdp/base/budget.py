@@ -82,14 +82,15 @@ class PrivacyCost(NamedTuple):
 def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_delta) -> Budget:
     """Return the privacy parameters of an estimator, or reject them."""
     epsilon, noise = model.epsilon, getattr(model, "noise_multiplier", None)
-    if "noise_multiplier" in vars(model) and (epsilon is None) == (noise is None):
+    has_noise = noise is not None or "noise_multiplier" in vars(model)  # an evaluation has an epsilon alone
+    if has_noise and (epsilon is None) == (noise is None):
         told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
         raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
     accountant, relation, n_public = charged_by(model)
     delta = read_delta(model.delta)
     if noise is None:
         epsilon = read_epsilon(epsilon)
-    if noise is not None:
+    else:
         remedy = "choose a number from 1e-3 to 1e9"
         noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
     method = "pld" if accountant is None else accountant.method

@@ -497,8 +497,7 @@ def payment_of(model: Any, budget: Budget | None = None) -> Payment:
         parameters["adjacency"] = with_n_public(adjacency, n_public)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    unit = model.__dict__.get("privacy_unit_", ROW)
-    return Payment(accountant, type(model).__name__, adjacency, parameters, unit)
+    return Payment(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:

@@ -22,7 +22,7 @@ from sklearn.frozen import FrozenEstimator
 
 from skdp._checks.groups import GROUP
 from skdp._checks.leaks import CALLER, Leak, Sent, leaks_are_errors, receive, report_leak
-from skdp.base import pipeline_issues as findings
+from skdp.base import pipeline_issues
 from skdp.base.public_steps import is_ours
 
 _BETWEEN = {"joblib", "threading", "multiprocessing", "concurrent", "contextlib", "functools", "queue", "warnings"}
@@ -31,11 +31,11 @@ _OF_UNIONS = ("_fit_one", "_fit_transform_one")  # a worker cannot see the other
 
 _PREDICTED = "it computes from predictions and labels of private rows, which is not covered by the privacy guarantee"
 _TOOLS = {"partial_dependence", "permutation_importance", "_calculate_permutation_scores", "from_estimator"}
-_INSPECTED = findings.Known(
+_INSPECTED = pipeline_issues.Known(
     "averages over rows or shows their range, and what it tells of private rows is not paid for", "give public rows"
 )
 _AUTOLOG = "mlflow.sklearn.autolog"
-_LOGGED = findings.Known(
+_LOGGED = pipeline_issues.Known(
     "logs exact metrics of the training rows, and these are not covered by the privacy guarantee",
     f"use {_AUTOLOG}(disable=True)",
 )
@@ -66,7 +66,7 @@ class Outermost(NamedTuple):
 
     title: str
     owner: Any
-    known: findings.Known
+    known: pipeline_issues.Known
     entry: str = ""
     cv: Any = None
     gives_groups: bool = False
@@ -84,7 +84,7 @@ def _outward(frame: FrameType | None) -> Iterator[FrameType]:
 @functools.cache
 def _is_entry(name: str) -> bool:
     """Whether the name of a function may be that of a composition."""
-    return name.startswith(_FITS) or name in findings.FUNCTIONS or name in _TOOLS
+    return name.startswith(_FITS) or name in pipeline_issues.FUNCTIONS or name in _TOOLS
 
 
 def _may_find(stack: list[FrameType]) -> bool:
@@ -129,12 +129,14 @@ def find_outermost(estimator: Any, stack: list[FrameType]) -> Outermost | None:
         # A function of scikit-learn, or one that only predicts.
         if owner is None and kind in ("sklearn", "tool"):
             is_part = is_part or (around is unsure is None and name.startswith("_"))
-            if name in findings.FUNCTIONS:
-                found = _describe_function(frame, *findings.FUNCTIONS[name])
+            if name in pipeline_issues.FUNCTIONS:
+                found = _describe_function(frame, *pipeline_issues.FUNCTIONS[name])
             elif kind == "tool":
                 unsure = unsure or _describe_tool(frame)
             elif is_fit and around is None and not name.startswith(_OF_UNIONS):
-                unsure = unsure or _describe_function(frame, f"{name} of scikit-learn", findings.describe_unknown(name))
+                unsure = unsure or _describe_function(
+                    frame, f"{name} of scikit-learn", pipeline_issues.describe_unknown(name)
+                )
         elif is_fit and owner is not None and owner is not around:
             found = _describe_estimator(owner)
         owner = owner if is_fit and owner is not None else around
@@ -183,25 +185,25 @@ def _describe_estimator(owner: Any) -> Outermost | None:
     """Describe what an estimator reads while it fits or reads private ones; None if all of it is accounted for."""
     if is_ours(owner) or isinstance(owner, FrozenEstimator):
         return None
-    title, name = type(owner).__name__, str(findings.known_name(owner))
+    title, name = type(owner).__name__, str(pipeline_issues.known_name(owner))
     try:
-        if findings.is_silent(owner) or (name in findings.STEPS and findings.is_of_sklearn(owner)):
+        if pipeline_issues.is_silent(owner) or (name in pipeline_issues.STEPS and pipeline_issues.is_of_sklearn(owner)):
             inside = _findings(owner)
             if not inside:
                 return None
-            known = findings.Known(_line(inside[0]), inside[0].counterpart)
-        elif name not in findings.KNOWN or any(times != 0 for _, times in findings.private_fits(owner)):
-            known = findings.KNOWN.get(name) or findings.describe_unknown(title)
-        elif findings.KNOWN[name].prefit:
-            known = findings.Known(_PREDICTED, findings.KNOWN[name].prefit)
+            known = pipeline_issues.Known(_line(inside[0]), inside[0].counterpart)
+        elif name not in pipeline_issues.KNOWN or any(times != 0 for _, times in pipeline_issues.private_fits(owner)):
+            known = pipeline_issues.KNOWN.get(name) or pipeline_issues.describe_unknown(title)
+        elif pipeline_issues.KNOWN[name].prefit:
+            known = pipeline_issues.Known(_PREDICTED, pipeline_issues.KNOWN[name].prefit)
         else:
             return None
     except Exception:  # attribute access may run code of other classes, and must not end the fit
-        known = findings.describe_unknown(title)
+        known = pipeline_issues.describe_unknown(title)
     return Outermost(title, owner, known)
 
 
-def _describe_function(frame: FrameType, title: str, known: findings.Known) -> Outermost:
+def _describe_function(frame: FrameType, title: str, known: pipeline_issues.Known) -> Outermost:
     """Describe a function of scikit-learn that fits."""
     values = frame.f_locals
     gives_groups = "groups" in (values.get("params") or ())
@@ -221,19 +223,19 @@ def _describe_tool(frame: FrameType) -> Outermost | None:
     return Outermost(f"sklearn.inspection.{title}", values.get("estimator"), _INSPECTED, entry="tool")
 
 
-def _findings(owner: Any) -> list[findings.PipelineIssue]:
+def _findings(owner: Any) -> list[pipeline_issues.PipelineIssue]:
     """Find what a composition reads, but for what each fit reports itself."""
-    return [each for each in findings.find(owner) if each.counterpart not in findings.FIT_TELLS.values()]
+    return [each for each in pipeline_issues.find(owner) if each.counterpart not in pipeline_issues.FIT_TELLS.values()]
 
 
-def _line(finding: findings.PipelineIssue) -> str:
+def _line(finding: pipeline_issues.PipelineIssue) -> str:
     return f"its step {finding.step!r} ({finding.kind}) {finding.reads}" if finding.step else finding.reads
 
 
 # --- the warning ---
 
 
-def report_foreign_fit(estimator: Any, price: findings.FitPrice | None = None) -> tuple[Leak, ...]:
+def report_foreign_fit(estimator: Any, price: pipeline_issues.FitPrice | None = None) -> tuple[Leak, ...]:
     """Warn, once for each composition, of the outermost one that uses a private estimator, and return it as a record.
 
     Parameters
@@ -265,18 +267,18 @@ def report_foreign_fit(estimator: Any, price: findings.FitPrice | None = None) -
     return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}: use {found.known.remedy}."),)
 
 
-def _message(found: Outermost, price: findings.FitPrice | None) -> str:
+def _message(found: Outermost, price: pipeline_issues.FitPrice | None) -> str:
     """Return the message, with the number of fits and their joint privacy cost if these are known."""
     name, known, owner = type(found.estimator).__name__, found.known, found.owner
     if found.entry == "tool":
         return f"{name} predicts for {found.title}, which {known.reads}: {known.remedy}."
     try:
-        times = (findings.count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
+        times = (pipeline_issues.count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
         unit = (GROUP if found.gives_groups else "") if price is None else price.unit
-        splitters = [found.cv] if found.entry else findings.splitters_of(owner)
-        facts = [findings.fault_of_split(owner, cv, unit) for cv in splitters]
-        facts.append(str(findings.total_of(owner, price, times)))
-        by_step = not found.entry and str(findings.known_name(owner)) not in findings.STEPS
+        splitters = [found.cv] if found.entry else pipeline_issues.splitters_of(owner)
+        facts = [pipeline_issues.fault_of_split(owner, cv, unit) for cv in splitters]
+        facts.append(str(pipeline_issues.total_of(owner, price, times)))
+        by_step = not found.entry and str(pipeline_issues.known_name(owner)) not in pipeline_issues.STEPS
         inside = [each for each in _findings(owner) if (each.step or not by_step) and _line(each) != known.reads]
         facts += [f"{_line(each)} (use {each.counterpart})" for each in inside]
     except Exception:  # attribute access may run code of other classes, and must not end the fit
@@ -296,7 +298,9 @@ def _was_told(found: Outermost) -> bool:
         titles = lineage_of(found.estimator)
         if found.entry != "_fit_binary":
             return bool(titles)
-        return any(each == found.title or findings.KNOWN.get(each) is findings.EACH_CLASS for each in titles)
+        return any(
+            each == found.title or pipeline_issues.KNOWN.get(each) is pipeline_issues.EACH_CLASS for each in titles
+        )
     return (found.title, found.known.reads) in _told.get(id(found.owner), (None, ()))[1]
 
 

@@ -8,13 +8,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks import parameters
 from skdp._checks.parameters import bounds_of_columns, check_bounds, check_count, count_threads, show, silent_arithmetic
 from skdp._checks.rows import check_schema, with_row_form, with_row_norm
-from skdp._checks.table import Table, tag_raw_tables
+from skdp._checks.table import Table
 from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, OneHotRows, shared_weights
 from skdp.base.estimator import with_parameters
 from skdp.base.fit import fit_publicly
@@ -33,7 +33,7 @@ _PLAIN = 1 / 3  # fraction of the squared norm of a row that the plain columns h
 
 
 @with_parameters
-class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
+class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimator):
     """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
 
     Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from
@@ -393,13 +393,6 @@ class PublicTreesEmbedding(PlainState, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         trees: Trees = self._fitted_trees
         return sum(block.width for block in self._fitted_plain) + trees.n_trees * trees.n_leaves
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tag_raw_tables(tags)
-        tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import pytest
 from combinations import over_rows
 
 from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression
-from skdp._checks import parameters as _validation
+from skdp._checks import parameters
 from skdp._checks.parameters import WrongTypeError, check_choice, check_count, check_real
 from skdp.accounting import (
     EpsilonDeltaDpEvent,
@@ -122,7 +122,7 @@ def test_accounting_refuses_in_one_line_without_private_values(name):
                                    10**400, "a\nb"])  # fmt: skip
 def test_estimators_and_accounting_read_and_show_values_alike(value):
     """Accounting stands alone, so the two are written twice: neither may drift from the other."""
-    assert _validation.show(value) == show(value)
+    assert parameters.show(value) == show(value)
     for read, check in ((read_real, check_real), (read_whole, check_count)):
         number = read(value)
         try:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from combinations import over_combinations, over_rows
 
-from skdp._checks import groups as unit_runs
+from skdp._checks import groups
 from skdp._checks.groups import RunReader, UnitRuns, runs_of
 
 SIZES = np.array([1, 3, 1, 200, 2, 7, 1])
@@ -37,7 +37,7 @@ HELD = [1 << 26, 64]  # bytes that stay in memory: all hashes, and next to none
 
 @over_combinations(held=HELD, kind=LABELS, step=[1, 5, 1000])
 def test_units_start_where_the_label_changes(monkeypatch, held, kind, step):
-    monkeypatch.setattr(unit_runs, "MOST_HELD", held)
+    monkeypatch.setattr(groups, "MOST_HELD", held)
     labels = np.repeat(LABELS[kind], SIZES)
     for found in (read(labels, step), runs_of(labels, len(labels))):
         assert found.starts.tolist() == np.concatenate([[0], np.cumsum(SIZES)]).tolist()
@@ -48,7 +48,7 @@ def test_units_start_where_the_label_changes(monkeypatch, held, kind, step):
 @over_combinations(held=HELD, kind=LABELS, step=[1, 5, 1000], again=[0, 3])
 def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind, step, again):
     """Whatever lies between the runs, and wherever the parts are cut."""
-    monkeypatch.setattr(unit_runs, "MOST_HELD", held)
+    monkeypatch.setattr(groups, "MOST_HELD", held)
     labels = np.repeat(np.append(LABELS[kind], LABELS[kind][again]), [*SIZES, 2])
     with pytest.raises(ValueError, match="groups has a unit whose rows are not side by side") as refused:
         read(labels, step)
@@ -60,7 +60,7 @@ def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind
 
 
 def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
-    monkeypatch.setattr(unit_runs, "MOST_HELD", 1 << 10)
+    monkeypatch.setattr(groups, "MOST_HELD", 1 << 10)
     labels = np.arange(3000)
     assert read(labels, 70).n_units == 3000
     labels[2999] = 1234
@@ -82,9 +82,9 @@ def test_gaps_are_refused(labels):
 
 def test_hashes_are_those_of_no_other_pass():
     """Nobody who sees a file of hashes can look for a label in it, or make labels whose hashes are equal."""
-    one, other = (unit_runs.RepeatedHashes() for _ in range(2))
+    one, other = (groups.RepeatedHashes() for _ in range(2))
     assert one.key != other.key
-    hashes = [unit_runs.hashes_of(["a", "b"], each.key) for each in (one, other)]
+    hashes = [groups.hashes_of(["a", "b"], each.key) for each in (one, other)]
     assert hashes[0].dtype.itemsize == 16
     assert not set(hashes[0].tolist()) & set(hashes[1].tolist())
 

@@ -24,8 +24,7 @@ from skdp import AddRemove, BudgetExceededError, DPLogisticRegression, DPMLPClas
 from skdp._dpsgd import loop, solver
 from skdp._dpsgd.checkpoint import Checkpoint
 from skdp.ensemble import DPRandomTreesClassifier
-from skdp.mechanisms import gaussian as mechanisms
-from skdp.mechanisms import streams as _random
+from skdp.mechanisms import gaussian, streams
 from skdp.mechanisms.streams import SecretStream
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
@@ -326,7 +325,7 @@ def full_disk():
 @pytest.fixture
 def drawn(monkeypatch):
     """The draws of noise so far, and what to do at each, given its number."""
-    counted, actions, add = [], [], mechanisms.GaussianMechanism._add_noise
+    counted, actions, add = [], [], gaussian.GaussianMechanism._add_noise
 
     def noted(mechanism, value, stream):
         counted.append(1)
@@ -334,7 +333,7 @@ def drawn(monkeypatch):
             action(len(counted))
         return add(mechanism, value, stream)
 
-    monkeypatch.setattr(mechanisms.GaussianMechanism, "_add_noise", noted)
+    monkeypatch.setattr(gaussian.GaussianMechanism, "_add_noise", noted)
     return counted, actions
 
 
@@ -452,7 +451,7 @@ def test_complete_run_with_file_not_removable_warns(tmp_path, monkeypatch):
 # --- interrupts ---
 
 
-FILES_OF_NOISE = {inspect.getfile(module) for module in (_random, loop, mechanisms)}
+FILES_OF_NOISE = {inspect.getfile(module) for module in (streams, loop, gaussian)}
 
 
 @pytest.mark.filterwarnings("ignore:.*interrupted")

@@ -14,7 +14,7 @@ import pytest
 from interrupts import AfterStep, InterruptAt
 
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp._dpsgd import checkpoint as _run_lock
+from skdp._dpsgd import checkpoint
 from skdp._dpsgd.checkpoint import RunLock
 
 RNG = np.random.default_rng(0)
@@ -133,7 +133,7 @@ def test_lock_is_released_however_fit_ends(end, tmp_path, monkeypatch):
 
 def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, monkeypatch):
     """The file that was opened is gone by the time that it is locked: another run would make a new one beside it."""
-    path, lock, first = tmp_path / "run.npz", _run_lock._lock, RunLock(tmp_path / "run.npz")
+    path, lock, first = tmp_path / "run.npz", checkpoint._lock, RunLock(tmp_path / "run.npz")
     first.take()
 
     def late(descriptor):
@@ -141,7 +141,7 @@ def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, mon
         lock(descriptor)
 
     with RunLock(path) as second:
-        monkeypatch.setattr(_run_lock, "_lock", late)
+        monkeypatch.setattr(checkpoint, "_lock", late)
         second.take()
         monkeypatch.undo()
         assert taken(path)
@@ -161,7 +161,7 @@ def test_an_interrupt_at_any_line_while_it_is_taken_leaves_no_lock(tmp_path):
     path = tmp_path / "run.npz"
 
     def counts(frame):
-        return frame.f_code.co_filename == _run_lock.__file__ and frame.f_code.co_name not in ("release", "__exit__")
+        return frame.f_code.co_filename == checkpoint.__file__ and frame.f_code.co_name not in ("release", "__exit__")
 
     for k in itertools.count(1):
         with InterruptAt(k, counts, keeps_traceback=True) as interrupt, RunLock(path) as lock:

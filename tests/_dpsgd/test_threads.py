@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from skdp import DPMLPClassifier
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
 from skdp._dpsgd.models.network import NetworkModel
-from skdp._kernels import threads as _blas
+from skdp._kernels import threads
 from skdp._kernels.threads import WorkerPool, count_usable_threads, single_threaded_blas
 
 LARGE = 1 << 40
@@ -76,7 +76,7 @@ def test_the_least_limit_holds_and_the_last_to_leave_lifts_it():
     """Whatever the order in which they leave, and whoever else changed the number meanwhile."""
     with threadpool_limits(4, user_api="blas"):
         for narrow_leaves_first in (True, False):
-            narrow, wide = _blas.blas_within_quota(1), _blas.blas_within_quota(3)
+            narrow, wide = threads.blas_within_quota(1), threads.blas_within_quota(3)
             wide.__enter__()
             assert set(blas_now()) == {3}
             with threadpool_limits(2, user_api="blas"):
@@ -93,7 +93,7 @@ def test_an_interrupt_at_any_line_leaves_no_limit_behind():
     """While it is set or lifted: the next that comes has its limit, and BLAS has its own number when that leaves."""
 
     def in_module(frame):
-        return frame.f_code.co_filename == _blas.__file__
+        return frame.f_code.co_filename == threads.__file__
 
     with threadpool_limits(2, user_api="blas"):
         for k in itertools.count(1):
@@ -108,7 +108,7 @@ def test_an_interrupt_at_any_line_leaves_no_limit_behind():
 
 
 def test_a_fit_keeps_blas_to_the_quota_and_gives_it_back(monkeypatch):
-    monkeypatch.setattr(_blas, "usable_processors", lambda: 1)
+    monkeypatch.setattr(threads, "usable_processors", lambda: 1)
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
     found = []
     monkeypatch.setattr(

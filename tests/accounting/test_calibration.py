@@ -15,10 +15,10 @@ from skdp.accounting import (
     SelfComposedDpEvent,
     calibrate_jointly,
     calibrate_noise_multiplier,
+    calibration,
     compose,
     get_epsilon,
 )
-from skdp.accounting import calibration as _calibration
 
 
 def dpsgd(q, steps):
@@ -89,8 +89,8 @@ def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
         calibrate_noise_multiplier(restless, 1.0, 1e-5)
     assert 1e7 in kept
     with pytest.raises(ValueError, match=r"^x$"):
-        _calibration._affordable(1.0, lambda s: 2.0, 1.0, 10.0, "x")
-    assert _calibration._affordable(1.0, lambda s: 3.0 - s, 1.0, 10.0, "x") >= 2.0
+        calibration._affordable(1.0, lambda s: 2.0, 1.0, 10.0, "x")
+    assert calibration._affordable(1.0, lambda s: 3.0 - s, 1.0, 10.0, "x") >= 2.0
 
 
 @over_rows("method", ["pld", "moments"])

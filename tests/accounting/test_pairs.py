@@ -32,7 +32,7 @@ from skdp.accounting import (
 from skdp.accounting.events import specifications
 from skdp.accounting.events.kinds import EVENT_KINDS, Kind
 from skdp.accounting.events.specifications import DpEvent
-from skdp.accounting.formulas import dominating as noise
+from skdp.accounting.formulas import dominating
 from skdp.accounting.rdp.rdp import rdp, rdp_refusal
 from skdp.accounting.releases import releases
 from skdp.exceptions import BudgetExceededError
@@ -281,7 +281,7 @@ def test_extremes_have_a_price(event):
         assert 0.0 < get_delta(event, 1.0, adjacency="replace_one", method=method) <= 1.0
 
 
-@over_rows("pair", [noise.laplace(0.5), noise.laplace(200.0), noise.discrete_gaussian(9.0, 2)])
+@over_rows("pair", [dominating.laplace(0.5), dominating.laplace(200.0), dominating.discrete_gaussian(9.0, 2)])
 def test_both_distributions_of_a_pair_have_mass_one(pair):
     for each in (pair, pair.reversed()):
         assert np.exp(each.log_weight).sum() + each.infinite == pytest.approx(1.0, rel=1e-12)
@@ -333,10 +333,10 @@ specifications._OWN.add(OnlyPairDpEvent)
 @pytest.fixture
 def only_pair(monkeypatch):
     def pairs(event, change, order):
-        return (noise.statement(math.log(event.p / (1.0 - event.p)), 0.0),)
+        return (dominating.statement(math.log(event.p / (1.0 - event.p)), 0.0),)
 
     monkeypatch.setitem(EVENT_KINDS, OnlyPairDpEvent, Kind(OnlyPairDpEvent, "randomized response"))
-    monkeypatch.setitem(noise.LAWS, OnlyPairDpEvent, noise.Law(pairs))
+    monkeypatch.setitem(dominating.LAWS, OnlyPairDpEvent, dominating.Law(pairs))
     return OnlyPairDpEvent(0.7)
 
 

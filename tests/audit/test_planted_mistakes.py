@@ -12,7 +12,7 @@ from skdp.accounting import ComposedDpEvent, SelfComposedDpEvent
 from skdp.audit import audit_estimator
 from skdp.base.budget import cost_of
 from skdp.base.fit import Fit
-from skdp.cluster import noisy_tree as noisy_steps
+from skdp.cluster import noisy_tree
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import GaussianMechanism, sampling
 from skdp.mechanisms.streams import SecretStream
@@ -116,8 +116,8 @@ def test_scores_of_a_search_that_nobody_pays_for_are_heard(quick, monkeypatch):
 def test_counts_of_clusters_that_exchanged_rows_move_too_far_are_heard(monkeypatch):
     """A row of one cluster takes the place of one of another, and moves two counts."""
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 200)
-    parts = noisy_steps.StepParts(0.6, 0.3, 0.1)
-    monkeypatch.setattr(noisy_steps, "step_parts", lambda adjacency: parts)
+    parts = noisy_tree.StepParts(0.6, 0.3, 0.1)
+    monkeypatch.setattr(noisy_tree, "step_parts", lambda adjacency: parts)
     assert "shift" in kinds(audit({"n_clusters": 3, "bounds": (-1, 1), "adjacency": "replace_one"}, DPKMeans))
 
 

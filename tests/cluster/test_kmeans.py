@@ -17,7 +17,6 @@ from sklearn.cluster import KMeans
 from skdp import DPKMeans
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.cluster import noisy_tree
-from skdp.cluster import noisy_tree as noisy_steps
 from skdp.cluster.kmeans import Clustering
 from skdp.cluster.noisy_tree import (
     NoisyVector,
@@ -82,13 +81,13 @@ def test_no_row_exceeds_the_sensitivity_of_a_step_and_the_worst_reaches_it(adjac
     radius, centers = 0.5, np.array([[-0.6, 0.0], [0.6, 0.0]])
     corners = np.array([[-1.0, 1.0], [-1.0, -1.0], [1.0, 1.0], [0.6, 0.5], [0.6, -0.5], [0.6, 0.0]])
     rows = np.concatenate([corners, rng.uniform(-1, 1, (40, 2))])
-    parts = noisy_steps.step_parts(adjacency)
+    parts = noisy_tree.step_parts(adjacency)
     added = [
-        noisy_steps.sum_rows(noisy_steps.WeightedRows(row[None], np.array([weight])), centers, radius, parts)
+        noisy_tree.sum_rows(noisy_tree.WeightedRows(row[None], np.array([weight])), centers, radius, parts)
         for row in rows
         for weight in (1.0, 0.4, 0.0)
     ]
-    stated = noisy_steps.step_sensitivity(adjacency)
+    stated = noisy_tree.step_sensitivity(adjacency)
     assert sum(parts) == pytest.approx(1.0)
     if adjacency == "replace_one":
         assert largest_exchange(added) == pytest.approx(stated, rel=1e-12)

@@ -24,7 +24,7 @@ from skdp import (
     check_pipeline,
     privacy_report,
 )
-from skdp.linear_model import normal_equations as moments
+from skdp.linear_model import normal_equations
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
@@ -108,7 +108,7 @@ def test_the_worst_row_reaches_the_sensitivity(released, adjacency):
     (one, mechanism), (other, _) = released
     moved = np.linalg.norm(one - other)
     # Opposite rows with one target are as far apart as z . v = (b**2 - 1) / (1 + b**2) allows.
-    cosine = (moments.TARGET**2 - 1) / (1 + moments.TARGET**2)
+    cosine = (normal_equations.TARGET**2 - 1) / (1 + normal_equations.TARGET**2)
     farthest = math.sqrt(2 - 2 * cosine**2) if adjacency == "replace_one" else 1.0
     assert moved == pytest.approx(farthest, rel=1e-9)
     assert mechanism.sensitivity == (1 / math.sqrt(2) if adjacency == "replace_one" else 1.0)
@@ -135,8 +135,8 @@ def test_the_release_is_that_of_the_plain_reading(released, fit_intercept, n):
     weights = np.random.default_rng(1).uniform(0.0, 3.0, n)
     linear(fit_intercept=fit_intercept, data_norm=1.5, weight_bound=2.0).fit(X, y, sample_weight=weights)
     t = (y - 1.0) / 4.0 if fit_intercept else y / 5.0
-    k = moments.INTERCEPT if fit_intercept else 0.0
-    plain = reference.least_squares_release(X, t, np.minimum(weights / 2.0, 1.0), 1.5, k, moments.TARGET)
+    k = normal_equations.INTERCEPT if fit_intercept else 0.0
+    plain = reference.least_squares_release(X, t, np.minimum(weights / 2.0, 1.0), 1.5, k, normal_equations.TARGET)
     np.testing.assert_allclose(released[0][0], plain, rtol=1e-6, atol=1e-6)  # `rounding` is 5e-10 in doubles
 
 
@@ -150,16 +150,16 @@ def test_the_solution_is_that_of_the_plain_reading(monkeypatch, alpha, fit_inter
     X, y = draw(4000)
     X[:, 3] = 0.01 * X[:, 2]
     model = DPRidge(alpha, y_bounds=BOUNDS, fit_intercept=fit_intercept, data_norm=2.0, random_state=0).fit(X, y)
-    k, b, d = (moments.INTERCEPT if fit_intercept else 0.0), moments.TARGET, 4 + fit_intercept
+    k, b, d = (normal_equations.INTERCEPT if fit_intercept else 0.0), normal_equations.TARGET, 4 + fit_intercept
     size = 1 + k**2 + b**2
     matrix = np.zeros((d + 1, d + 1))
     matrix[np.tri(d + 1, dtype=bool)] = size * noisy[0] / math.sqrt(2)
     matrix[np.diag_indices(d + 1)] *= math.sqrt(2)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
     deviation = GaussianMechanism(model.noise_multiplier_, 1.0).standard_deviation
-    least = moments.FLOOR * deviation * size * math.sqrt(2 * d)
+    least = normal_equations.FLOOR * deviation * size * math.sqrt(2 * d)
     assert np.linalg.eigvalsh(matrix[:d, :d]).min() < least < np.linalg.eigvalsh(matrix[:d, :d]).max()
-    ridge = moments.AUTO_ALPHA * least if alpha == "auto" else alpha / 4.0
+    ridge = normal_equations.AUTO_ALPHA * least if alpha == "auto" else alpha / 4.0
     theta = reference.least_squares_solution(matrix[:d, :d], matrix[d, :d] / b, least, ridge, fit_intercept)
     half, middle = (4.0, 1.0) if fit_intercept else (5.0, 0.0)
     np.testing.assert_allclose(model.coef_, theta[:4] * half / 2.0, rtol=1e-6)

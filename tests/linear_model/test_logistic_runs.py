@@ -20,10 +20,10 @@ from skdp import (
     PrivacyLeakWarning,
     config_context,
 )
-from skdp._dpsgd import estimator as progress
+from skdp._dpsgd import estimator
 from skdp._dpsgd.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
-from skdp.base import fit as fit_object
+from skdp.base import fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
@@ -57,7 +57,7 @@ def test_instalments_are_billed_jointly(table, again, sampling):
 
 def test_run_that_is_published_meanwhile_is_in_the_cost(table, monkeypatch):
     """By another thread, after ``partial_fit`` began and before it copies the parameters that it starts from."""
-    model, copy, seen = binary().partial_fit(*table), fit_object.copy_to_fit, []
+    model, copy, seen = binary().partial_fit(*table), fit.copy_to_fit, []
 
     def copy_late(target, **how):
         if not seen:
@@ -66,7 +66,7 @@ def test_run_that_is_published_meanwhile_is_in_the_cost(table, monkeypatch):
         return copy(target, **how)
 
     event, n_steps = model.privacy_event_, model.n_steps_
-    monkeypatch.setattr(fit_object, "copy_to_fit", copy_late)
+    monkeypatch.setattr(fit, "copy_to_fit", copy_late)
     model.partial_fit(*table)
     assert model.n_steps_ == 3 * n_steps
     assert model.epsilon_ > get_epsilon(compose([event, event]), 1e-5)
@@ -202,7 +202,7 @@ def test_progress_shows_the_price_and_changes_nothing(table, with_tqdm, capsys, 
 def lines_by_steps(monkeypatch):
     """Progress lines without tqdm, each after a number of steps, however long these take."""
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr(progress, "_LONG", math.inf)
+    monkeypatch.setattr(estimator, "_LONG", math.inf)
 
 
 class StderrThat(io.StringIO):

@@ -13,8 +13,7 @@ from scipy.stats import chi2
 
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteGaussianDpEvent, SelfComposedDpEvent, get_epsilon
-from skdp.mechanisms import DiscreteGaussianMechanism
-from skdp.mechanisms import discrete_noise as discrete_gaussian
+from skdp.mechanisms import DiscreteGaussianMechanism, discrete_noise
 
 
 def is_large(outputs):
@@ -55,7 +54,7 @@ def test_noise_of_a_large_deviation_falls_on_every_residue():
 
 @over_rows("g", [Fraction(0), Fraction(1, 3), Fraction(13, 7)])
 def test_trials_have_exponential_probabilities(g):
-    kept = discrete_gaussian._exp_of_fractions(stream(str(g)), [g, Fraction(0)], np.arange(60_000) % 2)
+    kept = discrete_noise._exp_of_fractions(stream(str(g)), [g, Fraction(0)], np.arange(60_000) % 2)
     assert kept[1::2].all()
     p = math.exp(-g)
     assert_law(kept[::2].astype(int), [1.0 - p, p])
@@ -69,7 +68,7 @@ def test_a_comparison_goes_on_where_64_bits_leave_it_open(monkeypatch):
         given = iter([first, last])
         source = stream()
         monkeypatch.setattr(source, "words", lambda n, given=given: np.array([next(given)], np.uint64))
-        assert discrete_gaussian.below_fractions(source, [g], np.zeros(1, int)).tolist() == [expected]
+        assert discrete_noise.below_fractions(source, [g], np.zeros(1, int)).tolist() == [expected]
 
 
 @over_rows("k", [1, 3])
@@ -100,7 +99,7 @@ def test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced():
 def test_the_event_and_the_noise_have_one_deviation(monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        discrete_gaussian, "discrete_gaussian", lambda stream, size, s: drawn.append(s) or np.zeros(size, int)
+        discrete_noise, "discrete_gaussian", lambda stream, size, s: drawn.append(s) or np.zeros(size, int)
     )
     for mechanism in (DiscreteGaussianMechanism(2.7), DiscreteGaussianMechanism.near(0.9, 9)):
         mechanism.release(np.array([1, 2]), stream())

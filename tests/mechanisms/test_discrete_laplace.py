@@ -14,8 +14,7 @@ from scipy.stats import chi2
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, get_epsilon
 from skdp.accounting.formulas.dominating import discrete_laplace as pair_of
-from skdp.mechanisms import DiscreteLaplaceMechanism
-from skdp.mechanisms import discrete_noise as discrete_laplace
+from skdp.mechanisms import DiscreteLaplaceMechanism, discrete_noise
 
 
 def assert_law(drawn, probabilities):
@@ -46,7 +45,7 @@ def test_noise_of_a_large_scale_falls_on_every_residue():
 
 @over_rows("n", [3, 2**40 + 1, 2**62 - 1])
 def test_uniform_numbers_are_uniform(n):
-    drawn = discrete_laplace._uniform(stream(str(n)), n, 30_000)
+    drawn = discrete_noise._uniform(stream(str(n)), n, 30_000)
     assert 0 <= drawn.min() <= drawn.max() < n
     cells = min(n, 50)
     shares = np.diff([(i * n) // cells for i in range(cells + 1)]) / n
@@ -58,7 +57,7 @@ def test_uniform_numbers_are_uniform(n):
 def test_trials_have_exponential_probabilities(above, below):
     numerators = np.full(100_000, above)
     source = stream(f"{above}/{below}")
-    passed = discrete_laplace.exp_trials(source, 100_000, discrete_laplace._shares_of(source, numerators, below))
+    passed = discrete_noise.exp_trials(source, 100_000, discrete_noise._shares_of(source, numerators, below))
     p = math.exp(-above / below)
     if above == 0:
         assert passed.all()
@@ -88,7 +87,7 @@ def test_its_price_is_that_of_its_event(adjacency):
 def test_the_event_states_no_less_than_the_noise(sensitivity, steps):
     """Exact deltas of the true steps never exceed those of the fewer ones that are stated."""
     mechanism = DiscreteLaplaceMechanism(Fraction(sensitivity), sensitivity)
-    assert mechanism.event == DiscreteLaplaceDpEvent(discrete_laplace._rounded_up(Fraction(1, steps)), steps)
+    assert mechanism.event == DiscreteLaplaceDpEvent(discrete_noise._rounded_up(Fraction(1, steps)), steps)
 
     def delta(pair, epsilon):
         counted = pair.loss > epsilon

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 from sklearn import metrics
 
-from skdp.metrics import binary as binary_metrics
-from skdp.metrics import evaluate
+from skdp.metrics import binary, evaluate
 from skdp.metrics.replicates import project
 from skdp.metrics.scored_rows import FARTHEST, places_of, scores_at
 
@@ -81,7 +80,7 @@ def test_decisions_follow_from_the_table(people, found):
     q = np.quantile(1.0 - chances, np.ceil((N + 1) * 0.9) / N, method="higher")
     assert found.conformal_quantile(0.1).value == pytest.approx(q, abs=1 / 256)
     assert (1.0 - chances <= found.conformal_quantile(0.1).high).mean() >= 0.9
-    twice = found.estimate(lambda tables: 2.0 * binary_metrics.positive_rate(tables))
+    twice = found.estimate(lambda tables: 2.0 * binary.positive_rate(tables))
     assert twice.value == 2.0 * found.positive_rate.value
 
 

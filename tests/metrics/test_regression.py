@@ -11,8 +11,7 @@ from sklearn.linear_model import LinearRegression
 import skdp
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent
-from skdp.metrics import RegressionEvaluation, evaluate
-from skdp.metrics import regression as error_metrics
+from skdp.metrics import RegressionEvaluation, evaluate, regression
 from skdp.metrics.histogram_evaluation import GRID
 
 pytestmark = [
@@ -47,7 +46,7 @@ def test_the_table_without_noise_has_the_figures_of_the_rows(people, exact):
     assert found.r2.value == pytest.approx(1 - np.mean(error**2) / y.var(), abs=0.005)
     assert found.error_quantile(0.9).value == pytest.approx(np.quantile(error, 0.9), rel=0.05)
     assert found.root_mean_squared_error.value**2 == pytest.approx(found.mean_squared_error.value)
-    counts = np.histogram(error / 4.0, error_metrics.edges(43))[0]
+    counts = np.histogram(error / 4.0, regression.edges(43))[0]
     np.testing.assert_array_equal(exact[0][0, :-2], 4 * GRID * counts)
     sums = [np.sum((y - 1) / 4), np.sum((y - 1) ** 2 / 4 - 0.5)]
     np.testing.assert_allclose(exact[0][0, -2:] / GRID, sums, atol=N / GRID)
@@ -123,8 +122,8 @@ def test_no_data_are_refused_and_figures_stay_within_bounds(y, adjacency):
 
 def test_conformal_intervals_hold_their_share():
     """The order of a quantile is that of n + 1 rows, and the whole range where rows are too few."""
-    assert error_metrics.conformal_order(99, 0.1) == 90 / 99
-    assert error_metrics.conformal_order(5, 0.1) == 1.0
+    assert regression.conformal_order(99, 0.1) == 90 / 99
+    assert regression.conformal_order(5, 0.1) == 1.0
     rng = np.random.default_rng(0)
     y = rng.uniform(*BOUNDS, 20_000)
     error = np.clip(rng.normal(0, 0.3, 20_000), -0.9, 0.9)

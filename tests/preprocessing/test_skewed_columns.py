@@ -13,8 +13,7 @@ from relations import with_n_public
 from skdp import DPLogisticRegression, tabular_pipeline
 from skdp.accounting import GaussianDpEvent, get_epsilon
 from skdp.exceptions import QualityWarning
-from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing import histogram_query as purchases
+from skdp.preprocessing import DPTableVectorizer, TableSchema, histogram_query
 from skdp.preprocessing.cell_tree import Cells
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
@@ -72,8 +71,8 @@ def test_one_record_changes_bin_counts_by_the_sensitivity(adjacency, monkeypatch
         seen.append((mechanism, np.concatenate(counts)))
         return released(mechanism, counts, stream)
 
-    released = purchases.released
-    monkeypatch.setattr(purchases, "released", first_release)
+    released = histogram_query.released
+    monkeypatch.setattr(histogram_query, "released", first_release)
     for rows in (X, other):
         DPTableVectorizer(
             SCHEMA, fit_bins=True, adjacency=with_n_public(adjacency, 300), noise_multiplier=20.0,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._kernels import linear as kernel
-from skdp._kernels import linear_layouts as scaling
+from skdp._kernels import linear_layouts
 
 
 class Model(Protocol):
@@ -450,9 +450,9 @@ def _scale_rows(
     public = radius, unit, icpt, float(np.finfo(X.dtype).tiny), room
     weight, scale, length = facts[kernel.WEIGHT], facts[kernel.SCALE], facts[kernel.LENGTH]
     if isinstance(X, np.ndarray):
-        scaling.scale_rows(X, *public, weight, scale, length)
+        linear_layouts.scale_rows(X, *public, weight, scale, length)
     else:
-        scaling.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
+        linear_layouts.scale_sparse_rows(X.data, X.indptr, *public, weight, scale, length)
 
 
 def _products_of_pairs(X: Any, scale: NDArray[np.floating], icpt: float, units: UnitLayout) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ def read_whole(value: Any) -> int | None:
 
 
 def show(value: Any) -> str:
-    """`value` in one line; only its type if it is no scalar, as it could be private rows given by mistake."""
+    """Format `value` in one line; only its type if it is not a scalar, as it may be private rows passed by mistake."""
     if value is None or isinstance(value, str | numbers.Number | Decimal | np.generic):
         return " ".join(repr(value).split())
     return f"<{type(value).__name__}>"

@@ -85,6 +85,7 @@ from skdp.accounting.events.specifications import (
     LaplaceDpEvent,
     MixtureOfGaussiansDpEvent,
 )
+from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI
 from skdp.accounting.formulas.numeric import MOST, number_of_nodes, rule, sampled_loss
 
 _MOST = 20_000  # losses of integer noise
@@ -297,7 +298,6 @@ _CELLS = 4000
 # Standard deviation of integer noise up to which its values are added up one by one.
 MOST_SPREAD = 2.0e4
 
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 Parts = tuple[tuple[float, float], ...]
 Directions = tuple[LossAtoms, ...]
@@ -345,7 +345,7 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
 
     def density(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         log_p = _log_mixture(plus, z)
-        return log_p - _log_mixture(minus, -z), log_p - 0.5 * z * z - _LOG_SQRT_2PI
+        return log_p - _log_mixture(minus, -z), log_p - 0.5 * z * z - LOG_SQRT_2PI
 
     def outside(parts: Parts, sign: float) -> tuple[float, float]:
         below = math.fsum(p * float(ndtr(bottom - sign * c)) for p, c in parts)

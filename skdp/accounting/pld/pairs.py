@@ -44,12 +44,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian
-from skdp.accounting.formulas.gaussian import mixture_loss
+from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI, mixture_loss
 from skdp.accounting.formulas.numeric import ERROR, lifted, nodes, rounding, rule
 from skdp.accounting.releases import Releases
 
 _DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
@@ -200,7 +199,7 @@ class Pair:
 
     def _atoms(self, z: np.ndarray, weight: np.ndarray, low: float, high: float) -> Atoms:
         loss = self.loss(z)
-        base = -0.5 * z * z - _LOG_SQRT_2PI
+        base = -0.5 * z * z - LOG_SQRT_2PI
         if self.kind == "remove":
             base = base + loss
         elif self.kind == "replace":

@@ -14,8 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp._dpsgd.dask import dask_rows as _model
-from skdp._dpsgd.dask import engine
+from skdp._dpsgd.dask import dask_rows, engine
 from skdp._dpsgd.dask.dask_rows import DistributedModel
 
 pytestmark = [
@@ -27,7 +26,7 @@ N, CHUNKS = 1200, (300, 250, 350, 300)
 @pytest.fixture(autouse=True)
 def partitions_apart(monkeypatch):
     """These tables are small, and would be gathered to one partition."""
-    monkeypatch.setattr(_model, "_FEW_VALUES", 0)
+    monkeypatch.setattr(dask_rows, "_FEW_VALUES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +77,7 @@ def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(
     """A restart forgets all results: the lots of the step are those that were drawn, and it is released once."""
     X, y = make_people()
     accountant, settings = PrivacyAccountant(), {"sampling_rate": 0.5, "max_iter": 3}
-    monkeypatch.setattr(_model, "_FEW_VALUES", 600 * 4 if disturb == "restart" else 0)  # pairs of partitions
+    monkeypatch.setattr(dask_rows, "_FEW_VALUES", 600 * 4 if disturb == "restart" else 0)  # pairs of partitions
     with dask.config.set(scheduler="synchronous"):
         calm = classifier(**settings).fit(split(X), split(y))
     before = [value.copy() for value in noised]

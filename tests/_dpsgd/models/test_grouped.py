@@ -19,7 +19,7 @@ from test_one_hot import geometry_of, rows_of
 from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant
 from skdp._dpsgd import solver
 from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
-from skdp._dpsgd.models import duplicate_rows as equal_rows
+from skdp._dpsgd.models import duplicate_rows
 from skdp._dpsgd.models.duplicate_rows import GroupedModel, GroupLimit, Groups, find_groups, taken
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
 from skdp._dpsgd.models.linear_layouts import WideLinearModel
@@ -307,7 +307,7 @@ def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
     draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
 ):
     grouped_fits.clear()
-    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
     X, y = repeated(draw, dtype=dtype)
     seeded(kind=kind, **parameters).fit(X, y)
     assert grouped_fits == ([20] if grouped else [])
@@ -330,7 +330,7 @@ def test_merge_equal_rows_invalid_raises_before_charge(draw, tmp_path):
 
 def test_a_file_does_not_tell_how_rows_repeat(draw, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same."""
-    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):
@@ -360,7 +360,7 @@ def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(
 ):
     """A muted row is a group of its own, of weight 0. By itself, a fit merges 40 groups of 320 rows, and not 41."""
     grouped_fits.clear()
-    monkeypatch.setattr(equal_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
     X, y = repeated(draw, n_distinct=n_distinct)
     X[:n_distinct], y[:n_distinct] = draw(n_distinct)
     weights = np.ones(320)

@@ -231,11 +231,11 @@ def test_adaptive_figure_stands_beside_the_joint_one():
 
 
 def test_odometer_spends_each_delta_once():
-    from skdp.accounting.ledger import balance as _odometer
+    from skdp.accounting.ledger import balance
 
-    shares = [_odometer._share(k) for k in range(-2000, 2001)]
+    shares = [balance._share(k) for k in range(-2000, 2001)]
     assert 0.999 < sum(shares) < 1.0
-    assert _odometer._FIRST + _odometer._GAUSSIAN + _odometer._RENYI + _odometer.FAILURES == 1.0
+    assert balance._FIRST + balance._GAUSSIAN + balance._RENYI + balance.FAILURES == 1.0
     alone = PrivacyAccountant()
     alone.spend(FIT)
     assert alone.get_epsilon(1e-5, adaptive=True) <= get_epsilon(FIT, 0.25e-5)

@@ -33,8 +33,7 @@ from skdp.accounting import (
 )
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTrials
-from skdp.accounting.ledger import balance as _odometer
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import balance, file_log
 from skdp.accounting.ledger.filters import (
     FAILURES,
     MOST_FAILURES,
@@ -270,12 +269,12 @@ def test_odometer_rises_with_the_privacy_loss():
     """Each family's epsilon rises with the privacy loss, and covers it."""
     delta = 1e-8
     spent = np.geomspace(1e-9, 1e3, 60)
-    for order in _odometer._ORDERS:
-        found = [_odometer._renyi(x, order, delta) for x in spent]
+    for order in balance._ORDERS:
+        found = [balance._renyi(x, order, delta) for x in spent]
         assert found == sorted(found)
-        least = [renyi_epsilon_at(order, x, delta * _odometer._RENYI) for x in spent]
+        least = [renyi_epsilon_at(order, x, delta * balance._RENYI) for x in spent]
         assert all(x <= figure for x, figure in zip(least, found, strict=True))
-    found = [_odometer._gaussian(x, delta) for x in spent]
+    found = [balance._gaussian(x, delta) for x in spent]
     assert found == sorted(found)
     assert all(get_epsilon(GaussianDpEvent(x**-0.5), delta) <= figure for x, figure in zip(spent, found, strict=True))
 
@@ -286,7 +285,7 @@ def test_the_odometer_covers_failures_within_its_share():
     accountant.spend(EpsilonDeltaDpEvent(0.1, 0.5e-6))
     assert accountant.get_epsilon(1e-5, adaptive=True) < 4.0
     assert accountant.get_epsilon(1e-6, adaptive=True) == math.inf
-    assert _odometer._FIRST + _odometer._GAUSSIAN + _odometer._RENYI + FAILURES == 1.0
+    assert balance._FIRST + balance._GAUSSIAN + balance._RENYI + FAILURES == 1.0
 
 
 # --- fits that buy categories: Gaussian releases with a threshold's delta ---
@@ -394,7 +393,7 @@ def with_everything(path=None):
 def test_refusals_and_raises_are_entries_of_the_chain(tmp_path):
     accountant = with_everything(str(tmp_path / "a.budget"))
     assert accountant.verify() == 4
-    _store._STORES.clear()
+    file_log._STORES.clear()
     copies = [PrivacyAccountant.from_json(accountant.to_json()), pickle.loads(pickle.dumps(accountant))]
     copies.append(PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=tmp_path / "moved.budget"))
     for each in (accountant, *copies):

@@ -18,7 +18,7 @@ from skdp.accounting import (
     calibrate_noise_multiplier,
     compose,
 )
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import file_log
 from skdp.exceptions import BudgetExceededError
 
 NETWORK = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(1.2)), 500)
@@ -75,8 +75,8 @@ def test_raise_before_first_charge_sets_the_budget(path):
 
 def overtaken(monkeypatch, path, kind, *entries):
     """Let another process write these between the admission of an entry of this kind and its being written."""
-    original, opened, left = _store.admit, PrivacyAccountant.open(path)._log, list(entries)
-    elsewhere = _store.Store(opened.path, opened.terms, opened._heads[0])
+    original, opened, left = file_log.admit, PrivacyAccountant.open(path)._log, list(entries)
+    elsewhere = file_log.Store(opened.path, opened.terms, opened._heads[0])
 
     def late(ledger, entry):
         admitted = original(ledger, entry)
@@ -84,13 +84,13 @@ def overtaken(monkeypatch, path, kind, *entries):
             elsewhere.append(left.pop())
         return admitted
 
-    monkeypatch.setattr(_store, "admit", late)
+    monkeypatch.setattr(file_log, "admit", late)
 
 
 def test_a_raise_that_a_first_charge_overtakes_is_one_after_a_charge(path, monkeypatch):
     """Admitted as the first entry, and written as the second: it is looked at again, and refused."""
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
-    overtaken(monkeypatch, path, "raise", _store.Charge(NETWORK, "theirs", "zero_out"))
+    overtaken(monkeypatch, path, "raise", file_log.Charge(NETWORK, "theirs", "zero_out"))
     with pytest.raises(ValueError, match="lowers what is left"):
         accountant.increase_budget(2.2)
     assert [each.kind for each in fresh(path).entries] == ["charge"]

@@ -17,9 +17,8 @@ import skdp
 import skdp._dpsgd.estimator
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, LaplaceDpEvent
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import file_log, sqlite
 from skdp.accounting.ledger import ledger as _ledger
-from skdp.accounting.ledger import sqlite as _sqlite
 from skdp.exceptions import BudgetExceededError, BudgetFileError
 
 # --- the same accountant, but kept ------------------------------------------------------------------------------------
@@ -59,7 +58,7 @@ def test_a_pickle_is_a_handle(budget):
     for each in (clone(budget), copy.copy(budget), copy.deepcopy({"a": budget})["a"]):
         assert each is budget
     assert budget.verify() == received.verify() == 2
-    _store._STORES.clear()  # as in another process
+    file_log._STORES.clear()  # as in another process
     elsewhere = pickle.loads(sent)
     elsewhere.spend(THIRD)
     assert admitted(elsewhere, THIRD) == 0
@@ -156,7 +155,7 @@ def test_a_charge_is_on_the_disk_when_it_returns(path, budget):
         return [tuple(connection.execute(f"PRAGMA {name}").fetchone()) for name in ("journal_mode", "synchronous")]
 
     # EXTRA: FULL, and the directory
-    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("delete",), (3,)]
+    assert sqlite.transaction(path, "BEGIN IMMEDIATE", asked) == [("delete",), (3,)]
 
 
 def test_symbolic_link_that_leads_nowhere_raises(tmp_path):

@@ -26,8 +26,7 @@ from ledger_files import (
 
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent
-from skdp.accounting.ledger import file_log as _store
-from skdp.accounting.ledger import sqlite as _sqlite
+from skdp.accounting.ledger import file_log, sqlite
 from skdp.exceptions import BudgetFileError
 
 # --- what can be wrong with a file ------------------------------------------------------------------------------------
@@ -46,7 +45,7 @@ def test_removed_and_exchanged_files(path, budget, rows):
     shutil.copy(path + ".old", path)
     refused(path, rows, "entry 2, which was there before, is gone", budget)
     sent = pickle.dumps(budget)
-    _store._STORES.clear()
+    file_log._STORES.clear()
     refused(path, rows, "entry 2, which was there before, is gone", pickle.loads(sent))
     shutil.copy(path + ".now", path)
     budget.spend(THIRD)
@@ -109,12 +108,12 @@ def test_a_first_charge_under_a_ceiling_without_its_rule_is_refused(path, rows):
     accountant = PrivacyAccountant(**THREE)
     accountant.spend(THIRD)
     (charge,) = accountant.history
-    _store.Store.begin(path, accountant._log.terms, [replace(charge, rule=None)])
+    file_log.Store.begin(path, accountant._log.terms, [replace(charge, rule=None)])
     refused(path, rows, "entry 1: rule=None with the first charge")
 
 
 def test_a_locked_file(path, budget, rows, monkeypatch):
-    monkeypatch.setattr(_sqlite, "_WAIT", 0.2)
+    monkeypatch.setattr(sqlite, "_WAIT", 0.2)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     refused(path, rows, "locked by another process for", budget)

@@ -20,7 +20,7 @@ import skdp
 import skdp._dpsgd.solver
 from skdp import PrivacyAccountant
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
-from skdp.accounting.ledger import sqlite as _sqlite
+from skdp.accounting.ledger import sqlite
 
 # --- scripts that start together --------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ def test_who_opens_the_file_does_not_end_the_lock_of_another_thread(path, budget
         other.join(0.3)  # it waits, or is done
         return start(TRIES_TO_WRITE, path, "-").communicate(timeout=60)[0].strip()
 
-    assert _sqlite.transaction(path, "BEGIN IMMEDIATE", held) == "locked"
+    assert sqlite.transaction(path, "BEGIN IMMEDIATE", held) == "locked"
 
 
 # --- interrupted and killed -------------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ import pytest
 from ledger_files import GAUSS, THIRD, fresh
 
 from skdp import PrivacyAccountant
-from skdp.accounting.ledger import file_log as _store
+from skdp.accounting.ledger import file_log
 from skdp.accounting.ledger import ledger as _ledger
 from skdp.exceptions import BudgetExceededError
 
 
 def interfering(monkeypatch, path, times):
     """Let another process charge THIRD between the price of a charge and its entry, `times` times."""
-    original, accountant = _store.admit, PrivacyAccountant.open(path)
-    other = _store.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
+    original, accountant = file_log.admit, PrivacyAccountant.open(path)
+    other = file_log.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
     left = [times]
 
     def admitted_late(ledger, entry):
@@ -28,10 +28,10 @@ def interfering(monkeypatch, path, times):
         if left[0] and entry.label == "ours":
             left[0] -= 1
             with contextlib.suppress(BudgetExceededError):
-                other.append(_store.Charge(THIRD, "theirs", "zero_out"))
+                other.append(file_log.Charge(THIRD, "theirs", "zero_out"))
         return result
 
-    monkeypatch.setattr(_store, "admit", admitted_late)
+    monkeypatch.setattr(file_log, "admit", admitted_late)
 
 
 @pytest.mark.parametrize("times", [2, 3])

@@ -22,13 +22,12 @@ from skdp.accounting import (
     get_delta,
     get_epsilon,
     get_epsilon_bounds,
+    methods,
 )
-from skdp.accounting import methods as _methods
 from skdp.accounting.events.composition import MOST_RELEASES
 from skdp.accounting.formulas.gaussian import gaussian_epsilon
 from skdp.accounting.pld import epsilon as _directions
-from skdp.accounting.pld import lower_bounds as _lower_bounds
-from skdp.accounting.pld import reading as _reading
+from skdp.accounting.pld import lower_bounds, reading
 from skdp.accounting.pld.grid import compose_on_grid
 
 # --- the cap of counts ---------------------------------------------------------------------------------------
@@ -141,9 +140,9 @@ def test_work_and_memory_of_bounds_are_limited(monkeypatch):
         work.append(found.loss.size * (len(plan.tilt.pairs) + 1))
         return found
 
-    for module in (_reading, _lower_bounds):
+    for module in (reading, lower_bounds):
         monkeypatch.setattr(module, "compose_on_grid", counted)
-    for cached in (_methods._epsilon, _methods._delta, _lower_bounds.pld_bounds, _directions._selected_profile):
+    for cached in (methods._epsilon, methods._delta, lower_bounds.pld_bounds, _directions._selected_profile):
         cached.cache_clear()
     tracemalloc.start()
     try:

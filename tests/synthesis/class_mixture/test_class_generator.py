@@ -14,8 +14,7 @@ from relations import with_n_public
 
 from skdp import AddRemove
 from skdp.mechanisms import GaussianMechanism
-from skdp.synthesis import DPClassMixtureGenerator
-from skdp.synthesis import class_moments as row_sums
+from skdp.synthesis import DPClassMixtureGenerator, class_moments
 from skdp.synthesis.class_mixture import Box, ClassRows
 from skdp.synthesis.class_moments import shares_of
 
@@ -74,10 +73,10 @@ def points(m, k, seed=0):
 
 
 SUMS = {
-    "clusters": (row_sums.ClusterSums(0.5), 1.0, 1.0),
-    "clusters with a heavy count": (row_sums.ClusterSums(3.0), 1.0, 1.0),
-    "moments": (row_sums.GroupMoments((0.05, 0.15, 0.8)), 1.0, 1.0),
-    "moments of no counts": (row_sums.GroupMoments((1e-9, 0.5, 0.5 - 1e-9)), 1.0, 1.0),
+    "clusters": (class_moments.ClusterSums(0.5), 1.0, 1.0),
+    "clusters with a heavy count": (class_moments.ClusterSums(3.0), 1.0, 1.0),
+    "moments": (class_moments.GroupMoments((0.05, 0.15, 0.8)), 1.0, 1.0),
+    "moments of no counts": (class_moments.GroupMoments((1e-9, 0.5, 0.5 - 1e-9)), 1.0, 1.0),
 }
 
 
@@ -97,11 +96,11 @@ def test_the_worst_row_reaches_the_sensitivity_and_none_exceeds_it(name, k):
     longest = np.linalg.norm(added[0], axis=1).max()
     stated = sums.sensitivity("zero_out")
     assert sums.sensitivity("add_remove") == stated
-    assert stated / row_sums.ROUNDING * (1 - 1e-9) <= longest <= stated
+    assert stated / class_moments.ROUNDING * (1 - 1e-9) <= longest <= stated
     apart = max(np.linalg.norm(one - each, axis=1).max() for one in added[0] for each in added)
     stated = 2 * sums.sensitivity("replace_one")
     reachable = k > 1 or "no counts" not in name  # the worst two directions are at an angle
-    assert (stated / row_sums.ROUNDING * (1 - 1e-3) <= apart or not reachable) and apart <= stated  # noqa: PT018
+    assert (stated / class_moments.ROUNDING * (1 - 1e-3) <= apart or not reachable) and apart <= stated  # noqa: PT018
 
 
 @over_rows("adjacency", ADJACENCIES)
@@ -111,18 +110,18 @@ def test_counts_and_totals_reach_their_sensitivity(adjacency):
     box = Box.of(np.array([(0.0, 10.0)] * 4))
     one, other = (ClassRows(X[i : i + 1], codes[i : i + 1], box) for i in (0, 1))
     center = np.array([-0.5] * 4)
-    found = [(row_sums.total(rows), row_sums.counts(rows, 2, center)) for rows in (one, other)]
+    found = [(class_moments.total(rows), class_moments.counts(rows, 2, center)) for rows in (one, other)]
     exchange = adjacency == "replace_one"
     moved = [np.linalg.norm(found[0][i] - exchange * found[1][i]) / (2 if exchange else 1) for i in (0, 1)]
-    of_total = row_sums.sensitivity_of_total(4, adjacency, with_weights=False)
-    assert moved == pytest.approx([of_total, row_sums.sensitivity_of_counts(adjacency)])
-    weighed = [row_sums.total(ClassRows(each.X, each.codes, box, np.ones(1))) for each in (one, other)]
-    of_total = row_sums.sensitivity_of_total(4, adjacency, with_weights=True)
+    of_total = class_moments.sensitivity_of_total(4, adjacency, with_weights=False)
+    assert moved == pytest.approx([of_total, class_moments.sensitivity_of_counts(adjacency)])
+    weighed = [class_moments.total(ClassRows(each.X, each.codes, box, np.ones(1))) for each in (one, other)]
+    of_total = class_moments.sensitivity_of_total(4, adjacency, with_weights=True)
     assert np.linalg.norm(weighed[0] - exchange * weighed[1]) / (2 if exchange else 1) == pytest.approx(of_total)
     assert max(np.linalg.norm(each) for each in weighed) <= (2 if exchange else 1) * of_total * (1 + 1e-12)
-    sums = [row_sums.class_sums(rows, 2, np.zeros(4), 0.5) for rows in (one, other)]
-    assert 0.999 < np.linalg.norm(sums[0]) <= row_sums.SENSITIVITY_OF_MEANS
-    assert np.linalg.norm(sums[0] - sums[1]) / 2 <= row_sums.SENSITIVITY_OF_MEANS
+    sums = [class_moments.class_sums(rows, 2, np.zeros(4), 0.5) for rows in (one, other)]
+    assert 0.999 < np.linalg.norm(sums[0]) <= class_moments.SENSITIVITY_OF_MEANS
+    assert np.linalg.norm(sums[0] - sums[1]) / 2 <= class_moments.SENSITIVITY_OF_MEANS
 
 
 @over_rows("dtype", [np.float32, np.float64])
@@ -138,8 +137,8 @@ def test_what_is_made_of_a_row_depends_on_no_other(dtype):
     for order in (np.arange(5000), kept):
         rows = ClassRows(X[order], codes[order], box)
         norms = np.concatenate([each for _, each in rows.norms(centers)])
-        coordinates = row_sums.projected(rows, centers, directions, 0.8)
-        found.append((norms, coordinates, row_sums.nearest(coordinates, codes[order], seeds)))
+        coordinates = class_moments.projected(rows, centers, directions, 0.8)
+        found.append((norms, coordinates, class_moments.nearest(coordinates, codes[order], seeds)))
     for whole, part in zip(*found, strict=True):
         np.testing.assert_array_equal(whole[kept], part)
 

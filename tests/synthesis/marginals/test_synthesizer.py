@@ -31,9 +31,7 @@ from skdp.mechanisms.bounded_sum import centred
 from skdp.mechanisms.release_log import Tape, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
-from skdp.synthesis.marginals import contingency_tables
-from skdp.synthesis.marginals import noisy_tables as measurement
-from skdp.synthesis.marginals import noisy_tables as selection
+from skdp.synthesis.marginals import contingency_tables, noisy_tables
 from skdp.synthesis.marginals.contingency_tables import TableSums, count, weighted
 from skdp.synthesis.marginals.denoising import TargetTables
 from skdp.synthesis.marginals.product_mixture import (
@@ -93,7 +91,7 @@ LEVELS = [(2, 3, 5), (6, 6), (3, 2, 2, 2, 2)]
 @over_rows("with_triples", [False, True])
 def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(levels, with_triples):
     """All rows that there are, and all pairs of them."""
-    sums = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2)
+    sums = noisy_tables.all_tables(levels, with_triples, with_triples and len(levels) > 2)
     rows = list(itertools.product(*map(range, levels)))
     added = np.array([sums.vector([np.array([a], np.int32) for a in row]) for row in rows])
     np.testing.assert_allclose(np.linalg.norm(added, axis=1), sums.sensitivity("zero_out"), rtol=1e-12)
@@ -106,7 +104,7 @@ def test_every_row_reaches_the_sensitivity_and_no_exchange_exceeds_it(levels, wi
 @over_rows("levels", [(4, 2, 7, 3), (2,) * 10])
 def test_bounds_of_an_exchange_hold_for_every_difference(levels, with_triples, monkeypatch):
     """Of tables of more columns than are gone through, here of few; also for pairs chosen at random, and odd sets."""
-    every = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2)
+    every = noisy_tables.all_tables(levels, with_triples, with_triples and len(levels) > 2)
     pairs = list(itertools.combinations(range(len(levels)), 2))
     some = [pairs[k] for k in np.random.default_rng(0).permutation(len(pairs))[: len(pairs) // 2 + 1]]
     chosen = weighted(levels, [([(j,) for j in range(len(levels))], 0.2), (some, 0.8)])
@@ -137,7 +135,7 @@ def test_an_exchange_reaches_the_sensitivity_of_a_single_table(levels, columns):
 @over_rows("with_triples", [False, True])
 def test_no_two_weighted_rows_exceed_the_sensitivity(levels, with_triples):
     """All rows that there are, with weights from 0 to 1, where the sum of weights is released with the tables."""
-    sums = measurement.all_tables(levels, with_triples, with_triples and len(levels) > 2, with_total=True)
+    sums = noisy_tables.all_tables(levels, with_triples, with_triples and len(levels) > 2, with_total=True)
     assert sums.sets[0] == ()
     rows = [[np.array([a], np.int32) for a in row] for row in itertools.product(*map(range, levels))]
     added = np.array([sums.vector(row, np.array([share])) for row in rows for share in (1.0, 0.5, 2.0**-24, 0.0)])
@@ -162,16 +160,16 @@ def test_scores_move_by_at_most_their_sensitivity(exchange):
         if exchange:
             for column, size in zip(other, levels, strict=True):
                 column[0] = (column[0] + 1) % size
-        found = [selection.scores(each, pairs, levels, tables.__getitem__) for each in (codes, other)]
+        found = [noisy_tables.scores(each, pairs, levels, tables.__getitem__) for each in (codes, other)]
         worst = max(worst, float(np.linalg.norm(found[0] - found[1])))
-    stated = selection.sensitivity(len(pairs)) * (2 if exchange else 1)
+    stated = noisy_tables.sensitivity(len(pairs)) * (2 if exchange else 1)
     assert 0.5 * stated < worst <= stated * (1 + 1e-12)
     # of empty expected tables every row counts in full
     nothing = {pair: np.zeros_like(table) for pair, table in tables.items()}
     (one, none) = (
-        selection.scores(each, pairs, levels, nothing.__getitem__) for each in (codes, [c[1:] for c in codes])
+        noisy_tables.scores(each, pairs, levels, nothing.__getitem__) for each in (codes, [c[1:] for c in codes])
     )
-    assert np.linalg.norm(one - none) == pytest.approx(selection.sensitivity(len(pairs)))
+    assert np.linalg.norm(one - none) == pytest.approx(noisy_tables.sensitivity(len(pairs)))
 
 
 # --- the plain reading ------------------------------------------------------------------------------------------------
@@ -189,7 +187,7 @@ def test_the_release_is_that_of_the_plain_reading(released, mode):
         np.searchsorted([20, 40, 65], frame["age"], side="right"), pd.Index(SCHEMA["job"]).get_indexer(frame["job"]),
         pay, frame["member"].astype(int), (y == "yes").astype(int),
     ])  # fmt: skip
-    sums = measurement.all_tables(levels, True, mode == "triples")
+    sums = noisy_tables.all_tables(levels, True, mode == "triples")
     plain = [
         weight * reference.interactions(rows, columns, levels).ravel()
         for columns, weight in zip(sums.sets, sums.weights, strict=True)
@@ -215,7 +213,7 @@ def test_scores_are_those_of_the_plain_reading():
     codes = [rng.integers(0, size, 50).astype(np.int32) for size in levels]
     tables = {pair: rng.uniform(0, 9, [levels[j] for j in pair]) for pair in pairs}
     plain = [reference.distance_of_pair(np.transpose(codes), pair, tables[pair]) for pair in pairs]
-    np.testing.assert_allclose(selection.scores(codes, pairs, levels, tables.__getitem__), plain)
+    np.testing.assert_allclose(noisy_tables.scores(codes, pairs, levels, tables.__getitem__), plain)
 
 
 @over_rows("form", ["_OneProduct", "_ProductPerPair"])
@@ -256,13 +254,13 @@ def test_selection_takes_the_pairs_that_depend_on_each_other():
     levels = (4,) * 6
     codes = [rng.integers(0, 4, 20_000).astype(np.int32) for _ in levels]
     codes[3], codes[5] = codes[0], (codes[1] // 2).astype(np.int32)
-    pairs = selection.candidates(levels, [])
+    pairs = noisy_tables.candidates(levels, [])
     ones = [np.bincount(column, minlength=4) for column in codes]
     expected = lambda pair: np.outer(ones[pair[0]], ones[pair[1]]) / 20_000  # noqa: E731
-    found = selection.scores(codes, pairs, levels, expected)
-    assert selection.best_pairs(found, pairs, levels, expected, 10.0) == [(0, 3), (1, 5)]
-    assert selection.best_pairs(found, pairs, levels, expected, 1e9) == []
-    assert len(selection.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
+    found = noisy_tables.scores(codes, pairs, levels, expected)
+    assert noisy_tables.best_pairs(found, pairs, levels, expected, 10.0) == [(0, 3), (1, 5)]
+    assert noisy_tables.best_pairs(found, pairs, levels, expected, 1e9) == []
+    assert len(noisy_tables.candidates((2, 1, 3, 10_000, 5_000), [(0, 2)])) == 4  # 10,000 by 5,000 cells are too many
 
 
 def test_without_noise_samples_have_the_tables_of_the_rows():
@@ -584,9 +582,9 @@ def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
 
 def test_rules_are_public():
     """The same width, levels and public number of rows decide the same; the data have no say."""
-    assert measurement.iterations(1.0) == 150
-    assert measurement.iterations(1e9) == 2000
-    assert measurement.iterations(1e9, with_triples=True) == 3000
+    assert noisy_tables.iterations(1.0) == 150
+    assert noisy_tables.iterations(1e9) == 2000
+    assert noisy_tables.iterations(1e9, with_triples=True) == 3000
     frame = people(60)
     wide = pd.DataFrame({f"c{j}": frame["age"] for j in range(21)})
     schema = {name: {"edges": [0, 33, 67, 100]} for name in wide}
@@ -648,7 +646,7 @@ def test_units_add_no_more_than_their_reach_and_reach_that(with_triples, reach):
     codes = [rng.integers(0, size, len(labels)).astype(np.int32) for size in levels]
     codes = [np.where(units.codes == 3, 1, each).astype(np.int32) for each in codes]  # a unit of equal rows
     weights = exactly_summable(rng.uniform(0.0, 1.0, len(labels)))
-    sums = measurement.all_tables(levels, True, with_triples, with_total=True)
+    sums = noisy_tables.all_tables(levels, True, with_triples, with_total=True)
 
     def norm(shares, unit):
         rows = units.codes == unit
