@@ -473,7 +473,7 @@ class BoundedCounts(OneLine):
 
 
 class LikelihoodScores(NamedTuple):
-    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.sum_scores`).
+    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.ScoreQuery`).
 
     `theta` has the coefficients of z. A row has what it adds to the score of a release, counts included, which `whole`
     brings together.

@@ -329,7 +329,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
 
 def _tables(released: np.ndarray, total: float | None) -> np.ndarray:
-    """Counts of errors and both sums of targets, as `error_metrics` takes them: linear in what was released.
+    """Counts of errors and both sums of targets, as the functions of errors take them: linear in what was released.
 
     Counts of errors have the public total, where there is one.
     """

@@ -97,7 +97,7 @@ class SynthesisEvaluation(PrivateEstimator):
     is shown is a function of the noisy distances and of public numbers.
 
     Proof. The distance of a pair is the sum over its cells of the absolute difference between the count of private
-    rows and that expected by the synthetic table, which is public. `pair_selection.sensitivity` bounds what a row
+    rows and that expected by the synthetic table, which is public. `noisy_tables.sensitivity` bounds what a row
     changes of all of them. Weights of the rows of a unit sum to 1 at most, so it changes no more than a row does.
     """
 

@@ -312,7 +312,7 @@ class LinearModel(SpanModel):
     norm ``|clipped| |u|``. Here ``clipped`` is the residual r, a vector of K numbers, or r times ``C / (|r| LENGTH)``,
     with three more roundings, times a weight in [0, 1], which makes none of these numbers larger, as rounding keeps the
     order of numbers. It remains to show that ``|r| LENGTH`` as computed is at least ``|r| |u|``. A root of a
-    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `scaling._norm` likewise
+    sum of K squares has a relative error of at most (K / 2 + 2) u. The root of d squares in `_norm` likewise
     has at most (d / 2 + 2) u, or (d / 2 + 3) u after a division by the largest number. Its scale, the hypotenuse that
     adds the intercept and the factor below have at most 6 u together. Norms below the normal numbers have lost digits
     and are replaced by the least normal number. `LENGTH` is that hypotenuse times 1 + 2 (d + K + 16) u, rounded up to

@@ -18,7 +18,7 @@ smaller than the exact mu.
 
 **From below.** A test whose errors are a and b at most, both of at least alpha_min, asks for a mu of at least that of
 the curve through (a, b); so does a test drawn at random from two, whose errors lie on the line between theirs. The
-tests are those by the sum of labels (`label_tests`). Where one has both errors below alpha_min there is no mu.
+tests are those by the sum of labels (below). Where one has both errors below alpha_min there is no mu.
 
 Tests by the sum of labels: what an attacker surely finds, of a composition on a grid.
 

@@ -48,7 +48,7 @@ class TableSums(NamedTuple):
     1 - 1 / A_i. So the row adds a tensor of squared norm N_S = prod (1 - 1 / A_i), whatever its levels, and to the
     vector one of squared norm sum w_S**2 N_S: its root is the sensitivity under ``zero_out`` and ``add_remove``.
 
-    Under ``replace_one`` the price is for twice the sensitivity. `exchanges.farthest_exchange` bounds half the squared
+    Under ``replace_one`` the price is for twice the sensitivity. `farthest_exchange` bounds half the squared
     distance of what two rows add, so the sensitivity is the root of half of that. Two rows attain it where there are up
     to 12 columns.
 
