@@ -28,7 +28,7 @@ templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["config.cache"]  # functions of the gallery are not pickled
 
-default_role = "literal"
+default_role = "autolink"
 autosummary_generate = True
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # numpydoc's sections state them in words
@@ -58,7 +58,7 @@ html_title = "skdp"
 html_static_path = ["_static"]
 html_css_files = ["width.css"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "start": []}  # pages without pages below them
+html_sidebars = {"index": []}  # no pages below it
 html_copy_source = False
 html_context = {"default_mode": "auto"}
 html_theme_options = {
@@ -84,10 +84,12 @@ def skip_inherited(app: Any, what: str, name: str, found: Any, skip: bool, optio
     return True if module is not None and not module.startswith("skdp") else None
 
 
-def found_at_the_front(app: Any, env: Any, node: Any, contents: Any) -> Any:
-    """A *See Also* names an object as in the module where it is written; its page bears the name it is imported by."""
-    name = f"skdp.{node.get('reftarget')}"
-    return env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, contents)
+def resolve_short_name(app: Any, env: Any, node: Any, contents: Any) -> Any:
+    """Link names that a docstring shortens; parameters and names of other libraries stay code without a link."""
+    target = node.get("reftarget", "")
+    found = env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", f"skdp.{target}", node, contents)
+    is_ours = target.startswith("skdp.") or node["reftype"] not in ("obj", "meth")
+    return found if found is not None or is_ours else contents
 
 
 def link_pages(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
@@ -111,7 +113,7 @@ def examples_have_pictures(app: Any, exception: Exception | None) -> None:
 def setup(app: Any) -> None:
     """Connect the changes to what Sphinx would do."""
     app.connect("source-read", link_to_benchmarks)
-    app.connect("missing-reference", found_at_the_front)
+    app.connect("missing-reference", resolve_short_name)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("autodoc-process-docstring", link_pages)
     app.connect("build-finished", examples_have_pictures)

@@ -48,8 +48,8 @@ plt.show()
 # -------------------
 # Who is married? From all other columns of a census that ``load_pums`` has, but ``divorced``, which says who is not.
 # The same columns, bins and budget, without the trees and with them. Every fit has fresh, secret noise. The table
-# in :doc:`/which_estimator` has income and area (``puma``) among the columns, which say more: trees reach .802 and .813
-# on Fulton there, and .771 and .781 here.
+# in :doc:`/choosing_an_estimator` has income and area (``puma``) among the columns, which say more: trees reach .802
+# and .813 on Fulton there, and .771 and .781 here.
 
 folder, what = os.environ.get("SKDP_DATA"), {"target": "married", "features": "all", "as_frame": True}
 people = load_pums(f"{folder}/pums_fulton_ga.csv.gz", **what) if folder else make_census(25_000, **what)

@@ -74,12 +74,12 @@ def tabular_pipeline(
         have bounds, no ``"edges"`` and the linear scale, where the bounds are much wider than most of the values
         (``vectorizer__fit_bins=False`` switches it off). Models of scaled numbers have no bins.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``). There is no `noise_multiplier`: the two steps release different sums, and the noise of each
-        follows from this budget.
+        Privacy budget of one ``fit`` of the whole pipeline. A number, or a bound on the risk of membership inference
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). There is no `noise_multiplier`: the two
+        steps release different sums, and the noise of each follows from this budget.
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
-        chosen from the public number of rows: at most 1e-5, and below 1/(10 n).
+        chosen from the public number of rows: at most 1e-5, and below 1/(10n).
     classes : sequence or None, default=None
         All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
         ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
@@ -107,8 +107,8 @@ def tabular_pipeline(
         If 1, show a progress bar of the model on standard error. An instance may have its own instead.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise of both steps. None draws a fresh secret key from the operating system. Any other
-        value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone
-        who knows the value. An instance may have its own instead.
+        value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against
+        anyone who knows the value. An instance may have its own instead.
 
     Returns
     -------
@@ -213,7 +213,8 @@ class TabularPipeline(PrivatePipeline):
         Whether a fit chooses the model. Where parameters of the model, or of the vectorizer for it, are set, the model
         is the present one: ``set_params(model__max_depth=4)`` sets this to False.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        Privacy budget of one ``fit``. A number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
     fractions : mapping of str to float or None, default=None
@@ -233,8 +234,9 @@ class TabularPipeline(PrivatePipeline):
     -----
     A network is chosen where all columns are numbers, since a target may then follow a sum of many of them, which
     trees, that look at one column at a time, take many splits for; and where three quarters of the columns are numbers
-    and the number of rows times epsilon is below 2,000 (``docs/which_estimator.md``). A column of whole numbers that
-    `schema` does not name may hold codes: three quarters have to be named as numbers, or be of a floating-point type.
+    and the number of rows times epsilon is below 2,000 (``docs/choosing_an_estimator.md``). A column of whole numbers
+    that `schema` does not name may hold codes: three quarters have to be named as numbers, or be of a floating-point
+    type.
 
     **Guarantees.**
 

@@ -1,4 +1,4 @@
-"""Predictions of exported graphs, fed by the lines that docs/deploying.md gives to servers."""
+"""Predictions of exported graphs, fed by the lines that docs/deployment.md gives to servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_ROW_MOVES_BY = 1e-6
 @functools.cache
 def lines_of_the_page():
     """The names that the block with ``feed`` defines."""
-    text = (pages.ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
+    text = (pages.ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
     names = {}
     exec(next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "def feed" in block), names)
     return names

@@ -104,7 +104,7 @@ def test_the_figures_of_the_first_page_are_those_of_the_benchmarks():
 
 
 def test_every_parameter_that_is_refused_by_name_is_explained():
-    page = (pages.ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8")
+    page = (pages.ROOT / "docs" / "migrating.md").read_text(encoding="utf-8")
     assert [name for name in REPLACEMENTS if f"`{name}`" not in page] == []
     assert "## Coming from scikit-learn\n" in page  # where the message sends to
 

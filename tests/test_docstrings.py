@@ -189,20 +189,19 @@ def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
     assert set(documented) == found
 
 
-# What a shared parameter means is said in one wording, with which its text begins, or which it holds. More may follow.
+# The one wording of each shared parameter. Descriptions start with it (WORDINGS) or contain it (SENTENCES).
 WORDINGS = {
-    "accountant": "Ledger to which each fit is charged before anything is learned from the rows. A path names "
-    "the file of "
-    "an existing ledger (see ``python -m skdp.accounting create``) and is made absolute.",
-    "adjacency": "Neighboring relation",
+    "accountant": "Accountant that records the privacy cost of each fit, before anything is learned from the rows, and "
+    "rejects a fit that exceeds its budget. A path refers to an existing budget file (see ``python -m "
+    "skdp.accounting create``) and is made absolute.",
+    "adjacency": "Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:",
     "alpha": "Strength of the L2 penalty ``alpha / 2 * ||coef",
     "class_weight": "Public weights of the classes; a class that is not named has weight 1.",
-    "classes": "All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a "
-    "`PrivacyLeakWarning` is issued.",
-    "delta": 'Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the '
-    "accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, "
-    "for more, n "
-    "being the public number of rows.",
+    "classes": "All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the "
+    "guarantee, and a `PrivacyLeakWarning` is issued.",
+    "delta": "The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number"
+    ' of rows. "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most '
+    "10,000 rows and 1/(10n), rounded down to a power of ten, for more.",
     "epsilon": "Privacy budget of one ``fit``",
     "fit_intercept": "Whether to fit an intercept.",
     "lot_size": "Expected number of rows in one step. Each row is drawn independently (Poisson sampling).",
@@ -210,16 +209,17 @@ WORDINGS = {
     "once a step",
     "momentum": "Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.",
     "noise_multiplier": "Standard deviation of the noise",
-    "weight_bound": "Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose "
-    "the largest that can occur, or one that few exceed: noise grows with the bound over the mean weight.",
+    "weight_bound": "Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the "
+    "largest weight that can occur, or a value that few weights exceed: the effect of the noise grows "
+    "with the bound divided by the mean weight.",
     "y_bounds": "Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are "
     "predictions.",
 }
 SENTENCES = {
     "noise_multiplier": "If None, it is calibrated to `epsilon`.",
     "random_state": "None draws a fresh secret key from the operating system. Any other value makes the fit "
-    "reproducible "
-    "and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.",
+    "reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against "
+    "anyone who knows the value.",
 }
 OTHERS = {  # parameters that share a name, and no more
     ("DPRidge", "alpha"),  # the penalty of a closed form

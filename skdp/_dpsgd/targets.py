@@ -474,7 +474,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         Probabilities are those of the fitted model. What clipping takes from the mean probability of a class is bought
         after the last step and added to the intercepts, unless noise is as large. Noise makes them differ from fit to
         fit, the more the fewer rows and the smaller epsilon, and weights of classes change their odds
-        (``docs/probabilities.md``).
+        (``docs/calibration.md``).
 
         Parameters
         ----------

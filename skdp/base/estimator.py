@@ -28,7 +28,7 @@ from skdp.base.private_step import PrivateStep, StepPlan, StepTraits, traits_of
 from skdp.base.saved_state import PlainState
 from skdp.mechanisms.sampling import Sampling, sampling_at
 
-_PAGE = 'see "Coming from scikit-learn" (docs/coming_from.md)'
+_PAGE = 'see "Coming from scikit-learn" (docs/migrating.md)'
 _STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
 _FOLDS = "rows that score are set aside once, by test_size"
 _ONE_METHOD = "there is one way to train or to decompose, the one that is accounted"

@@ -326,7 +326,7 @@ class Fault(NamedTuple):
     remedy: str
 
 
-ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/pitfalls.md)"
+ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/limitations.md)"
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:

@@ -59,37 +59,41 @@ class DPIsolationForest(TreesOfTables):
     trees_random_state : int, default=0
         Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise.
     weight_bound : float or None, default=None
-        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
-        fit with weights then warns that larger weights are clipped to it.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
+        `noise_multiplier` is given.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of the release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
-          `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out".
+        None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute.
     n_jobs : int or None, default=None
         Number of threads that find leaves. The result does not depend on it. None means 1 unless in a
         ``joblib.parallel_config`` context. -1 means using all processors.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
-        reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the value.
+        reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
+        value.
 
     Attributes
     ----------

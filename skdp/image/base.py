@@ -128,7 +128,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         Returns
         -------
         X_new : memmap of shape (n_samples, n_features_out)
-            The file, read-only. Private linear models read it block by block (see ``docs/large_tables.md``).
+            The file, read-only. Private linear models read it block by block (see ``docs/out_of_core.md``).
 
         Raises
         ------

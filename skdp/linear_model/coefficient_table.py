@@ -109,7 +109,7 @@ class CoefficientTable:
         -------
         frame : pandas.DataFrame
             One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise`` (the rest is a worst
-            case, see ``docs/coefficients.md``), the ``noise_fraction`` of its variance, ``z``, ``p``, ``low``,
+            case, see ``docs/inference.md``), the ``noise_fraction`` of its variance, ``z``, ``p``, ``low``,
             ``high``, and ``doubt``, the reason if there is no interval. All numbers of such a row but ``coef`` are NaN.
             With `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
         """

@@ -43,12 +43,13 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     Parameters
     ----------
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
+        `noise_multiplier` is given.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more. Later instalments (`warm_start`, ``partial_fit``) keep the first.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
@@ -59,10 +60,9 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         clip is a weight of the row that no label changes, and moves no probability. If "auto", C is 1/2; with more
         classes it is 1 for rows of `skdp.preprocessing.DPTableVectorizer`, else chosen from public quantities.
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` and of
-        `skdp.PublicTreesEmbedding` bring along; other rows have none, and get sqrt(n_features), which suits
-        columns in [-1, 1] and reads no data.
+        Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
+        the public norm of rows that `skdp.preprocessing.DPTableVectorizer` or `skdp.PublicTreesEmbedding` has
+        transformed, and otherwise sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     lot_size : float or None, default=None
         Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
         parameter. If `lot_size` and `sampling_rate` are both None, all rows are used where that is affordable.
@@ -82,57 +82,60 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     classes : sequence or None, default=None
-        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued.
     class_weight : dict of class to float, or None, default=None
         Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
         their ratios count, and multiply clipped gradients, as weights of rows do. "balanced" would read the labels and
         is refused: give ``1 / share`` with public shares of the classes.
     weight_bound : float or None, default=None
-        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
-        fit with weights then warns that larger weights are clipped to it.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     rows_per_group : int or None, default=None
-        With `groups`, public number of rows k of the largest norm that a group counts as at most: each row of a smaller
-        group has the weight of one row, those of a larger one share that of k, and the noise is k times larger. Choose
-        a k that few groups exceed. None is 1. Requires ``inference=True``.
+        With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
+        the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
+        rows, and the noise is k times larger. Choose a k that few groups exceed. None is 1. Requires
+        ``inference=True``.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
-          `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out".
+        None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute.
     inference : bool, default=False
         Whether to fit by Newton steps, and to buy what `summary` needs, for a tenth of mu**2. Then columns,
         times the number of classes less one, are 200 at most, rows are in memory, and parameters of gradient descent
         (`max_grad_norm`, `lot_size`, `sampling_rate`, `max_iter`, `learning_rate`, `momentum`, `average`, `alpha`,
         `checkpoint`, `warm_start`) are left as they are.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
-        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
-        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
-        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
+        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
+        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
+        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
+        rejects any other fit that uses it, before that fit is charged.
     warm_start : bool, default=False
-        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+        If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
         mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
         and eight times as many as there are distinct ones. True does so in any case. How long a fit takes then depends
-        on how rows repeat (see ``docs/pitfalls.md``).
+        on how rows repeat (see ``docs/limitations.md``).
     n_jobs : int or None, default=None
         Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
         context. -1 means using all processors. Models of many parameters, on dense rows, use at least as many threads
         as BLAS has.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
-        fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who knows the
-        value.
+        fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows
+        the value.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
@@ -141,7 +144,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Coefficients of the features, one row for two classes and one row per class for more. With `inference` and more
         than two classes those of the first class are 0, and the others are compared with it; so are intercepts. Where
-        the columns of a table are too many, coefficients are shrunk (``docs/bins_and_norms.md``).
+        the columns of a table are too many, coefficients are shrunk (``docs/scaling_and_binning.md``).
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`
@@ -235,7 +238,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     decide. The two noises of a noisy step, of scores and of curvatures, are those of Ganesh et al. (2023).
 
     The guarantee covers the *values* released. It does not cover the time that a fit takes, nor the rounding of sums of
-    more than 2^20 rows (see ``docs/pitfalls.md``).
+    more than 2^20 rows (see ``docs/limitations.md``).
 
     References
     ----------

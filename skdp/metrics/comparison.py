@@ -200,8 +200,8 @@ def compare(
     y : array-like of shape (n_samples,), or str
         Private labels. Names of columns of `X` may be given for all that belongs to its rows, as for `evaluate`.
     epsilon : float or Risk, default=None
-        Privacy budget of all figures together, in nats. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``).
+        Privacy budget of all figures together, in nats. A number, or a bound on the risk of membership inference such
+        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     groups : array-like of shape (n_samples,), str or None, default=None
         Private units of the rows, as for `evaluate`.
     sample_weight : array-like of shape (n_samples,), str or None, default=None

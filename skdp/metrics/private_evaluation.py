@@ -85,8 +85,8 @@ def evaluate(
         column of `X`, which is no feature then. Columns that `y`, `sample_weight`, `groups` and `by` name are read
         before the charge, of files and Dask frames too, as what is given in memory is.
     epsilon : float or Risk, default=None
-        Privacy budget of all figures together, in nats. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``).
+        Privacy budget of all figures together, in nats. A number, or a bound on the risk of membership inference such
+        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default=0
         Probability with which the guarantee may fail: 0 with Laplace noise. See `skdp.DPLogisticRegression` for "auto".
     groups : array-like of shape (n_samples,), str or None, default=None
@@ -123,14 +123,15 @@ def evaluate(
     level : float, default=0.95
         Probability with which an interval covers the figure of the population.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
-          `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out".
+        None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the release is charged. These rows are another data set than those that the model was fitted
         to, and have a ledger of their own, unless they are charged as one.

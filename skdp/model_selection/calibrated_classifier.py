@@ -36,36 +36,39 @@ class DPCalibratedClassifier(TableClassifier):
         is; or any map that ascends, which wants some thousand rows.
     epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
-        different rows, and cost it once. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        different rows, and cost it once. A number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows. The table alone, of a fitted estimator, has a delta of 0.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more. The table alone, of a fitted estimator, has a delta of 0.
     test_size : float, default=0.25
         Share of the rows, or units, that the table is made of where the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
-        All classes that can occur in `y`. If None, they are read from `y`, which is not paid for, and a
+        All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
     weight_bound : float or None, default=None
-        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1. It is
-        that of the estimator too, where that is fitted here.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is a bound of 1. It is that of the estimator too, where that is fitted here.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and every rule uses
-          `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out". An estimator that is fitted here has the same.
+        None uses the relation of `accountant`, otherwise "zero_out". An estimator that is fitted here has the same.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.accounting create``) and is made absolute. The estimator has none.
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute. The estimator has none.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
-        makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against anyone who
-        knows the value.
+        makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone
+        who knows the value.
 
     Attributes
     ----------

@@ -55,8 +55,8 @@ def cross_validate(
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
         Private labels or targets. Several labels a row are 0 or 1 each, for an estimator that takes them.
     epsilon : float or Risk, default=None
-        Privacy budget of all fits and scores together. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``).
+        Privacy budget of all fits and scores together. A number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail. See `skdp.DPLogisticRegression` for "auto".
     cv : int, default=5

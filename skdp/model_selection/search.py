@@ -362,12 +362,12 @@ class DPGridSearchCV(PrivateSearch):
         Grid of parameters, as for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be
         searched.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -393,8 +393,8 @@ class DPGridSearchCV(PrivateSearch):
         Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split, the number of trials and the noise. None draws a fresh secret key from the operating
-        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not
-        hold against anyone who knows the value.
+        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does
+        not hold against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
         number of trials.
@@ -454,7 +454,7 @@ class DPGridSearchCV(PrivateSearch):
       the ledger, no warning, no progress.
     - A search over one candidate skips choice and score and costs one fit.
 
-    The time that ``fit`` takes reveals the number of trials and is not covered (see ``docs/pitfalls.md``).
+    The time that ``fit`` takes reveals the number of trials and is not covered (see ``docs/limitations.md``).
     The proof is in the docstring of ``skdp.model_selection.candidates.SearchPlan``.
 
     References
@@ -497,12 +497,12 @@ class DPRandomizedSearchCV(PrivateSearch):
         Distributions of parameters, as for ``sklearn.model_selection.RandomizedSearchCV``. Budgets, seeds and classes
         cannot be searched.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     strategy : {"random_stopping", "compose"}, default="random_stopping"
         How candidates are tried:
 
@@ -528,8 +528,8 @@ class DPRandomizedSearchCV(PrivateSearch):
         Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split, the number of trials and the noise. None draws a fresh secret key from the operating
-        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not
-        hold against anyone who knows the value.
+        system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does
+        not hold against anyone who knows the value.
     verbose : int, default=0
         Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
         number of trials.

@@ -44,12 +44,13 @@ class DPMLPRegressor(GradientRegressor):
         What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
         moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
+        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
+        `noise_multiplier` is given.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more. Later instalments (`warm_start`, ``partial_fit``) keep the first.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
@@ -64,9 +65,9 @@ class DPMLPRegressor(GradientRegressor):
         - "per_layer" bounds the part of each layer.
         - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row. Longer rows are scaled down to it, in ``fit`` and in predictions.
-        If None, it is the exact norm that rows of `skdp.preprocessing.DPTableVectorizer` bring along; other rows have
-        none, and get sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+        Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
+        the public norm of rows that `skdp.preprocessing.DPTableVectorizer` has transformed, and otherwise
+        sqrt(n_features), which suits columns in [-1, 1] and reads no data.
     input_norm : float or "auto", default="auto"
         Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
         this scale matters more than any other choice. "auto" is 3.
@@ -104,38 +105,40 @@ class DPMLPRegressor(GradientRegressor):
     batch_size : int or "auto", default="auto"
         Number of rows that pass through the network at once. It affects memory and speed only.
     weight_bound : float or None, default=None
-        Public bound on the weights that ``fit`` is given: they are divided by it and cut at it. Choose the largest that
-        can occur, or one that few exceed: noise grows with the bound over the mean weight. None is a bound of 1, and a
-        fit with weights then warns that larger weights are clipped to it.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and the arithmetic is
-          float64, and every rule uses `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and the arithmetic
+          is float64, and every rule uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out".
+        None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before anything is learned from the rows. A path names the file of an
-        existing ledger (see ``python -m skdp.accounting create``) and is made absolute.
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of a run until the run completes. An interrupted or killed ``fit`` resumes from it
-        when it is called again with the same parameters and rows. A ledger that already holds the charge of the run is
-        not charged again. The file is removed when the run completes. While a run uses the file, a lock on
-        ``<checkpoint>.lock`` refuses any other run on it before that run is charged.
+        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
+        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
+        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
+        rejects any other fit that uses it, before that fit is charged.
     warm_start : bool, default=False
-        If True, ``fit`` starts from the current coefficients. Charges add up: `epsilon_` covers all calls.
+        If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
         mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
         and eight times as many as there are distinct ones, and where rows are float64: those that are grouped are
         computed in float64. True does so in any case. How long a fit takes then depends on how rows repeat (see
-        ``docs/pitfalls.md``).
+        ``docs/limitations.md``).
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
-        other value makes the fit reproducible and issues a `PrivacyLeakWarning`: the guarantee does not hold against
-        anyone who knows the value.
+        other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
+        against anyone who knows the value.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
@@ -227,7 +230,7 @@ class DPMLPRegressor(GradientRegressor):
 
     The parameters and attributes ``early_stopping``, ``tol`` and ``loss_curve_`` of scikit-learn are not offered: they
     read private data without paying. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee
-    does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/pitfalls.md``).
+    does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/limitations.md``).
 
     References
     ----------

@@ -118,11 +118,11 @@ def allocate_budget(
         Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
         `delta` and `noise_multiplier` of its steps are not used.
     epsilon : float or Risk, default=None
-        Privacy budget of one ``fit`` of the whole pipeline. A number, or a risk such as ``skdp.Risk(advantage=0.1)``
-        (``docs/risk.md``).
+        Privacy budget of one ``fit`` of the whole pipeline. A number, or a bound on the risk of membership inference
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
-        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a
+        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10n), rounded down to a
         power of ten, for more, n being the public number of rows.
     fractions : mapping of str to float or None, default=None
         Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
@@ -205,11 +205,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     steps : list of (str, estimator)
         Names and steps, as for ``sklearn.pipeline.Pipeline``.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``. A number, or a risk such as ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        Privacy budget of one ``fit``. A number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     fractions : mapping of str to float or None, default=None
         Shares of the budget by name of a step, as for `allocate_budget`.
     transform_input : None

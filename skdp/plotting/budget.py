@@ -264,7 +264,7 @@ class RiskDisplay:
     -----
     The attacker knows all other records, the record in question and every public parameter, and names whom the best
     test names (`skdp.accounting.PrivacyProfile.true_positive_rate`). Real attackers know less. Rows of one person have
-    to be one unit (`docs/units.md`) for a dot to be a person.
+    to be one unit (`docs/privacy_unit.md`) for a dot to be a person.
     """
 
     by_chance: int

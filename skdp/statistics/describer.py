@@ -298,12 +298,13 @@ def describe(
         out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are public.
         Estimates are then of values clipped to privately estimated bounds, and are marked as such.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of the description. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``). Must be None if `noise_multiplier` is given.
+        Privacy budget of the description. The noise is calibrated to it. A number, or a bound on the risk of membership
+        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
+        `noise_multiplier` is given.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. Choose it well below 1/n. "auto" is the delta of the accountant
-        if it has one, else 1e-5 for up to 10,000 rows and 1/(10 n), rounded down to a power of ten, for more, n being
-        the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     by : str or None, default=None
         Column of categories, listed in the schema, for each of which the table is described too. The list is public,
         and who belongs to which is private; what is not listed, and gaps, are one more subgroup, "(other)". Subgroups
@@ -343,14 +344,15 @@ def describe(
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation, how two tables differ in one row, or in all rows of one group:
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number is public.
-        - "replace_one": it is replaced by another one. The number is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number is private, and estimated from the
-          counts, and every rule uses `n_public`, a public number near it.
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and estimated from
+          the counts, and every rule uses `n_public`, a public number near it.
 
-        None is the relation of `accountant`, else "zero_out".
+        None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Ledger to which the description is charged before anything is learned from the rows. A path names the file of an
         existing ledger.

@@ -339,7 +339,7 @@ SLOPE = 0.2
 """Of the critic's activation below zero."""
 
 MARK = 4.0
-"""What represents a label among the inputs: at 1 it was ignored (docs/synthesis.md)."""
+"""What represents a label among the inputs: at 1 it was ignored (docs/synthetic_data.md)."""
 
 LOT_SIZE = 512
 """Expected rows of a step, and rows that the generator makes up for one of its own."""

@@ -87,8 +87,8 @@ def synthesize_linked(
     n_households : int or None, default=None
         Number of synthetic households. If None, the public number of private ones.
     epsilon : float or Risk, default=1.0
-        Privacy budget of both tables together. The noise is calibrated to it. A number, or a risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/risk.md``).
+        Privacy budget of both tables together. The noise is calibrated to it. A number, or a bound on the risk of
+        membership inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
     n_bins : int, default=16

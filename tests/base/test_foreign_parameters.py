@@ -88,7 +88,7 @@ ONE_FIGURE = {"skdp.metrics": "evaluate", "skdp.statistics": "describe"}
 def test_foreign_parameter_points_to_documentation(cls):
     arguments, names = OURS[cls]
     for name in names:
-        message = rf"^{cls.__name__} has no parameter '{name}': .*\(docs/coming_from.md\)\.$"
+        message = rf"^{cls.__name__} has no parameter '{name}': .*\(docs/migrating.md\)\.$"
         with pytest.raises(TypeError, match=message):
             cls(*arguments, **{name: 1})
         with pytest.raises(TypeError, match=message):
