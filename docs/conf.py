@@ -23,7 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["auto_examples/*.ipynb", "auto_examples/**/*.md5"]
+exclude_patterns = ["auto_examples/index.rst", "auto_examples/*.ipynb", "auto_examples/**/*.md5"]
 templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["config.cache"]  # functions of the gallery are not pickled
@@ -43,6 +43,8 @@ os.environ.pop("SKDP_DATA", None)  # the site is the same wherever it is built
 sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "auto_examples",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skdp",),
     "filename_pattern": "/plot_",
     "download_all_examples": False,
     "thumbnail_size": (800, 480),

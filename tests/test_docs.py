@@ -14,7 +14,7 @@ import pytest
 import skdp
 from skdp.base.estimator import REPLACEMENTS
 
-API = (pages.ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+API = "\n".join(path.read_text(encoding="utf-8") for path in sorted((pages.ROOT / "docs" / "api").glob("*.md")))
 WITH_CODE = [page for page in pages.PAGES if "```python" in (pages.ROOT / page).read_text(encoding="utf-8")]
 
 
