@@ -186,9 +186,9 @@ def test_the_page_is_what_the_results_give():
 
 
 def test_figures_on_other_pages_are_those_of_the_results():
-    """The tables of which_estimator.md: means of the splits."""
+    """The tables of choosing_an_estimator.md: means of the splits."""
     results = json.loads((BENCHMARKS / "results" / "splits.json").read_text())
-    page = (BENCHMARKS.parent / "docs" / "which_estimator.md").read_text(encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs" / "choosing_an_estimator.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
     classes, numbers = "fulton_employed fulton credit colorado adult", "fulton_income fulton_age california_income"
     for first, names, models, budgets in (
