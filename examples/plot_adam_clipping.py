@@ -1,10 +1,10 @@
 """
-How to choose the clip, and why Adam hardly sees it: accuracy against epsilon
-=============================================================================
+Clipping norm and learning rate: DP-SGD and DP-Adam
+===================================================
 
-DP-SGD's step is as long as its clip C: choose C ten times smaller, and the learning rate has to grow tenfold. Adam
-divides by the size of the gradients, so once every gradient is clipped its updates do not depend on C at all
-(Schwabedal et al. 2020, figure 1, for a generator of images; here for a classifier of census people).
+The step of DP-SGD is proportional to the clipping norm C. If C is ten times smaller, the learning rate must be ten
+times larger. Adam divides each step by the magnitude of recent gradients, so its updates do not depend on C once every
+gradient is clipped (Schwabedal et al. 2020, figure 1, for an image generator; here for a classifier of census records).
 """
 
 import warnings
@@ -19,19 +19,19 @@ from skdp.datasets import make_census
 from skdp.plotting import PrivacyUtilityDisplay
 
 # %%
-# Made-up people
-# --------------
-# Their columns are scaled by public bounds. Every clip sees the same noise, by a seed, so that lines differ by the clip
-# alone. A seeded result must not leave one's hands: skdp warns of it, and we say so here.
+# Simulated census records
+# ------------------------
+# The features are scaled by public bounds. A fixed seed gives all clipping norms the same noise, so differences between
+# the lines are due to C alone. A seeded result must not be released; skdp warns, and this example ignores the warning.
 
-people = make_census(4_000, random_state=0)
-low, high = np.array([people.bounds[name] for name in people.feature_names]).T
-X, X_test, y, y_test = train_test_split((people.data - low) / (high - low), people.target, random_state=0)
+census = make_census(4_000, random_state=0)
+low, high = np.array([census.bounds[name] for name in census.feature_names]).T
+X, X_test, y, y_test = train_test_split((census.data - low) / (high - low), census.target, random_state=0)
 warnings.simplefilter("ignore", PrivacyLeakWarning)
 
 # %%
-# Two solvers, four clips, three budgets
-# --------------------------------------
+# Two solvers, four clipping norms, three budgets
+# -----------------------------------------------
 
 SOLVERS = {
     "sgd": {"solver": "sgd", "learning_rate_init": 20.0},
@@ -41,7 +41,7 @@ CLIPS, EPSILONS = (1e-5, 1e-3, 0.1, 1.0), (0.1, 1.0, 10.0)
 
 
 def auroc(solver, clip, epsilon):
-    """Fit a network, and score it on people who took no part."""
+    """Fit a network and return its test AUROC."""
     model = DPMLPClassifier(
         (32,), epsilon=epsilon, delta=1e-5, max_grad_norm=clip, sampling_rate=0.1, max_iter=20, classes=(0, 1),
         random_state=0, **SOLVERS[solver],
@@ -50,15 +50,16 @@ def auroc(solver, clip, epsilon):
 
 
 scores = {name: np.array([[auroc(name, clip, each) for each in EPSILONS] for clip in CLIPS]) for name in SOLVERS}
+print("Range of the AUROC over the four clipping norms:")
 for name, found in scores.items():
     apart = np.ptp(found, axis=0)
     print(f"{name:<6}" + ", ".join(f"{a:.4f} at epsilon {e:g}" for a, e in zip(apart, EPSILONS, strict=True)))
 
 # %%
-# The picture
-# -----------
-# Each line is one clip. With gradient descent at one learning rate they lie far apart, with Adam on one another. What
-# distance is left comes from rows whose gradient is shorter than C, which are not clipped.
+# Results
+# -------
+# Each line shows one clipping norm. With SGD at one learning rate the lines differ widely; with Adam they nearly
+# coincide. The remaining differences come from gradients shorter than C, which are not clipped.
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, (name, found) in zip(axes, scores.items(), strict=True):

@@ -1,10 +1,10 @@
 """
-What is left of a budget, and which coefficients stand out of the noise
-=======================================================================
+Remaining budget and coefficients with their noise
+==================================================
 
-Three fits share one ledger with a budget. On the left is what each of them took: the joint price of all is less than
-the sum of their prices. On the right are the coefficients of the last one, each beside what noise alone could make
-of it: the noise of a private fit is known, so it takes no further look at the people to tell which ones mean something.
+Three fits share one accountant with a budget. The left plot shows the budget that each fit consumed: the composed
+privacy loss is smaller than the sum. The right plot shows the coefficients of the last fit beside the standard
+deviation of their noise. This standard deviation is public, so the comparison needs no further access to the data.
 """
 
 import argparse
@@ -19,20 +19,20 @@ from skdp.plotting import BudgetDisplay, CoefficientDisplay
 
 def read_options():
     """Options of the command line; a notebook has none."""
-    parser = argparse.ArgumentParser(description="A remaining budget, and coefficients with their noise.")
-    parser.add_argument("--output", help="a file for the picture; default: it is shown")
+    parser = argparse.ArgumentParser(description="Remaining budget and coefficients with their noise.")
+    parser.add_argument("--output", help="file for the plot; default: show it")
     return parser.parse_args(None if "__file__" in globals() else [])
 
 
 # %%
-# Three fits, one ledger
-# ----------------------
-# The bounds are those of the code book, which are public.
+# Three fits, one accountant
+# --------------------------
+# The bounds come from the public code book.
 
 options = read_options()
-people = make_census(30_000, random_state=0)
-low, high = np.array([people.bounds[name] for name in people.feature_names]).T
-X, y = (people.data - low) / (high - low), people.target
+census = make_census(30_000, random_state=0)
+low, high = np.array([census.bounds[name] for name in census.feature_names]).T
+X, y = (census.data - low) / (high - low), census.target
 
 accountant = PrivacyAccountant(epsilon=2.0, delta=1e-6)
 DPLogisticRegression(epsilon=1.0, classes=[0, 1], accountant=accountant).fit(X, y)
@@ -41,14 +41,14 @@ model = DPLogisticRegression(epsilon=0.5, classes=[0, 1], accountant=accountant)
 print(accountant)
 
 # %%
-# The picture
-# -----------
+# The plot
+# --------
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", width_ratios=(6, 5))
 figure.get_layout_engine().set(w_pad=0.15)
-figure.suptitle(f"Three fits to {len(y):,} made-up people: their ledger, and the coefficients of the last")
+figure.suptitle(f"Three fits on {len(y):,} simulated records: budget, and coefficients of the last fit")
 BudgetDisplay.from_accountant(accountant, ax=left)
-display = CoefficientDisplay.from_estimator(model, feature_names=people.feature_names, ax=right)
-stand_out = [display.feature_names[j] for j in display.features_ if abs(display.coef[j]) > 2 * display.coef_noise[j]]
-print(f"\nMore than two standard deviations of the noise: {', '.join(stand_out)}.")
+display = CoefficientDisplay.from_estimator(model, feature_names=census.feature_names, ax=right)
+significant = [display.feature_names[j] for j in display.features_ if abs(display.coef[j]) > 2 * display.coef_noise[j]]
+print(f"\nCoefficients of more than two standard deviations of the noise: {', '.join(significant)}.")
 figure.savefig(options.output, dpi=100) if options.output else plt.show()

@@ -1,10 +1,11 @@
 """
-What each column does to a private model, with the noise beside it
-==================================================================
+Effects of features with their noise
+====================================
 
-A model of random trees is a sum of thousands of leaves. What a column does to its score is the mean over public values
-of the other columns: a function of what was released, so the picture costs nothing. The noise of the fit is known, and
-is the band. A map shows what two columns do beyond each alone; hatched cells are what noise alone could make.
+A model of random trees is a sum over thousands of leaves. The effect of a feature is its mean contribution to the score
+over public values of the other features. It is post-processing of the fitted model, so it has no additional privacy
+cost. The band shows the standard deviation of the noise. The map shows the interaction of two features; hatched cells
+are not distinguishable from the noise.
 """
 
 import argparse
@@ -18,18 +19,18 @@ from skdp.plotting import EffectDisplay
 
 def read_options():
     """Options of the command line; a notebook has none."""
-    parser = argparse.ArgumentParser(description="What each column does to a private model.")
-    parser.add_argument("--output", help="a file for the picture; default: it is shown")
+    parser = argparse.ArgumentParser(description="Effects of features with their noise.")
+    parser.add_argument("--output", help="file for the plot; default: show it")
     return parser.parse_args(None if "__file__" in globals() else [])
 
 
 # %%
-# One line fits, one line draws
-# -----------------------------
+# Fit and plot
+# ------------
 
 options = read_options()
-people = make_census(20_000, as_frame=True, random_state=0)
-model = tabular_pipeline(schema=people.schema, epsilon=1.0, classes=people.classes).fit(people.data, people.target)
+census = make_census(20_000, as_frame=True, random_state=0)
+model = tabular_pipeline(schema=census.schema, epsilon=1.0, classes=census.classes).fit(census.data, census.target)
 display = EffectDisplay.from_estimator(model, features=["age", "disability", ("age", "collegedegree")])
-print(f"Nothing was charged: epsilon is {model.epsilon_:.2f}, as after the fit.")
+print(f"No additional privacy cost: epsilon is still {model.epsilon_:.2f}.")
 display.figure_.savefig(options.output, dpi=100) if options.output else plt.show()

@@ -1,12 +1,12 @@
 """
-Synthetic digits by three private generators
-============================================
+Synthetic digits from three private generators
+==============================================
 
-Three private generators see the same digits under the same two budgets, and draw digits of their own beside the real
-ones: the class mixture (`DPClassMixtureGenerator`), the WGAN of Schwabedal et al. (2020) with an exact clip (`DPWGAN`),
-and, as it can be asked to, the synthesizer of tables (`DPMarginalSynthesizer`), which sees halved images as tables of
-four levels a pixel. If the variable ``SKDP_DATA`` names a folder with ``mnist.npz`` the digits are those of MNIST, else
-the small ones of scikit-learn.
+Three private generators are fitted to the same digits at the same two budgets: a class mixture
+(`DPClassMixtureGenerator`), the WGAN of Schwabedal et al. (2020) with exact clipping (`DPWGAN`), and the table
+synthesizer (`DPMarginalSynthesizer`) on images of half the resolution with four levels per pixel. If the environment
+variable ``SKDP_DATA`` is a folder with ``mnist.npz``, the example uses MNIST, otherwise the small digits of
+scikit-learn.
 """
 
 import os
@@ -26,7 +26,7 @@ if "SKDP_DATA" in os.environ:
 else:
     pixels, labels = load_digits(return_X_y=True)
     X, y, X_test, y_test = pixels[:1500] / 16, labels[:1500], pixels[1500:] / 16, labels[1500:]
-    wgan = {"max_iter": 60}  # small images are as a table to the GAN
+    wgan = {"max_iter": 60}
 side = int(np.sqrt(X.shape[1]))
 
 # %%
@@ -35,14 +35,14 @@ side = int(np.sqrt(X.shape[1]))
 
 
 def table_digits(epsilon):
-    """Images of half the side go in, each pixel the mean of four, and what comes out is doubled."""
+    """Sample images from a table synthesizer of halved images: each pixel is the mean of four."""
     halved = X.reshape(-1, side // 2, 2, side // 2, 2).mean(axis=(2, 4)).reshape(len(X), -1)
     model = DPMarginalSynthesizer(
         bounds=(0.0, 1.0), classes=range(10), epsilon=epsilon, delta=1e-5, n_bins=4, pairs="all", triples=False,
         within_bins="middle",
     )  # fmt: skip
-    made, labels = model.fit(halved, y).sample(len(X))
-    return made.reshape(-1, side // 2, side // 2).repeat(2, axis=1).repeat(2, axis=2).reshape(len(X), -1), labels
+    sampled, labels = model.fit(halved, y).sample(len(X))
+    return sampled.reshape(-1, side // 2, side // 2).repeat(2, axis=1).repeat(2, axis=2).reshape(len(X), -1), labels
 
 
 rows = {"real": (X_test, y_test)}
@@ -53,16 +53,16 @@ for epsilon in (1.0, 10.0):
     rows[f"table, {epsilon:g}"] = table_digits(epsilon)
 
 # %%
-# How good they are
-# -----------------
-# A classifier learns from made-up digits and is tested on real ones. These are public; those of a private set would
-# have to be scored by a judge that is private too.
+# Evaluation
+# ----------
+# An evaluation classifier is trained on synthetic digits and tested on real ones. The test digits are public; for a
+# private test set, use :func:`skdp.evaluate`. The WGAN needs far more images than the 1,500 small digits.
 
 figure, axes = plt.subplots(len(rows), 1, figsize=(9.0, 5.0), layout="constrained")
-for ax, (name, (made, labels)) in zip(axes, rows.items(), strict=True):
-    accuracy = LogisticRegression(C=10.0, max_iter=1000, tol=1e-3).fit(made, labels).score(X_test, y_test)
-    print(f"{name:<18} {accuracy:.3f} of the real test digits are told by a model that learned from these")
-    shown = np.concatenate([made[labels == digit][:2] for digit in range(10)])
+for ax, (name, (sampled, labels)) in zip(axes, rows.items(), strict=True):
+    accuracy = LogisticRegression(C=10.0, max_iter=1000, tol=1e-3).fit(sampled, labels).score(X_test, y_test)
+    print(f"{name:<18} accuracy on real digits: {accuracy:.3f}")
+    shown = np.concatenate([sampled[labels == digit][:2] for digit in range(10)])
     ax.imshow(np.hstack(list(shown.reshape(-1, side, side))), cmap="gray_r", vmin=0.0, vmax=1.0)
     ax.set_ylabel(name, rotation=0, ha="right", va="center")
     ax.set(xticks=[], yticks=[], frame_on=False)

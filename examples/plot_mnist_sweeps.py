@@ -1,11 +1,12 @@
 """
-What matters for a private network on MNIST: one choice varied at a time
-========================================================================
+Hyperparameters of a private network on MNIST
+=============================================
 
-Figure 5 of Abadi et al. (2016) anew: test accuracy after training at epsilon 2 and delta 1e-5 (projection and network
-under one budget) while one of six choices varies and the others stay: components of the projection, hidden units, lot
-size, learning rate, clip, and noise. More noise buys more steps at the same epsilon. If the variable ``SKDP_DATA``
-names a folder with ``mnist.npz`` the digits are those of MNIST, else the small ones of scikit-learn.
+This example repeats figure 5 of Abadi et al. (2016): test accuracy at epsilon 2 and delta 1e-5, where projection and
+network share the budget. One hyperparameter varies at a time: components of the projection, hidden units, lot size
+(Poisson-sampled batch), learning rate, clipping norm and number of epochs. More noise allows more epochs at the same
+epsilon. If the environment variable ``SKDP_DATA`` is a folder with ``mnist.npz``, the example uses MNIST, otherwise the
+small digits of scikit-learn.
 """
 
 import os
@@ -18,9 +19,10 @@ from skdp import DPPCA, DPMLPClassifier, allocate_budget
 from skdp.datasets import load_mnist
 
 # %%
-# Digits, and what is varied
-# --------------------------
-# ``lot`` is a share of the rows, ``step`` the learning rate times the clip. The noise grows with the epochs.
+# Data and hyperparameters
+# ------------------------
+# ``lot`` is a fraction of the rows and ``step`` is the learning rate times the clipping norm. The noise multiplier
+# grows with the number of epochs.
 
 if "SKDP_DATA" in os.environ:
     digits = load_mnist(f"{os.environ['SKDP_DATA']}/mnist.npz")
@@ -48,18 +50,18 @@ def accuracy(components, hidden, lot, step, clip, epochs):
 
 
 # %%
-# One choice at a time
-# --------------------
+# One hyperparameter at a time
+# ----------------------------
 
 figure, axes = plt.subplots(2, 3, figsize=(11, 6.2), sharey=True, layout="constrained")
 for ax, (name, values) in zip(axes.flat, sweeps.items(), strict=True):
     found = [accuracy(**middle | {name: value}) for value in values]
-    print(f"{name:>10}: " + ", ".join(f"{value:.3g} {score:.1f} %" for value, score in zip(values, found, strict=True)))
+    print(f"{name:>10}: " + ", ".join(f"{value:.3g} {score:.1f}%" for value, score in zip(values, found, strict=True)))
     ax.semilogx(values, found, "o-")
     ax.set_xlabel(name)
     ax.set_xticks(values, [f"{value:.2g}" if value < 1 else f"{value:g}" for value in values])
     ax.minorticks_off()
     ax.grid(alpha=0.25)
 figure.supylabel("test accuracy, %")
-figure.suptitle(f"{len(y):,} digits at epsilon = 2, delta = 1e-05: one choice varied at a time")
+figure.suptitle(f"{len(y):,} digits at epsilon = 2, delta = 1e-05: one hyperparameter varied at a time")
 plt.show()

@@ -1,11 +1,11 @@
 """
-One epsilon, three mechanisms: what an attacker can tell
-========================================================
+Trade-off functions of three mechanisms
+=======================================
 
-Epsilon and delta are one point of a curve. This example sets the noise of a Gaussian release, of a Laplace release and
-of 20 steps of DP-SGD so that all three cost the same epsilon at the same delta, and draws their trade-off
-functions: the least share of false negatives of any test that tells whether a record is there, at each share of false
-positives. Where a curve is higher the attacker knows less.
+A pair (epsilon, delta) is one point of a privacy curve. This example calibrates a Gaussian mechanism, a Laplace
+mechanism and 20 steps of DP-SGD to the same epsilon at the same delta, and plots their trade-off functions. The
+trade-off function gives, for each false positive rate, the smallest false negative rate of any membership-inference attack. A
+higher curve means stronger privacy.
 """
 
 import matplotlib.pyplot as plt
@@ -21,14 +21,14 @@ from skdp.accounting import (
 from skdp.plotting import TradeOffDisplay
 
 # %%
-# Three events at one price
-# -------------------------
+# Three mechanisms with one guarantee
+# -----------------------------------
 
 EPSILON, DELTA = 1.0, 1e-5
 
 
 def dpsgd(noise):
-    """Noisy sums of Poisson samples."""
+    """Privacy event of DP-SGD: noisy sums of Poisson samples."""
     return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(noise)), 20)
 
 
@@ -36,17 +36,17 @@ makers = {"Gaussian": GaussianDpEvent, "Laplace": LaplaceDpEvent, "DP-SGD, 20 st
 events = {name: make(calibrate_noise_multiplier(make, EPSILON, DELTA)) for name, make in makers.items()}
 
 # %%
-# What they allow
-# ---------------
+# False negative rates
+# --------------------
 
 for name, event in events.items():
     profile = PrivacyProfile(event)
-    least = ", ".join(f"{profile.trade_off(share):.3f} at {share:g}" for share in (0.01, 0.1, 0.5))
-    print(f"{name:<17} false negatives at false positives: {least}; delta at epsilon 0.5: {profile(0.5):.2g}")
+    least = ", ".join(f"{profile.trade_off(rate):.3f} at {rate:g}" for rate in (0.01, 0.1, 0.5))
+    print(f"{name:<17} minimum FNR {least} FPR; delta at epsilon 0.5: {profile(0.5):.2g}")
 
 # %%
-# The picture
-# -----------
+# The plot
+# --------
 
 figure, ax = plt.subplots(figsize=(6.0, 5.2), layout="constrained")
 TradeOffDisplay.from_events(events, ax=ax, linewidth=1.8)

@@ -79,7 +79,7 @@ def test_it_runs_whole_and_shows_what_it_says(notebook):
         "plot_regression_housing.py": prices_are_learned_and_explained,
         "plot_synthetic_census.py": synthetic_people_are_like_real_ones,
         "plot_table_to_report.py": the_report_is_a_page,
-        "plot_trees_without_reading.py": trees_cost_nothing_and_see_more,
+        "plot_random_trees.py": trees_cost_nothing_and_see_more,
     }.get(notebook.name, lambda ran: None)(notebook)
 
 
