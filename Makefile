@@ -10,7 +10,7 @@ PINS ?=
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo smoke test coverage test-slow lint docs layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
+.PHONY: demo smoke test coverage test-slow lint docs readme layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py --output census_privacy_utility.png
@@ -39,6 +39,12 @@ lint: .venv/dev
 # The pages into build/docs/index.html, in two minutes. Warnings are errors, dead links within the site among them.
 docs: .venv/docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --doctree-dir build/doctrees docs build/docs
+
+# The code of README.md, after the install command that README.md gives and nothing else.
+readme:
+	$(PYTHON) -m venv --clear build/readme
+	build/readme/bin/$$(grep -om1 'python -m pip install .*' README.md | tr -d '"') --quiet
+	cd $$(mktemp -d) && MPLBACKEND=agg $(CURDIR)/build/readme/bin/python $(CURDIR)/tests/pages.py README.md
 
 layers: .venv/test
 	$(BIN)/python -m pytest -q -s tests/test_layers.py

@@ -3,8 +3,8 @@ Trade-off functions of three mechanisms
 =======================================
 
 A pair (epsilon, delta) is one point of a privacy curve. This example calibrates a Gaussian mechanism, a Laplace
-mechanism and 20 steps of DP-SGD to the same epsilon at the same delta, and plots their trade-off functions. The
-trade-off function gives, for each false positive rate, the smallest false negative rate of any membership-inference attack. A
+mechanism and 20 steps of DP-SGD to the same epsilon at the same delta, and plots their trade-off functions. The trade-
+off function gives, for each false positive rate, the smallest false negative rate of any membership-inference attack. A
 higher curve means stronger privacy.
 """
 

@@ -6,6 +6,7 @@ A statement may end in a comment that is held to its word. No other statement ma
 - ``# raises BudgetExceededError``, ``# warns PrivacyLeakWarning``: the statement does.
 
 A block of text behind a block of Python is what its last statement prints; ``...`` stands for more lines.
+``python tests/pages.py README.md`` runs one page, with the standard library and what the page imports.
 """
 
 from __future__ import annotations
@@ -93,3 +94,7 @@ def _value_of(statement: ast.stmt, page: str, names: dict[str, Any]) -> Any:
     if isinstance(statement, ast.Expr):
         return eval(compile(ast.Expression(statement.value), page, "eval"), names)
     exec(compile(ast.Module([statement], []), page, "exec"), names)
+
+
+if __name__ == "__main__":
+    run_page(sys.argv[1])

@@ -1,11 +1,15 @@
-"""Words that the style guide rejects, in README, docs, public docstrings and messages.
+"""Style of README, docs, public docstrings and messages: words that the style guide rejects, and lengths.
 
 ``tests/style_debt.txt`` lists files that still have such words. It may only shrink.
 """
 
 import ast
+import importlib
+import inspect
 import re
 from pathlib import Path
+
+import skdp
 
 ROOT = Path(__file__).resolve().parents[1]
 DEBT = (ROOT / "tests" / "style_debt.txt").read_text(encoding="utf-8").split()
@@ -74,3 +78,23 @@ def test_rejected_words_only_in_user_facing_text():
     module = 'def f():\n  "Bought."\n  # heard\ndef _g(x):\n  "Mended."\n  raise E(f"{x} is no {x}, " "are no rows")'
     assert rejected_words(module, python=True) == ["Bought", "are no rows"]
     assert rejected_words(module, python=True, private=True) == ["are no rows"]
+
+
+REFERENCE_PAGES = {"accounting", "architecture", "benchmarks", "changelog", "extending", "guarantees", "migrating"}
+REFERENCE_PAGES |= {"warnings_and_errors"}
+
+
+def test_pages_are_short():
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+    words = {name: len(text.split()) for name, text in pages.items() if name not in REFERENCE_PAGES}
+    assert {name: count for name, count in words.items() if count > 1500} == {}
+    assert (ROOT / "README.md").read_text(encoding="utf-8").count("\n") <= 125
+
+
+def test_class_docstrings_are_short():
+    modules = ["skdp", *(f"skdp.{name}" for name in skdp._MODULES)]
+    found = [getattr(importlib.import_module(module), name) for module in modules
+             for name in importlib.import_module(module).__all__]  # fmt: skip
+    words = {each.__name__: len(inspect.getdoc(each).split()) for each in found if inspect.isclass(each)}
+    assert len(words) > 60
+    assert {name: count for name, count in words.items() if count > 1500} == {}
