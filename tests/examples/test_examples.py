@@ -61,14 +61,16 @@ def test_a_wrong_path_ends_in_the_line_that_names_it():
     assert done.stdout == ""
 
 
-def test_pictures_of_the_readme_are_small_and_can_be_drawn_again(tmp_path):
-    text = (ROOT / "README.md").read_text()
-    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
-    assert len(pictures) == 2
-    for picture in pictures:
-        assert (ROOT / picture).stat().st_size < 100_000
-        (script,) = re.findall(rf"^\$ python (examples/\S+) --output {re.escape(picture)}$", text, re.M)
-        assert (ROOT / script).is_file()
+def test_home_page_pictures_are_small_and_link_their_examples():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"^!\[[^]]+\]\((\S+)\)\n\n\[[^]]+\]\(auto_examples/(\w+)\)", text, re.M)
+    assert len(pictures) == text.count("![") == 3
+    for picture, script in pictures:
+        assert (ROOT / "docs" / picture).stat().st_size < 100_000
+        assert (ROOT / "examples" / f"{script}.py").is_file()
+
+
+def test_budget_picture_has_fixed_size(tmp_path):
     done = run("plot_budget_and_coefficients.py", "--output", tmp_path / "picture.png")
     assert (done.returncode, done.stderr) == (0, "")
     assert struct.unpack(">II", (tmp_path / "picture.png").read_bytes()[16:24]) == (1200, 440)
