@@ -49,19 +49,19 @@ EVENTS: dict[str, DpEvent] = {
     "`PoissonSampledDpEvent` of a Gaussian": _sampled(GAUSS),
     "of a Laplace, or (epsilon, 0)": _sampled(LAPLACE),
     "of (epsilon, delta)": _sampled(BROKEN),
-    "of integer noise, a mixture": _sampled(MIXTURE),
+    "of integer-valued noise, or a mixture": _sampled(MIXTURE),
     "`SampledWithoutReplacementDpEvent` of a Gaussian": _fixed(GAUSS),
     "of a Laplace, or (epsilon, 0) ": _fixed(LAPLACE),
     "of (epsilon, delta) ": _fixed(BROKEN),
-    "of integer noise, a mixture ": _fixed(MIXTURE),
+    "of integer-valued noise, or a mixture ": _fixed(MIXTURE),
     "`RepeatAndSelectDpEvent` of a Gaussian": RepeatAndSelectDpEvent(GAUSS, 3.0, 1.0),
     "`WorstOfDpEvent` of a Gaussian": WorstOfDpEvent((GAUSS, GaussianDpEvent(5.0))),
 }
 ALIKE: dict[str, tuple[DpEvent, ...]] = {
     "of a Laplace, or (epsilon, 0)": (_sampled(PURE),),
-    "of integer noise, a mixture": tuple(map(_sampled, INTEGERS.values())),
+    "of integer-valued noise, or a mixture": tuple(map(_sampled, INTEGERS.values())),
     "of a Laplace, or (epsilon, 0) ": (_fixed(PURE),),
-    "of integer noise, a mixture ": tuple(map(_fixed, INTEGERS.values())),
+    "of integer-valued noise, or a mixture ": tuple(map(_fixed, INTEGERS.values())),
 }
 """Events that share a row with the one in `EVENTS`: a test holds them to the same entries, but for groups."""
 
@@ -69,8 +69,8 @@ COLUMNS = {
     "`pld`": "pld",
     "`rdp`": "rdp",
     "`moments`": "moments",
-    "statements": "optimal",
-    "2016": "moments_asymptotic",
+    "theorems": "optimal",
+    "approximations": "moments_asymptotic",
 }
 TOGETHER = {"optimal": ("optimal_exact", "strong", "naive"), "moments_asymptotic": ("strong_2016",)}
 """Methods that share a column."""
