@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DEBT = (ROOT / "tests" / "style_debt.txt").read_text(encoding="utf-8").split()
 COMPARATIVES = "longer|more|less|fewer|better|worse|larger|smaller|greater|higher|lower|wider|narrower|closer"
 REJECTED = re.compile(
-    r"\b(?:made-up|bought|mended|heard|dearer|unpaid|whoever|what goes with what"
+    r"(?<![\"`])\b(?:made-up|bought|mended|heard|dearer|unpaid|whoever|what goes with what"
     rf"|(?<!there )(?:is|are) no (?!(?:{COMPARATIVES})\b)[^\W\d_]+)\b",
     re.IGNORECASE,
 )
@@ -49,8 +49,8 @@ def _strings(source, private):
 
 
 def rejected_words(source, *, python=False, private=False):
-    """Rejected words of a page, or of the public strings of a Python module."""
-    texts = _strings(source, private) if python else [source]
+    """Rejected words of a page, or of the public strings of a Python module, apart from quoted names and keys."""
+    texts = (text for text in _strings(source, private) if not text.isidentifier()) if python else [source]
     return [word for text in texts for word in REJECTED.findall(" ".join(text.split()))]
 
 
@@ -73,9 +73,11 @@ def test_no_file_has_rejected_words():
 
 
 def test_rejected_words_only_in_user_facing_text():
-    page = "There is no fee, it is no longer slow and is no larger. `bought_bounds` is\nno table; Whoever pays"
+    page = 'There is no fee, it is no longer slow and is no larger. `unpaid` or "bought" is\nno table; Whoever pays'
     assert rejected_words(page) == ["is no table", "Whoever"]
-    module = 'def f():\n  "Bought."\n  # heard\ndef _g(x):\n  "Mended."\n  raise E(f"{x} is no {x}, " "are no rows")'
+    module = (
+        'def f():\n "Bought."\n # heard\ndef _g(x):\n  "Mended."\n  raise E(f"{x} is no {x}, " "are no rows", "bought")'
+    )
     assert rejected_words(module, python=True) == ["Bought", "are no rows"]
     assert rejected_words(module, python=True, private=True) == ["are no rows"]
 
