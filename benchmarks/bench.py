@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Speed of skdp beside its peers, in turns, into JSON lines and into the table of benchmarks/README.md.
+"""Speed of skdp and of other libraries, into JSON lines and into the tables of benchmarks/README.md.
 
     python benchmarks/bench.py [--only TASK ...] [--contestant NAME ...] [--rounds 5] [--seconds 0.3]
     python benchmarks/bench.py --report
 
-Every contestant has a process of its own on every task, in the environment of its library (`environments.py`), on the
-same cores and threads. Its first step is timed from the start of the process, the making of the rows left out. Then all
-take turns, round by round, while the others wait; each turn begins with steps that are not counted. A task's lines
-replace its earlier ones when it is done, so a run that is stopped goes on with ``--only``. With ``--results FILE`` the
-page stays as it is. Run on an idle machine.
+Each implementation runs in its own process, in the environment of its library (`environments.py`), on the same cores
+and threads. The first step is timed from the start of the process, without the generation of the data. Then the
+processes take turns. The results of a task replace its earlier ones when it is finished, so an interrupted run can be
+continued with ``--only``. With ``--results FILE`` the page is not changed. Use an idle machine.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ PICTURE = "_static/scaling.png"
 MARKERS = "<!-- scaling.py --report: begin -->", "<!-- scaling.py --report: end -->"
 THREADS = (1, 2)
 SERIES = {
-    "rows": ("full batch, 11 columns", "rows"),
-    "lots": ("lots of 1,024, 11 columns", "rows"),
-    "columns": ("full batch, 10,000 rows", "columns"),
-    "width": ("60-w-10, lots of 600", "hidden units w"),
+    "rows": ("Full batch, 11 columns", "rows"),
+    "lots": ("Lots of 1,024, 11 columns", "rows"),
+    "columns": ("Full batch, 10,000 rows", "columns"),
+    "width": ("Network 60-w-10, lots of 600", "hidden units w"),
 }
 
 Points = dict[tuple[str, int, bool, int], float]
@@ -79,7 +79,8 @@ def collect(lines: list[Line]) -> Points:
 
 def table(points: Points) -> str:
     """A row a size: an epoch on one thread and on two, and how many times the limit it takes."""
-    rows = ["| | | one thread | times the limit | two threads | times the limit |", "|---|---|---|---|---|---|"]
+    head = "| Task | Size | One thread | Relative to reference | Two threads | Relative to reference |"
+    rows = [head, "|---|---|---|---|---|---|"]
     for series, (title, axis) in SERIES.items():
         for size in sorted({size for name, size, _, _ in points if name == series}):
             cells = [title, f"{size:,} {axis.split()[0]}"]
@@ -93,14 +94,14 @@ def table(points: Points) -> str:
 
 
 EXPLANATION = """\
-Time of an epoch, in which as many rows are drawn as there are, against the number of rows, columns and hidden units.
-The limit is a copy of the rows for a full batch, `X[idx]` for lots of few columns, and the matrix products alone for
-the network, on as many cores."""
+The table has the time of one epoch, that is, of as many sampled records as the data set has. The reference is a copy
+of the data for full batches, `X[idx]` for lots with few features, and the matrix products alone for networks, each with
+the same number of threads."""
 
 
 def section(points: Points) -> str:
     """What stands between the markers."""
-    picture = f"![time of an epoch against rows, columns and hidden units, on logarithmic axes]({PICTURE})"
+    picture = f"![Time of an epoch against rows, columns and hidden units, on logarithmic axes]({PICTURE})"
     return "\n\n".join([MARKERS[0], EXPLANATION, picture, table(points), MARKERS[1]])
 
 
@@ -118,7 +119,7 @@ def draw(points: Points, path: Path) -> None:
             _panel(ax, points, series)
             ax.set(xscale="log", yscale="log")
         ax.grid(alpha=0.3)
-    axes[0].set_ylabel("seconds an epoch")
+    axes[0].set_ylabel("seconds per epoch")
     handles = {line.get_label(): line for ax in axes for line in ax.get_lines()}
     axes[0].legend(handles.values(), handles, frameon=False)
     figure.tight_layout()
@@ -134,7 +135,7 @@ def _panel(ax: Any, points: Points, series: str) -> None:
                 for (name, size, limit, threads), seconds in points.items()
                 if (name, limit, threads) == (series, is_limit, n_threads)
             )
-            label = f"{'limit' if is_limit else 'skdp'}, {n_threads} thread{'s' if n_threads > 1 else ''}"
+            label = f"{'reference' if is_limit else 'skdp'}, {n_threads} thread{'s' if n_threads > 1 else ''}"
             look = {"color": colour, "ls": style, "marker": "" if is_limit else "o", "ms": 3, "lw": 1.2}
             ax.plot([size for size, _ in found], [seconds for _, seconds in found], label=label, **look)
 

@@ -13,7 +13,7 @@ from peers.tasks import TASKS, Task
 
 PAGE = Path(__file__).resolve().parent / "README.md"
 BEGIN, END = "<!-- bench.py --report: begin -->", "<!-- bench.py --report: end -->"
-ROLES = {"limit": "limit", "plain": "not private", "private": "private", "ours": "private"}
+ROLES = {"limit": "reference", "plain": "non-private", "private": "private", "ours": "private"}
 PACKAGES = {
     "jax": "JAX", "jax_privacy": "jax-privacy", "numba": "Numba", "numpy": "NumPy", "opacus": "Opacus",
     "python": "Python", "scipy": "SciPy", "sklearn": "scikit-learn", "torch": "PyTorch",
@@ -21,6 +21,8 @@ PACKAGES = {
 """What a module is called in the tables."""
 LOADED = 0.25
 """Cores that others used, on average, above which a table says so."""
+SHOWN = ("11-lot", "fit-11", "calls")
+"""Tasks of which all contestants are shown; the overview has the others."""
 
 Line = dict[str, Any]
 
@@ -124,7 +126,7 @@ def target_text(task: Task, ours: Figures | None, found: Found, key: str) -> tup
         wanted = f"at most {time_text(bar)}"
     elif task.times is not None:
         value = ratio(ours, base.get("skdp" if task.idle else task.limit))
-        bar, wanted = task.times, f"at most {task.times:.3g} x {'idle' if task.idle else task.limit}"
+        bar, wanted = task.times, f"at most {task.times:.3g} x {'idle machine' if task.idle else task.limit}"
     else:
         return "", ""
     if value is None:
@@ -137,8 +139,8 @@ def target_text(task: Task, ours: Figures | None, found: Found, key: str) -> tup
 
 
 def overview(found: Found, everyone: dict[str, Contestant]) -> str:
-    """One row a task that has a target: limit, who is next to skdp, and skdp."""
-    head = ["", "limit", "fastest without privacy", "fastest private peer", "skdp", "times that peer", "target", ""]
+    """One row a task that has a target: the reference, the fastest other ones, and skdp."""
+    head = ["Task", "Reference", "Fastest non-private", "Fastest other private", "skdp", "Ratio", "Target", "Result"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for key, task in TASKS.items():
         if key not in found or (task.times is None and task.at_most is None):
@@ -163,10 +165,10 @@ def table(key: str, found: Found, everyone: dict[str, Contestant]) -> str:
     """All contestants of one task."""
     task, here = TASKS[key], found[key]
     limit = here.get(task.limit)
-    times = f"times {task.limit}" if limit else "times"
+    times = f"Relative to {task.limit}"
     lots = task.has_lots
-    head = [task.title, "kind", *(["draws its lots"] if lots else []), f"a {task.unit}", "of the rounds", times,
-            "first step", "memory"]  # fmt: skip
+    head = [task.title, "Type", *(["Samples lots"] if lots else []), f"Time per {task.unit}"]
+    head += [*([times] if limit else []), "First step", "Memory"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     order = sorted(here.keys() & everyone.keys(), key=lambda name: (here[name].ms is None, here[name].ms or 0.0, name))
     for name in order:
@@ -174,21 +176,15 @@ def table(key: str, found: Found, everyone: dict[str, Contestant]) -> str:
         cells = [f"**{name}**" if each.role == "ours" else name, ROLES[each.role]]
         cells += ["yes" if each.draws else "no"] if lots else []
         if figures.ms is None:
-            cells += [figures.error, "", "", "", ""]
+            cells += [figures.error, *([""] if limit else []), "", ""]
         else:
-            cells += [time_text(figures.ms), _spread(figures.rounds), ratio_text(ratio(figures, limit))]
+            cells += [time_text(figures.ms), *([ratio_text(ratio(figures, limit))] if limit else [])]
             cells += [f"{figures.first_s:.1f} s" if figures.first_s else "", _memory(figures.extra_mb)]
         lines.append(f"| {' | '.join(cells)} |")
     loaded = max((figures.others for figures in here.values()), default=0.0) - task.beside
     if loaded > LOADED:
-        lines += ["", f"The machine was not idle: other processes used up to {loaded:.1f} cores."]
+        lines += ["", f"Other processes used up to {loaded:.1f} cores during this measurement."]
     return "\n".join(lines)
-
-
-def _spread(rounds: tuple[float, ...]) -> str:
-    if len(rounds) < 2:
-        return "one round"
-    return f"{time_text(min(rounds))} to {time_text(max(rounds))}"
 
 
 def _memory(extra_mb: float | None) -> str:
@@ -209,23 +205,23 @@ def setting(lines: list[Line]) -> str:
     listed = ", ".join(f"{name} {found}" for name, found in sorted(named.items(), key=lambda item: item[0].lower()))
     threads = f"{last['threads']} threads"
     if "second_thread" in last:
-        threads += f", of which the second adds {100 * last['second_thread']:.0f} % in arithmetic"
+        threads += f" (the second thread adds {100 * last['second_thread']:.0f}% of arithmetic throughput)"
     return f"{last['cores']} cores ({last['architecture']}), {threads}; {listed}."
 
 
 NOTES = """\
-Median of the rounds of the median step of each; "of the rounds" is from the least to the largest. "First step" counts
-from the start of the process, the making of rows left out. "Memory" is the peak above a process that holds the rows
-alone, so the library counts. A contestant that does not draw its lots is given batches that were gathered beforehand,
-and does less than skdp; in the first table the private peers draw them. The noise of skdp is secret, that of the others
-is not."""
+A time is the median over rounds of the median step. The reference is the core computation alone, such as the matrix
+products or a copy of the sampled records. "Ratio" is the time of skdp divided by that of the fastest other private
+implementation. "First step" is the time from the start of the process, and "Memory" the peak without the data.
+Implementations that do not sample lots receive prepared batches, so they do less work than skdp.
+`benchmarks/results/speed.jsonl` has the measurements of all tasks."""
 
 
 def section(path: Path) -> str:
     """What stands between the markers."""
     lines, everyone = read(path), load_all()
     found = collect(lines)
-    tables = [table(key, found, everyone) for key in TASKS if key in found]
+    tables = [table(key, found, everyone) for key in SHOWN if key in found]
     return "\n\n".join(filter(None, [BEGIN, setting(lines), overview(found, everyone), NOTES, *tables, END]))
 
 

@@ -1,4 +1,4 @@
-"""What bench_tables.py has found, as the table and the picture of docs/benchmarks.md."""
+"""The results of bench_tables.py, as the tables and the plots of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -22,72 +22,73 @@ TITLES = {
     "fulton": "Fulton PUMS: married",
     "fulton_employed": "Fulton PUMS: employed",
     "colorado": "Colorado ACSIncome: income above 50,000 dollars",
-    "credit": "Credit default: does not pay next month",
-    "adult_weighted": "Adult, weighted as the survey says: income above 50,000 dollars",
-    "fulton_status": "Fulton PUMS: married, divorced or neither",
-    "colorado_status": "Colorado ACSIncome: five states of marriage",
+    "credit": "Credit default: default in the next month",
+    "adult_weighted": "Adult, with survey weights: income above 50,000 dollars",
+    "fulton_status": "Fulton PUMS: marital status, three classes",
+    "colorado_status": "Colorado ACSIncome: marital status, five classes",
     "housing": "California housing: median value",
     "wine": "Wine, red and white: quality",
     "elevators": "Elevators: position",
     "fulton_income": "Fulton PUMS: income",
     "fulton_log_income": "Fulton PUMS: logarithm of income",
     "fulton_age": "Fulton PUMS: age",
-    "fulton_educ": "Fulton PUMS: grade of education",
-    "california_income": "California PUMS, 10,000 rows: income",
-    "california_log_income": "California PUMS, 10,000 rows: logarithm of income",
-    "california_age": "California PUMS, 10,000 rows: age",
-    "california_educ": "California PUMS, 10,000 rows: grade of education",
+    "fulton_educ": "Fulton PUMS: education",
+    "california_income": "California PUMS, 10,000 records: income",
+    "california_log_income": "California PUMS, 10,000 records: logarithm of income",
+    "california_age": "California PUMS, 10,000 records: age",
+    "california_educ": "California PUMS, 10,000 records: education",
 }
 RARE = {
-    "adult@.03": "Adult, the class of high incomes thinned to 3 %",
-    "credit@.07": "Credit default, the class of those who do not pay thinned to 7 %",
+    "adult@.03": "Adult, high incomes subsampled to 3%",
+    "credit@.07": "Credit default, defaults subsampled to 7%",
 }
 CLASSES = (
     "adult", "fulton", "fulton_employed", "colorado", "credit", "adult_weighted", "fulton_status", "colorado_status",
 )  # fmt: skip
-METRICS = {name: "AUROC" if name in CLASSES else "R²" for name in TITLES}
+METRICS = {name: "ROC AUC" if name in CLASSES else "R²" for name in TITLES}
 NAMES = {
     "default": "`tabular_pipeline()`",
-    "default, no lists": "- without lists of categories",
-    "default, no schema": "- without schema",
+    "default, no lists": "- without category lists",
+    "default, no schema": "- without a schema",
     "trees": "`DPRandomTreesRegressor`",
     "logistic": "`DPLogisticRegression`",
     "network": "`DPMLPClassifier`, `DPMLPRegressor`",
     "ridge": "`DPRidge`",
     "DP-EBM": "DP-EBM",
-    "DP-EBM, lists": "- with lists of categories",
+    "DP-EBM, lists": "- with category lists",
     "DP-EBM, lists, .01": "- and with `bin_budget_frac=.01`",
     "DP-EBM, lists, .3": "- and with `bin_budget_frac=.3`",
     "diffprivlib": "diffprivlib (pure epsilon)",
     "dp-xgboost": "dp-xgboost (pure epsilon)",
     "ObjectivePerturbation": "objective perturbation",
-    "ObjectivePerturbation, bins": "- on bins of numbers",
+    "ObjectivePerturbation, bins": "- with binned features",
     "DoubleNoiseNewton": "double-noise Newton",
     "BoostedAdaSSP": "BoostedAdaSSP",
-    "share": "share of the class, not private",
-    "linear, not private": "linear, not private",
-    "boosted trees, not private": "boosted trees, not private",
+    "share": "constant prediction, non-private",
+    "linear, not private": "linear, non-private",
+    "boosted trees, not private": "boosted trees, non-private",
 }
 BELIEVED = "default", "logistic", "network", "DP-EBM", "share", "linear, not private", "boosted trees, not private"
 """Models whose probabilities are shown, at these budgets:"""
 BUDGETS = "0.1", "1", "4"
 PROBABILITIES = """\
-**Probabilities** of the same fits, and of tables in which one class was made rare. Ratio is the mean probability over
-the share of the class in the test rows, and its standard error over splits is below .01 but for rare classes. The
-calibration error is that of ten bins of equal mass, less what calibrated probabilities would show on as many rows. Of
-several classes, ratio, calibration error and curve are those of the rarest. A private log loss is bold as a
-score is."""
-INTRO = {
-    "splits": "Random 80/20 splits of all rows, the same for all models: mean ± standard deviation of {n}.",
-    "held-out": "Trained on four fifths, tested on the held-out fifth, on which no default was chosen: mean ± standard "
-    "deviation of {n} fits.",
-}
+**Calibration** of the same models, and of two data sets with a rare class. The ratio is the mean predicted probability
+divided by the class prevalence in the test set; its standard error is below 0.01, except for rare classes. The
+calibration error uses ten bins of equal mass and subtracts the error expected for calibrated probabilities. For
+multiclass targets, the ratio, the calibration error and the curve are those of the rarest class. The best private log
+loss is bold."""
+INTRO = "Random 80/20 splits of all records, the same for all models: mean ± standard deviation of {n} splits."
+HELD_OUT = """\
+**Held-out fifth** at epsilon 1. These models were trained on four fifths of the records and tested on a fifth that was
+not used to select any default: mean of at most 10 fits."""
+COMPARED = "default", "default, no schema", "DP-EBM", "DP-EBM, lists", "diffprivlib", "boosted trees, not private"
+"""Models in the table of the held-out fifth."""
 EXPLANATION = """\
-Defaults only, where the name of a row says nothing else; each model is given the public schema of the table, or as
-much of it as it takes. AUROC of several classes is the mean of each against the others. A private score at a budget is
-bold if no other one there is better on the splits that both were fitted on. A row that was fitted less often says how
-often. The time of a fit is the median of CPU seconds on one thread; that of the first fit of a process, in brackets,
-includes what is imported for it. Rows without a time were fitted on a machine that had other work."""
+All models have their default settings, unless the row states otherwise, and receive the public schema of the data set
+as far as they support it. The ROC AUC of multiclass targets is the one-vs-rest mean. The best private score at each
+epsilon is bold, compared on the splits of both models. A row with fewer splits states their number. The last column is
+the median CPU time of a fit on one thread, and in parentheses the first fit of a process with imports. It is empty for
+fits on a machine with other load."""
 
 
 def epsilons(results: Results, table: str) -> list[str]:
@@ -95,10 +96,24 @@ def epsilons(results: Results, table: str) -> list[str]:
     return sorted({key.split("/")[2] for key in results if key.split("/")[0] == table} - {"-"}, key=float)
 
 
-def markdown(results: Results, protocol: str) -> str:
-    """One table for each table; nothing without results."""
+def markdown(results: Results) -> str:
+    """One table for each data set; nothing without results."""
     n = max((len(entry["score"]) for entry in results.values()), default=0)
-    return "\n\n".join([INTRO[protocol].format(n=n), *_tables(results, n)]) if n else ""
+    return "\n\n".join([INTRO.format(n=n), *_tables(results, n)]) if n else ""
+
+
+def held_out(results: Results) -> str:
+    """Scores on the held-out fifth at epsilon 1, one row for each data set."""
+    rows = []
+    for table, title in TITLES.items():
+        found = [results.get(f"{table}/{each}/1") or results.get(f"{table}/{each}/-") for each in COMPARED]
+        if any(found):
+            cells = [_mean(entry, False).split(" ±")[0] if entry else "" for entry in found]
+            rows.append(f"| {title} ({METRICS[table]}) | {' | '.join(cells)} |")
+    names = [
+        NAMES[each].replace("- ", f"{NAMES[each.split(',')[0]]} " if each.startswith("D") else "") for each in COMPARED
+    ]
+    return "\n".join([f"| Data set | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|", *rows])
 
 
 def _tables(results: Results, n: int) -> Iterator[str]:
@@ -109,7 +124,7 @@ def _tables(results: Results, n: int) -> Iterator[str]:
         if rows:
             yield "\n".join(
                 [
-                    f"| {title} ({METRICS[table]}) | {' | '.join(budgets)} | s a fit |",
+                    f"| {title} ({METRICS[table]}) | {' | '.join(budgets)} | Seconds per fit |",
                     "|---" * (len(budgets) + 2) + "|",
                     *rows,
                 ]
@@ -156,7 +171,7 @@ def _mean(entry: dict[str, Any], is_best: bool) -> str:
 
 
 def _short(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")
+    return f"{value:.3f}"
 
 
 def paired(results: Results, one: str, other: str) -> str:
@@ -186,8 +201,8 @@ def probabilities(results: Results) -> str:
 def _believed(results: Results, table: str, title: str) -> str:
     best = {each: _winners(results, table, each, BELIEVED, "log_loss", sign=-1) for each in BUDGETS}
     rows = [row for model in BELIEVED if (row := _believed_row(results, table, model, best))]
-    head = [f"log loss at {each}" for each in BUDGETS] + ["Brier at 1"] + [f"ratio at {each}" for each in BUDGETS]
-    head = [title, *head, "calibration error at 1"]
+    head = [f"log loss, {each}" for each in BUDGETS] + ["Brier, 1"] + [f"ratio, {each}" for each in BUDGETS]
+    head = [title, *head, "calibration error, 1"]
     return "\n".join([f"| {' | '.join(head)} |", "|---" * len(head) + "|", *rows]) if rows else ""
 
 
@@ -202,7 +217,7 @@ def _believed_row(results: Results, table: str, model: str, best: dict[str, set[
         if name not in entry:
             return ""
         mean = round(float(np.mean(entry[name])), 3) + 0.0  # no zero below zero
-        text = _short(mean) if mean >= 0 else f"-{_short(-mean)}"
+        text = _short(mean)
         return f"**{text}**" if name == "log_loss" and entry is not public and model in best[budget] else text
 
     cells = [shown(each, "log_loss") for each in BUDGETS] + [shown("1", "brier")]
@@ -241,9 +256,9 @@ def _curve_panel(ax: Any, results: Results, table: str) -> None:
             ax.plot(said, seen, color=COLOURS[model], label=model, lw=1.4, marker="o", ms=3)
             top = max(top, float(said.max()), float(seen.max()))
     ax.plot([0, top], [0, top], color="#777777", lw=0.8, ls=":")
-    ax.set_title((TITLES | RARE)[table].replace(": ", ":\n").replace(", the class", ",\nthe class"), fontsize=9)
-    ax.set_xlabel("mean probability", fontsize=8)
-    ax.set_ylabel("share of the class", fontsize=8)
+    ax.set_title((TITLES | RARE)[table].replace(": ", ":\n"), fontsize=9)
+    ax.set_xlabel("mean predicted probability", fontsize=8)
+    ax.set_ylabel("class prevalence", fontsize=8)
     ax.tick_params(labelsize=8)
 
 
@@ -252,15 +267,18 @@ def _curve_panel(ax: Any, results: Results, table: str) -> None:
 
 def section(folder: Path) -> str:
     """What stands between the markers."""
-    parts = [EXPLANATION, f"![AUROC or R squared against epsilon, a panel for each table]({PICTURE})"]
-    for protocol in INTRO:
-        file = folder / f"{protocol}.json"
+    parts = [EXPLANATION, f"![ROC AUC or R² against epsilon, one panel for each data set]({PICTURE})"]
+    for name, written in (("splits", markdown), ("held-out", held_out)):
+        file = folder / f"{name}.json"
         if file.exists():
-            parts.append(markdown(json.loads(file.read_text()), protocol))
+            parts += [HELD_OUT] * (name == "held-out") + [written(json.loads(file.read_text()))]
     file = folder / "splits.json"
     believed = probabilities(json.loads(file.read_text())) if file.exists() else ""
     if believed:
-        parts += [PROBABILITIES, f"![Share of the class against mean probability, a panel for each table]({CURVES})"]
+        parts += [
+            PROBABILITIES,
+            f"![Class prevalence against mean predicted probability, one panel for each data set]({CURVES})",
+        ]
         parts.append(believed)
     return "\n\n".join([BEGIN, *filter(None, parts), END])
 
@@ -286,8 +304,8 @@ COLOURS = {
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
 }  # fmt: skip
 """Of the rows that are drawn."""
-LEGEND = {"default, no schema": "tabular_pipeline(), no schema", "DP-EBM, lists": "DP-EBM, lists of categories"}
-BELOW = {"AUROC": 0.16, "R²": 0.6}
+LEGEND = {"default, no schema": "tabular_pipeline(), no schema", "DP-EBM, lists": "DP-EBM, category lists"}
+BELOW = {"ROC AUC": 0.16, "R²": 0.6}
 """How far below boosted trees a panel reaches: what is worse leaves it."""
 
 
@@ -319,7 +337,7 @@ def _short_title(table: str) -> str:
     where, _, what = TITLES[table].partition(": ")
     name, _, how = where.partition(", ")
     several = "PUMS" in where or table.endswith("_status")
-    return f"{name}, {what}" if several else f"{name}, weighted" if how.startswith("weighted") else name
+    return f"{name}, {what}" if several else f"{name}, weighted" if how.startswith("with survey") else name
 
 
 def _panel(ax: Any, results: Results, table: str) -> None:

@@ -72,11 +72,11 @@ class Task(NamedTuple):
         return self.lot / self.n
 
 
-_SMALL = Task("108-64-2, lot 256", "lots", 48_842, (108, 64, 1), 256, "coded", at_most=0.12)
-_MIDDLE = Task("60-1000-10, lot 600", "lots", 60_000, (60, 1000, 10), 600, times=1.5)
-_LARGE = Task("784-1000-10, lot 2,048", "lots", 60_000, (784, 1000, 10), 2048, times=1.3)
+_SMALL = Task("Network 108-64-2, lot 256", "lots", 48_842, (108, 64, 1), 256, "coded", at_most=0.12)
+_MIDDLE = Task("Network 60-1000-10, lot 600", "lots", 60_000, (60, 1000, 10), 600, times=1.5)
+_LARGE = Task("Network 784-1000-10, lot 2,048", "lots", 60_000, (784, 1000, 10), 2048, times=1.3)
 _FULL = Task(
-    "full batch, 1,000,000 x 11",
+    "Full batch, 1,000,000 x 11",
     "full",
     1_000_000,
     (11, 1),
@@ -85,34 +85,34 @@ _FULL = Task(
     times=1.4,
 )
 _PCA = Task("PCA, 60,000 x 784, 60 components", "pca", 60_000, (784, 60), limit="scikit-learn PCA", unit="fit")
-_FIT = Task("logistic regression by default, 1,000,000 x 11", "fit", 1_000_000, (11, 1), values="uniform")
+_FIT = Task("Logistic regression, default settings, 1,000,000 x 11", "fit", 1_000_000, (11, 1), values="uniform")
 
 TASKS: dict[str, Task] = {
-    "11-lot": Task("11 columns, n = 1,000,000, lot 1,024", "lots", 1_000_000, (11, 1), 1024, "coded", limit="X[idx]",
-                   times=1.2),
+    "11-lot": Task("Logistic regression, 1,000,000 x 11, lot 1,024", "lots", 1_000_000, (11, 1), 1024, "coded",
+                   limit="X[idx]", times=1.2),
     "108-256": _SMALL,
-    "108-2048": _SMALL._replace(title="108-64-2, lot 2,048", lot=2048, times=1.4, at_most=None),
+    "108-2048": _SMALL._replace(title="Network 108-64-2, lot 2,048", lot=2048, times=1.4, at_most=None),
     "60-600": _MIDDLE,
     "784-2048": _LARGE,
-    "4000-4096": Task("softmax, 4,000 x 10, lot 4,096", "lots", 20_480, (4000, 10), 4096, times=1.25),
-    "60-600-busy": _MIDDLE._replace(kind="busy", title="60-1000-10 beside one busy process", beside=1, idle="60-600"),
-    "784-2048-busy": _LARGE._replace(kind="busy", title="784-1000-10 beside one busy process", beside=1,
+    "4000-4096": Task("Softmax regression, 4,000 features, lot 4,096", "lots", 20_480, (4000, 10), 4096, times=1.25),
+    "60-600-busy": _MIDDLE._replace(kind="busy", title="Network 60-1000-10, one core busy", beside=1, idle="60-600"),
+    "784-2048-busy": _LARGE._replace(kind="busy", title="Network 784-1000-10, one core busy", beside=1,
                                      idle="784-2048", times=1.5),
     "11-full": _FULL,
-    "199-full": _FULL._replace(title="full batch, 50,000 x 199", n=50_000, widths=(199, 1), times=0.8),
-    "11-repeated": _FULL._replace(title="full batch, 1,000,000 x 11 of 0 and 1", values="coded", times=None),
-    "11-repeated-100k": _FULL._replace(title="full batch, 100,000 x 11 of 0 and 1", n=100_000, values="coded",
+    "199-full": _FULL._replace(title="Full batch, 50,000 x 199", n=50_000, widths=(199, 1), times=0.8),
+    "11-repeated": _FULL._replace(title="Full batch, 1,000,000 x 11, binary", values="coded", times=None),
+    "11-repeated-100k": _FULL._replace(title="Full batch, 100,000 x 11, binary", n=100_000, values="coded",
                                        times=None),
-    "11-stored": _FULL._replace(title="full batch, 10,000,000 x 11 from Parquet", kind="stored", n=10_000_000,
+    "11-stored": _FULL._replace(title="Full batch, 10,000,000 x 11, Parquet", kind="stored", n=10_000_000,
                                 limit="reading Parquet", of="skdp, from Parquet", times=1.3),
-    "100-dask": _FULL._replace(title="full batch, 1,000,000 x 100 by Dask", kind="dask", widths=(100, 1),
+    "100-dask": _FULL._replace(title="Full batch, 1,000,000 x 100, Dask", kind="dask", widths=(100, 1),
                                limit="skdp, Dask, one worker", times=1 / 1.7),
     "pca-float32": _PCA._replace(title="PCA, 60,000 x 784, 60 components, float32", times=1.1),
     "pca-float64": _PCA._replace(title="PCA, 60,000 x 784, 60 components, float64", dtype="float64", times=1.0),
     "fit-11": _FIT._replace(limit="scikit-learn LogisticRegression", unit="fit"),
-    "normals": Task("2**20 normal numbers", "normals", 1 << 20, limit="default_rng, float64", unit="draw"),
-    "start": Task("start-up", "start", limit="", unit="start"),
-    "calls": Task("calls of skdp", "calls", limit="", unit="call"),
+    "normals": Task("2**20 normal variates", "normals", 1 << 20, limit="default_rng, float64", unit="draw"),
+    "start": Task("Start-up", "start", limit="", unit="start"),
+    "calls": Task("Operations of skdp", "calls", limit="", unit="call"),
 }  # fmt: skip
 
 
@@ -125,9 +125,9 @@ def decades(first: int, last: int) -> list[int]:
 
 
 SCALING: dict[str, Task] = {
-    **{f"rows/{n}": _FULL._replace(title=f"full batch, {n:,} x 11", n=n) for n in decades(10_000, 10_000_000)},
+    **{f"rows/{n}": _FULL._replace(title=f"Full batch, {n:,} x 11", n=n) for n in decades(10_000, 10_000_000)},
     **{f"lots/{n}": TASKS["11-lot"]._replace(title=f"{n:,} x 11, lot 1,024", n=n) for n in decades(10_000, 10_000_000)},
-    **{f"columns/{d}": _FULL._replace(title=f"full batch, 10,000 x {d:,}", n=10_000, widths=(d, 1))
+    **{f"columns/{d}": _FULL._replace(title=f"Full batch, 10,000 x {d:,}", n=10_000, widths=(d, 1))
        for d in decades(10, 10_000)},
     **{f"width/{w}": _MIDDLE._replace(title=f"60-{w:,}-10, lot 600", widths=(60, w, 10)) for w in decades(10, 10_000)},
 }  # fmt: skip
