@@ -1,8 +1,8 @@
-"""The floors of the house: who may import whom, read from the import statements (docs/architecture.md).
+"""Import rules between the packages of skdp, read from the import statements (docs/architecture.md).
 
-A room is a file or a folder directly under a package. Those of skdp and of accounting have floors; in every package
-imports make no circle. Run with ``-s`` to see the floors, and for each package how many rooms there are, how deep they
-lie and how many arrows (pairs of rooms with an import) join them.
+A module is a file or a folder directly in a package. The modules of skdp and of accounting have layers; no package has
+cyclic imports. Run with ``-s`` to print the layers, and for each package the number of modules, the depth of the import
+graph and its number of edges.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 import skdp.base
 
 ROOT = pathlib.Path(skdp.__file__).parent
-FLOORS = {
+LAYERS = {
     "": (
         ("_kernels", "exceptions", "testing", "warm_up"),
         ("accounting",),
@@ -68,7 +68,7 @@ def imports(parts, *, at_import_time=False):
 
 
 def edges(package):
-    """Who imports whom among the rooms of a package; ours to others outside of it are no matter here."""
+    """Imports between the modules of a package, without imports from outside of it."""
     inside = tuple(filter(None, package.split(".")))
     prefix, found = [*("skdp", *inside)], set()
     for parts in FILES:
@@ -76,54 +76,56 @@ def edges(package):
             continue
         for name in imports(parts):
             used = name.split(".")
-            if used[: len(prefix)] == prefix and len(used) > len(prefix) and used[len(prefix)] in rooms(package):
+            if used[: len(prefix)] == prefix and len(used) > len(prefix) and used[len(prefix)] in modules_of(package):
                 found.add((parts[len(inside)], used[len(prefix)]))
     return {(user, used) for user, used in found if user != used}
 
 
-def rooms(package):
+def modules_of(package):
     inside = tuple(filter(None, package.split(".")))
     below = {parts[len(inside)] for parts in FILES if parts[: len(inside)] == inside and len(parts) > len(inside)}
     return below - {"__init__"}
 
 
 def depth(package):
-    """Rooms on the longest path of imports; raises RecursionError where there is a circle."""
+    """Modules on the longest path of imports; raises RecursionError for cyclic imports."""
     uses = edges(package)
 
     @functools.cache
-    def below(room):
-        return 1 + max((below(used) for user, used in uses if user == room), default=0)
+    def below(module):
+        return 1 + max((below(used) for user, used in uses if user == module), default=0)
 
-    return max(below(room) for room in rooms(package))
+    return max(below(module) for module in modules_of(package))
 
 
-def test_every_room_has_a_floor():
+def test_every_module_has_a_layer():
     for package in PACKAGES:
-        print(f"\nskdp{'.' * bool(package)}{package}: {len(rooms(package))} rooms, depth {depth(package)}, "
-              f"{len(edges(package))} arrows")  # fmt: skip
-    for package in FLOORS:
-        listed = [room for floor in FLOORS[package] for room in floor]
-        assert sorted(listed) == sorted(rooms(package)), "place it on a floor of this test and of docs/architecture.md"
-        for level, floor in reversed(list(enumerate(FLOORS[package]))):
-            print(f"  {level:2} {'  '.join(floor)}")
+        print(f"\nskdp{'.' * bool(package)}{package}: {len(modules_of(package))} modules, depth {depth(package)}, "
+              f"{len(edges(package))} edges")  # fmt: skip
+    for package in LAYERS:
+        listed = [module for layer in LAYERS[package] for module in layer]
+        assert sorted(listed) == sorted(modules_of(package)), (
+            "add the module to a layer of this test and to docs/architecture.md"
+        )
+        for level, layer in reversed(list(enumerate(LAYERS[package]))):
+            print(f"  {level:2} {'  '.join(layer)}")
 
 
-def test_rooms_import_downward_or_within_their_floor():
-    for package in FLOORS:
-        level = {room: number for number, floor in enumerate(FLOORS[package]) for room in floor}
+def test_modules_import_downward_or_within_layer():
+    for package in LAYERS:
+        level = {module: number for number, layer in enumerate(LAYERS[package]) for module in layer}
         upward = [f"{user} imports {used}" for user, used in sorted(edges(package)) if level[user] < level[used]]
         assert not upward, package
 
 
-def test_there_is_no_circle():
+def test_packages_have_no_cyclic_imports():
     for package in PACKAGES:
-        remaining, graph = rooms(package), edges(package)
+        remaining, graph = modules_of(package), edges(package)
         while free := {
             name for name in remaining if not any(user == name and used in remaining for user, used in graph)
         }:
             remaining -= free
-        assert not remaining, f"a circle among {sorted(remaining)} of {package}"
+        assert not remaining, f"cyclic imports among {sorted(remaining)} of {package}"
 
 
 def trees():
@@ -172,12 +174,12 @@ def n_lines_of_code():
 
 
 RULES = {
-    "packages and modules of skdp": (29, lambda: len(rooms(""))),
+    "packages and modules of skdp": (29, lambda: len(modules_of(""))),
     "levels of skdp": (9, lambda: depth("")),
-    "import arrows of skdp": (112, lambda: len(edges(""))),
-    "modules of accounting": (11, lambda: len(rooms("accounting"))),
+    "imports between modules of skdp": (112, lambda: len(edges(""))),
+    "modules of accounting": (11, lambda: len(modules_of("accounting"))),
     "levels of accounting": (9, lambda: depth("accounting")),
-    "import arrows of accounting": (37, lambda: len(edges("accounting"))),
+    "imports between modules of accounting": (37, lambda: len(edges("accounting"))),
     "files": (252, lambda: len(FILES)),
     "lines of code": (39_200, n_lines_of_code),
     "files of more than 600 lines": (3, lambda: sum(path.read_text().count("\n") > 600 for path in FILES.values())),
@@ -188,22 +190,22 @@ RULES = {
     "estimators with more than 20 parameters": (6, lambda: sum(n > 20 for n in parameters())),
     "names of skdp.base": (25, lambda: len(skdp.base.__all__)),
 }
-"""What is counted, with the most that is allowed. Most of these are reached: what is added replaces something."""
+"""Size limits of the design. Most of them are reached, so an addition must replace something."""
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_count_of_the_design_does_not_grow(rule):
+def test_design_count_does_not_grow(rule):
     most, count = RULES[rule]
     found = count()
-    assert found <= most, f"{rule}: {found}, at most {most}: remove some, or raise the number here and say why"
+    assert found <= most, f"{rule}: {found}, at most {most}: remove some, or increase the limit and state the reason"
 
 
 def test_the_docstring_of_a_package_names_its_modules():
-    """`- `name`: what it has`, in each package of more than three; a reader looks there first."""
+    """A line "- `name`: ..." for each module, in packages with more than three modules."""
     for package in filter(None, PACKAGES):
         text = ast.get_docstring(ast.parse(FILES[(*package.split("."), "__init__")].read_text()))
         named = re.findall(r"^- `(\w+)`", text, re.MULTILINE)
-        modules = rooms(package) - {"__main__"}
+        modules = modules_of(package) - {"__main__"}
         assert sorted(named) == sorted(modules) or len(modules) <= 3, package
 
 
