@@ -1,4 +1,4 @@
-"""Speed and accuracy of `skdp.accounting` beside Google's dp-accounting, in one run on a drawn grid.
+"""Speed and accuracy of `skdp.accounting` and dp-accounting on random runs of DP-SGD.
 
     python benchmarks/bench_accounting.py [--cases 40] [--seed 1] [--limit 60] [--calibrations 10] [--equal 40]
     python benchmarks/bench_accounting.py --only-equal

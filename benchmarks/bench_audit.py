@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What audits find: of every estimator by replay, of many canaries by one run, and beside jax_privacy.
+"""Tightness of audits by replay and with canaries, compared with jax_privacy.
 
     python benchmarks/bench_audit.py [replay] [exchanged] [one_run] [jax] [false_alarms]
 

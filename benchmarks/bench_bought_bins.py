@@ -1,4 +1,4 @@
-"""Bins that are bought against bins between true bounds: equal mass, and AUROC of logistic regression behind them.
+"""Privately estimated bins compared with bins between the true bounds, before logistic regression.
 
     SKDP_DATA=... python benchmarks/bench_bought_bins.py [--seeds 6]
 

@@ -1,4 +1,4 @@
-"""What a charge costs: in memory and with a file, with few and many entries on the ledger.
+"""Time of charging an accountant, in memory and in a file.
 
     python benchmarks/bench_budget.py [--charges 200] [--folder FOLDER]
 

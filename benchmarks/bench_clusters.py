@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Costs of DPKMeans beside scikit-learn's k-means, and beside diffprivlib's if its environment is there.
+"""Inertia of DPKMeans, scikit-learn's k-means and diffprivlib's k-means.
 
 Reads adult_train.csv.gz, pums_fulton_ga.csv.gz, mnist.npz and others from the folder that SKDP_DATA names. A cost is
 the sum of squared distances to the nearest center, of columns scaled to [-1, 1] by public bounds, divided by that of

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two workers of one thread against one: full-batch steps of DPLogisticRegression on rows that lie on the workers.
+"""Time of full-batch steps of DPLogisticRegression with one and with two Dask workers.
 
 Both clusters hold the same rows and take turns; figures are medians of steps. The overhead of the engine is a step on a
 table of a thousand rows.

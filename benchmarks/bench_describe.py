@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How far a private description of Adult is from the exact one, and how often its intervals hold.
+"""Errors of a private description of Adult, and the coverage of its confidence intervals.
 
     SKDP_DATA=... python benchmarks/bench_describe.py [--epsilons 0.1 1 4] [--repeats 20] [--peers FOLDER]
     python benchmarks/bench_describe.py --coverage [--repetitions 1000] [--epsilons 0.1 1 4] [--rows 2000 20000]

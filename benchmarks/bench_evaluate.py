@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Private evaluation: errors that the noise makes, and coverage of the intervals.
+"""Private evaluation: errors due to noise, and coverage of the confidence intervals.
 
     SKDP_DATA=... python benchmarks/bench_evaluate.py --json figures.json [--repeats 2000] [--jobs 2]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""First minutes: what the first fit of an installation compiles, a million rows, and the latency of one row.
+"""First fits after the installation, a million rows, and the latency of one prediction.
 
     python benchmarks/bench_first_minutes.py [--rows 1000000] [--calls 300]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Private linear models on fixed features of images, with the settings of the examples: accuracy and times.
+"""Private linear models on data-independent image features: accuracy and time.
 
     python benchmarks/bench_images.py --data FOLDER [--repeats 3] [--only mnist|cifar10]
 

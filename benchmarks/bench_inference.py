@@ -1,4 +1,4 @@
-"""Coverage and width of the intervals of private regressions, on made-up tables.
+"""Coverage and width of confidence intervals of private regressions on simulated data.
 
     python benchmarks/bench_inference.py [--tables 1000] [--rows 500,5000,50000] [--first 0] [--out FILE]
     python benchmarks/bench_inference.py --newton FOLDER [--draws 20]

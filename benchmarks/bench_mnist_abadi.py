@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A private projection and a private network on MNIST: the settings of Abadi et al. (2016), and our own best.
+"""Private PCA and network on MNIST: the settings of Abadi et al. (2016), and the best settings found.
 
     python benchmarks/bench_mnist_abadi.py --data FOLDER [--repeats 5]
 

@@ -1,4 +1,4 @@
-"""Noise on a grid beside the same noise as doubles: nanoseconds a number, and microseconds a step of a classifier.
+"""Time of noise that is rounded to a grid, per value and per step of a classifier.
 
 Then discrete Gaussian noise beside noise on a grid.
 

@@ -1,4 +1,4 @@
-"""Scaled numbers, bins, or both before private least squares: R^2 by rows, epsilon and number of bins.
+"""Scaled features, bins, or both before private least squares: R^2 by number of records, epsilon and bins.
 
     SKDP_DATA=... python benchmarks/bench_numbers.py [--splits 6] [--rows 2000 0]
 

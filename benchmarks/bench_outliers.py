@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AUROC of outliers by DPIsolationForest, beside scikit-learn's IsolationForest.
+"""ROC AUC of outlier detection by DPIsolationForest and by scikit-learn's IsolationForest.
 
 Reads california_housing.csv.gz, wine_quality_white.csv.gz and credit_default.csv.gz from the folder that SKDP_DATA
 names. Outliers of the blobs are uniform; those of housing and credit default, one for 50 rows, are made of cells of

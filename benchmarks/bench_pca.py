@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What DPPCA captures on MNIST beside the non-private PCA and Analyze Gauss. `bench.py` has the time of a fit.
+"""Variance explained by DPPCA on MNIST, compared with non-private PCA and Analyze Gauss.
 
 Reads mnist.npz from the folder that SKDP_DATA names. Captured is the share, of what as many non-private components
 explain, that the private ones explain: of the energy of unit rows about zero, and of their variance about the mean.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tabular_pipeline("classifier")` beside the figures that S-BDT's authors publish, on their rows and splits.
+"""`tabular_pipeline("classifier")` compared with the published results of S-BDT.
 
 S-BDT (Peinemann et al. 2024) publishes the AUROC of fits to Adult with its code, in
 ``results/adult/adult_rerun_results.csv`` of https://github.com/kirschte/sbdt: the 30,162 rows of the training file

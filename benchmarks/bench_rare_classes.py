@@ -1,4 +1,4 @@
-"""Log loss, calibration and AUROC of classifiers where a class is rare.
+"""Log loss, calibration and ROC AUC of classifiers with a rare class.
 
     python benchmarks/bench_rare_classes.py [--models trees,logistic,network] [--epsilons 0.3,1,4] [--seeds 5]
         [--cells 0.003x28000,...] [--label after] [--out FILE]

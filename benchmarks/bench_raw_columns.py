@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Raw columns: what is lost where nothing is said of them, whether it is told, and what the remedy gives back.
+"""Tables with undeclared column types: loss of accuracy, warnings, and results with declared types.
 
     python benchmarks/bench_raw_columns.py --data FOLDER [--splits 3] [--epsilon 1]
     python benchmarks/bench_raw_columns.py --limits [--splits 3]    # wide bounds, few rows, many columns: simulated

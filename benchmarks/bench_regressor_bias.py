@@ -1,4 +1,4 @@
-"""Mean prediction over mean target of regressors, and R2, where budgets are small.
+"""Mean prediction relative to the mean target, and R^2, of regressors at small budgets.
 
     SKDP_DATA=FOLDER python benchmarks/bench_regressor_bias.py [--models trees,network] [--epsilons 0.1,0.3,1,4]
         [--tables wages,...] [--rows 20000] [--seeds 5]

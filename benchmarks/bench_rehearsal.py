@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `skdp.rehearse` says noise costs, beside what it costs on real tables of the same schema and size.
+"""Loss of accuracy predicted by `skdp.rehearse`, compared with the loss on real data.
 
     python benchmarks/bench_rehearsal.py --data FOLDER [--tables adult credit] [--splits 6] [--seeds 2]
 

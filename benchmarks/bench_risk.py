@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an epsilon means: brackets of mu, the figures of riskcal, and what a budget in risk is worth on Adult.
+"""Membership-inference risk: bounds of mu, comparison with riskcal, and accuracy for a budget stated as a risk.
 
     python benchmarks/bench_risk.py --compositions 500              # brackets of mu, 1e-3 and 1e-6
     SKDP_DATA=FOLDER python benchmarks/bench_risk.py --splits 6     # AUROC at one promise, by two ways

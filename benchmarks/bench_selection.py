@@ -1,4 +1,4 @@
-"""What choosing among candidates costs: factors above one candidate by law of the number of trials, and times.
+"""Privacy cost of selecting among candidates, by distribution of the number of trials, and run time.
 
     python benchmarks/bench_selection.py
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a private search is worth its budget: AUROC of the default at the full budget and of searches at the same.
+"""ROC AUC of private hyperparameter search and of default settings at the same total epsilon.
 
     python benchmarks/bench_selection_quality.py --data FOLDER
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much two fits to the same few rows differ, by the signal s = L sqrt(T) / (sigma sqrt(p)) of the rules.
+"""Variation between fits to the same few records, by the signal s = L sqrt(T) / (sigma sqrt(p)).
 
 Reads the tables from the folder that SKDP_DATA names. Rows are drawn from the training file; the model is fitted to
 them several times, each with secret noise of its own, and scored on 5,000 others of the same file.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Synthetic tables: errors of marginals, models trained on synthetic rows and tested on real ones, and times.
+"""Synthetic tables: errors of marginals, models trained on synthetic records, and run time.
 
 Reads Adult and Colorado's ACSIncome from the folder that SKDP_DATA names, with bins and categories of a JSON file.
 Errors are against the training rows, means over all pairs and over 100 triples. Judges, whatever the source of the

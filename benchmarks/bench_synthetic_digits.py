@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Synthetic digits: classifiers that learn from them and are tested on real ones, inception scores, and times.
+"""Synthetic digits: classifiers trained on them, inception scores, and run time.
 
 Reads MNIST from the folder that SKDP_DATA names. The generators see all 60,000 training images. The judge of the
 inception score has learnt from the real training images, without privacy; its score of the 10,000 real test images is

@@ -1,4 +1,4 @@
-"""Coverage of intervals from synthetic tables: of a single one as if its rows were real, and of several combined.
+"""Coverage of confidence intervals from one synthetic table and from several combined tables.
 
     python benchmarks/bench_synthetic_inference.py [--tables 200] [--rows 1000,5000,20000] [--epsilons 1,4] [--sets 10]
     python benchmarks/bench_synthetic_inference.py --picture FILE

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""All models on all tables: AUROC and probabilities, or R squared, beside peers and models without privacy.
+"""All models on all data sets: ROC AUC, calibration or R squared, compared with other libraries.
 
     python benchmarks/bench_tables.py --data FOLDER [--splits [10] | --held-out [10] | --dev [10]]
         [--tables adult credit:2000 ...] [--models default ...] [--epsilons .1 ...]

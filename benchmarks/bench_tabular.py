@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One line from a raw table to a model: nothing said of the columns, a full schema, and DP-EBM's one line.
+"""`tabular_pipeline` on raw tables, without a schema and with a complete schema, compared with DP-EBM.
 
     python benchmarks/bench_tabular.py --data FOLDER [--splits 5] [--epsilon 1] [--ebm PYTHON]
 

@@ -1,4 +1,4 @@
-"""What a promise to households or users costs beside one to rows: scores of the same defaults, on the same splits.
+"""Accuracy of group-level and of record-level privacy, on the same splits.
 
 Splits keep a unit on one side. Each line pairs a fit with `groups` and one without, and one with one row of each unit
 alone; differences are means over splits.

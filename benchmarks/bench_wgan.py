@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""DPWGAN on MNIST: inception score as a share of that of the real test images, and times of the critic's step.
+"""DPWGAN on MNIST: relative inception score, and time of a critic step.
 
 Reads mnist.npz from the folder that SKDP_DATA names. The judge is scikit-learn's network of one hidden layer of 200
 units, trained on the real training rows. Run it with OMP_NUM_THREADS=1 for the figures of one core.

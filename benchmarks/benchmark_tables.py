@@ -1,4 +1,4 @@
-"""The tables of the benchmarks: rows, label, what is public of them, and the fifth that is held out.
+"""Data sets of the benchmarks: records, targets, schemas, and the held-out fifth.
 
 Bounds and categories are written from code books and from what a column is, not from the rows. Neither scikit-learn nor
 skdp is needed, so that peers can read the same tables in environments of their own.

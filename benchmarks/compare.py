@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Speed of the working tree against a commit, in one run, on the shapes and in the processes of `bench.py`.
+"""Speed of the working tree compared with a commit, on the tasks of `bench.py`.
 
     python benchmarks/compare.py main [--rounds 5] [--only TASK ...]
 

@@ -1,4 +1,4 @@
-"""The models of bench_tables.py, and the process that fits them, each in an environment that has its library.
+"""Models of bench_tables.py, and the process that fits them in the environment of their library.
 
 A worker reads requests from standard input, one JSON object a line, and answers each with a line: the score on the test
 rows, for classes what their probabilities are worth, CPU seconds of the fit and, of the first one, CPU seconds with

@@ -1,4 +1,4 @@
-"""A small convolutional network that judges digits, in the environment that has PyTorch.
+"""A small convolutional network that classifies digits, in the environment with PyTorch.
 
     python digits_judge.py fit ROWS.npz WEIGHTS.pt
     python digits_judge.py predict WEIGHTS.pt ROWS.npz OUT.npz

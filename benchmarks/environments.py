@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Virtual environments of the peers, one for each library that does not live with skdp.
+"""Virtual environments of other libraries.
 
     python benchmarks/environments.py [--folder FOLDER] [NAME ...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the time of a step goes, and what the machine would allow, as text.
+"""Profile of a training step, compared with the limits of the machine.
 
     python benchmarks/profile_steps.py [TASK ...] [--seconds 1] [--threads 2]
 

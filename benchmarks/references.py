@@ -1,4 +1,4 @@
-"""Private regressions of the literature in plain NumPy and SciPy: contestants of bench_tables.py, each below 60 lines.
+"""Private regressions of the literature in NumPy and SciPy, for bench_tables.py.
 
 They take what `DPTableVectorizer(numbers="scale")` makes of a table: rows of a norm up to sqrt(columns of the table),
 at which they are clipped, and get an intercept. Two data sets are neighbours where one row is of weight 0 in one of

@@ -1,4 +1,4 @@
-"""From the JSON lines of `bench.py` to the table of benchmarks/README.md: medians of the rounds, and their ratios."""
+"""Tables of benchmarks/README.md from the results of `bench.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Synthetic tables of other libraries, for bench_synthesis.py, which runs this file in an environment of theirs.
+"""Synthetic tables of other libraries, for bench_synthesis.py, which runs this file in their environments.
 
     python benchmarks/synthesis_peers.py PEER SOURCE TARGET EPSILON DELTA
 

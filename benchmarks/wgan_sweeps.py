@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Private WGANs on MNIST: clip, noise and capacity, the three figures of Schwabedal et al. (2020) anew.
+"""Private GANs on MNIST: clipping, noise and capacity, as in Schwabedal et al. (2020).
 
     SKDP_DATA=FOLDER python benchmarks/wgan_sweeps.py PICTURE
 
