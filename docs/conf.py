@@ -58,6 +58,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
 html_static_path = ["_static"]
+html_search_scorer = str(Path(__file__).with_name("search_scorer.js"))
 html_css_files = ["width.css"]
 html_show_sourcelink = False
 html_sidebars = {"index": []}  # no pages below it
