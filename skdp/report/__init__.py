@@ -1,6 +1,6 @@
-"""Reports of what a fitted model guarantees, as text, HTML and JSON: the facts, and their form.
+"""Privacy reports of fitted models, as text, HTML and JSON.
 
-- `report_data`: all facts as plain data; `sentences`: what follows from them, also for publications and NIST SP 800-226
+- `report_data`: all facts as plain data; `sentences`: texts that follow from them, and the checklists
 - `document`: sections of titles, paragraphs and tables, as text and HTML; `PrivacyReport`
 """
 

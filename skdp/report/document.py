@@ -1,4 +1,4 @@
-"""`PrivacyReport`: the facts about a fitted model, and their forms."""
+"""`PrivacyReport`: the facts about a fitted model, as text, HTML and JSON."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from skdp.report.sentences import Facts, TableCells, figure, one_line
 
 REFERENCES = (
     "Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis.",
-    "Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy; theorem 2.1 bounds a guess.",
+    "Kairouz, Oh & Viswanath (2015), The composition theorem for differential privacy, theorem 2.1.",
     "Ponomareva et al. (2023), How to DP-fy ML, section 5.3, arXiv:2303.00654.",
+    "Article 29 Working Party (2014), Opinion 05/2014 on anonymisation techniques, WP216.",
+    "Bun & Steinke (2016), Concentrated differential privacy: simplifications, extensions, and lower bounds.",
     "Near, Darais, Lefkovitz & Howarth (2025), Guidelines for evaluating differential privacy guarantees, NIST SP "
     "800-226, doi:10.6028/NIST.SP.800-226.",
 )
@@ -49,14 +51,16 @@ def title(facts: Facts) -> str:
 
 def sections(facts: Facts) -> list[Section]:
     """All sections, in order."""
-    tuning = Section("tuning", "What tuning cost", [wording.tuned(facts)], [], [])
-    made = [_summary(facts), _guarantee(facts), _accounting(facts), _noise(facts), _shares(facts), tuning]
-    made += [_quality(facts), _effects(facts), _public(facts), _unpaid(facts)]
+    tuning = Section("tuning", "Privacy cost of tuning", [wording.tuned(facts)], [], [])
+    asked = Listing("Bounds for each question", ("question", "bounded", "not bounded"), wording.opinion_rows(facts))
+    opinion = Section("opinion", "Singling out, linking and inference", wording.opinion(facts), [asked], [])
+    made = [_summary(facts), _guarantee(facts), opinion, _accounting(facts), _noise(facts), _shares(facts), tuning]
+    made += [_quality(facts), _effects(facts), _public(facts), _unaccounted(facts)]
     if facts["notices"]:
         notices = [each[:1].upper() + each[1:] for each in facts["notices"]]
-        made.append(Section("notices", "What costs quality", notices, [], []))
-    outside = Listing("Outside the guarantee", ("topic", "meaning"), [*wording.not_covered(facts)])
-    made += [Section("not_covered", "What is not covered", [], [outside], []), _checklists(facts), _versions(facts)]
+        made.append(Section("notices", "Quality diagnostics", notices, [], []))
+    outside = Listing("Topics", ("topic", "meaning"), [*wording.not_covered(facts)])
+    made += [Section("not_covered", "Outside the guarantee", [], [outside], []), _checklists(facts), _versions(facts)]
     return [each for each in made if each is not None]
 
 
@@ -65,43 +69,49 @@ def _summary(facts: Facts) -> Section:
     rows: TableCells = [
         ("Epsilon", figure(facts["guarantee"]["epsilon"])),
         ("Delta", f"{facts['guarantee']['delta']:g}"),
-        ("Right guess, by epsilon and delta", _percent(facts["guarantee"]["attacker_accuracy"])),
-        ("Right guess, by the privacy profile", _percent(facts["guarantee"]["attacker_accuracy_by_profile"])),
-        ("mu, down to errors of 1e-6", wording.known(facts, "mu")),
-        ("Advantage: true less false positives", wording.known_percent(facts, "advantage")),
-        ("Found at 1% false positives", wording.known_percent(facts, "tpr_at_1_percent_fpr")),
-        ("Found at 0.1% false positives", wording.known_percent(facts, "tpr_at_01_percent_fpr")),
-        ("Unit", wording.unit(facts)),
-        ("Neighbours", f"{adjacency}: {_IN_SHORT[adjacency].format(unit=wording.word(facts))}"),
+        ("Attacker's accuracy, by epsilon and delta", _percent(facts["guarantee"]["attacker_accuracy"])),
+        ("Attacker's accuracy, by the privacy profile", _percent(facts["guarantee"]["attacker_accuracy_by_profile"])),
+        ("mu of Gaussian DP, for error rates of at least 1e-6", wording.known(facts, "mu")),
+        ("rho of zero-concentrated DP, mu^2 / 2", wording.known(facts, "rho")),
+        ("Membership inference advantage (TPR - FPR)", wording.known_percent(facts, "advantage")),
+        ("TPR at 1% FPR (true and false positive rate)", wording.known_percent(facts, "tpr_at_1_percent_fpr")),
+        ("TPR at 0.1% FPR", wording.known_percent(facts, "tpr_at_01_percent_fpr")),
+        ("Privacy unit", wording.unit(facts)),
+        ("Neighboring relation", f"{adjacency}: {_IN_SHORT[adjacency].format(unit=wording.word(facts))}"),
         ("Noise", wording.noise(facts)),
     ]
     notices = ["The guarantee holds with these exceptions.", *exceptions] if exceptions else []
-    figures = Listing("Key figures", ("figure", "value"), rows)
+    figures = Listing(
+        "Key values", ("quantity", "value"), [row for row in rows if row[0][:3] != "rho" or facts["guarantee"]["rho"]]
+    )
     return Section("summary", "Summary", [wording.layperson(facts)], [figures], notices)
 
 
 _IN_SHORT = {
-    "zero_out": "one {unit} is replaced by a null {unit}",
+    "zero_out": "one {unit} is replaced by a zeroed-out {unit}",
     "add_remove": "one {unit} is added or removed",
     "replace_one": "one {unit} is replaced by another",
 }
 
 
 def _percent(probability: float | None) -> str:
-    return "not known" if probability is None else f"at most {wording.percent(probability)}"
+    return "not available" if probability is None else f"at most {wording.percent(probability)}"
 
 
 def _guarantee(facts: Facts) -> Section:
     words = [wording.formal(facts), wording.neighbours(facts), wording.tighter(facts), wording.people(facts)]
     words += [wording.delta_and_rows(facts), wording.outcome(facts), wording.partition(facts)]
-    return Section("guarantee", "What is guaranteed", [each for each in words if each], [], [])
+    return Section("guarantee", "Guarantee", [each for each in words if each], [], [])
 
 
 def _accounting(facts: Facts) -> Section:
-    words = [wording.method(facts), wording.certified(facts), wording.sampling(facts), wording.accesses(facts)]
+    words = [wording.method(facts), wording.certified(facts), wording.sampling(facts)]
+    words.append(f"Data accesses covered: {wording.accesses(facts)}")
     if facts["model"]["has_accountant"]:
-        words.append("A ledger was given: what all charges cost together is written there, not here.")
-    return Section("accounting", "How it was accounted", [*words, f"Releases: {facts['accounting']['event']}."], [], [])
+        words.append(
+            "The accountant records the total privacy cost of all charges. This report states that of the model."
+        )
+    return Section("accounting", "Accounting", [*words, f"Releases: {facts['accounting']['event']}."], [], [])
 
 
 def _noise(facts: Facts) -> Section:
@@ -122,7 +132,7 @@ def _noise(facts: Facts) -> Section:
         if constants:
             of = f" of {each['part']}" if each["part"] else ""
             tables.append(Listing(f"Public constants{of}, last run", ("attribute", "value", "meaning"), constants))
-    return Section("noise", "Noise and clip", [wording.noise(facts)], tables, [])
+    return Section("noise", "Noise and clipping", [wording.noise(facts)], tables, [])
 
 
 def _optional(value: Any) -> str:
@@ -138,11 +148,11 @@ def _shares(facts: Facts) -> Section | None:
         (e["part"], figure(e["epsilon_alone"]), f"{100 * e['fraction']:.1f}%") for e in facts["fractions"]
     ]
     words = (
-        "The steps cost less together than one by one. The share of a step is its part of the sum of mu squared, where "
-        "mu is that of the Gaussian mechanism of the same price."
+        "The epsilon of all steps is less than the sum over the steps. The fraction of a step is its part of the sum "
+        "of mu squared, where mu is that of the Gaussian mechanism with the same epsilon."
     )
     table = Listing("Private steps", ("step", "epsilon alone", "fraction"), rows)
-    return Section("fractions", "Budget of the steps", [words], [table], [])
+    return Section("fractions", "Budget per step", [words], [table], [])
 
 
 def _quality(facts: Facts) -> Section | None:
@@ -152,8 +162,8 @@ def _quality(facts: Facts) -> Section | None:
     rows: TableCells = [
         (each["name"], *(f"{each[k]:.4g}" for k in ("value", "low", "high"))) for each in found["figures"]
     ]
-    header = ("figure", "value", "at least", "at most")
-    caption = f"Private figures, with {found['level']:.0%} intervals"
+    header = ("metric", "value", "low", "high")
+    caption = f"Private metrics, with {found['level']:.0%} intervals"
     return Section("quality", "Quality", [wording.quality(facts)], [Listing(caption, header, rows)], [])
 
 
@@ -162,23 +172,23 @@ def _effects(facts: Facts) -> Section | None:
         return None
     rows: TableCells = []
     for each in facts["effects"]:
-        noise = "not known" if each["noise"] is None else f"{each['noise']:.2g}"
+        noise = "not available" if each["noise"] is None else f"{each['noise']:.2g}"
         rows.append((each["column"], each["low"], each["high"], f"{each['difference']:.3g}", noise))
     words = (
-        f"Each column lets the score, in units of {facts['effects'][0]['unit']}, differ most between these two of its "
-        "public values, on average over public values of the others. The noise is the standard deviation of that "
-        "difference if rows added nothing, between two values that were chosen before: the largest of many differences "
-        "is up to a few times that by noise alone. All of it follows from what was released."
+        f"The table lists the two public values of each column between which the mean score, in units of "
+        f"{facts['effects'][0]['unit']}, differs most. The mean is over public values of the other columns. The noise "
+        "is the standard deviation of the difference between two fixed values if no row had an effect. The largest of "
+        "many differences can be a few times as large by noise alone. These values have no additional privacy cost."
     )
     header = ("column", "lowest at", "highest at", "difference", "noise")
-    return Section("effects", "What the columns do", [words], [Listing("Effects of columns", header, rows)], [])
+    return Section("effects", "Effects of the columns", [words], [Listing("Effects of columns", header, rows)], [])
 
 
 def _public(facts: Facts) -> Section:
     found = facts["public"]
     n, kind = facts["guarantee"]["n_units_public"], "which is public"
     if found["n_units"] == "private":
-        kind = "a public stand-in; that of the table is private and not shown"
+        kind = "a public estimate; the number in the table is private and not shown"
     rows: TableCells = [(f"number of {wording.word(facts)}s", kind if n is None else f"{n}, {kind}")]
     if found["n_features"] is not None:
         rows.append(("number of columns", str(found["n_features"])))
@@ -192,39 +202,39 @@ def _public(facts: Facts) -> Section:
     parameters: TableCells = [(each["name"], each["value"]) for each in found["parameters"]]
     tables = [
         Listing("Schema", ("item", "value"), rows),
-        Listing("Constructor parameters, as they are now", ("parameter", "value"), parameters),
+        Listing("Current constructor parameters", ("parameter", "value"), parameters),
     ]
     keys = ("name", "kind", "known", "source", "lost")
     columns: TableCells = [tuple(each[key] for key in keys) for each in found["columns"]]
     if columns:
-        header = ("column", "kind", "what is public", "source", "cells that are lost")
+        header = ("column", "type", "public values", "source", "cells without information")
         tables.insert(1, Listing("Columns of the table", header, columns))
-    return Section("public", "What was public", ["Nothing of this is protected."], tables, [])
+    return Section("public", "Public information", ["The guarantee does not protect this information."], tables, [])
 
 
-def _unpaid(facts: Facts) -> Section:
+def _unaccounted(facts: Facts) -> Section:
     reads = [each["text"] for each in facts["unaccounted"]["reads"]]
-    words = reads or ["Nothing that the fit knew of."]
+    words = reads or ["None was detected during the fit."]
     if not facts["unaccounted"]["recorded"]:
-        words = [*reads, "It was not, or not always, recorded."]
-    return Section("unaccounted", "What was read without payment", words, [], [])
+        words = [*reads, "They were not recorded, or not always."]
+    return Section("unaccounted", "Unaccounted reads of the data", words, [], [])
 
 
 def _checklists(facts: Facts) -> Section:
-    stated = "To state in a publication (How to DP-fy ML, section 5.3)"
+    stated = "Items to state in a publication (How to DP-fy ML, section 5.3)"
     publication = Listing(stated, ("item", "answer"), wording.publication_rows(facts))
-    pyramid = "NIST SP 800-226, from the top of its pyramid"
+    pyramid = "Blocks of the pyramid of NIST SP 800-226, from the top"
     nist = Listing(pyramid, ("block", "status", "answer"), wording.nist_rows(facts))
     return Section("checklists", "Checklists", [], [publication, nist], [])
 
 
 def _versions(facts: Facts) -> Section:
-    table = Listing("Versions that made this report", ("package", "version"), [*facts["versions"].items()])
+    table = Listing("Versions", ("package", "version"), [*facts["versions"].items()])
     return Section("versions", "Versions and citation", [f"Cite: {citation(facts)}", *REFERENCES], [table], [])
 
 
 def citation(facts: Facts) -> str:
-    """How to cite the library; CITATION.cff says the same."""
+    """How to cite the library, as in CITATION.cff."""
     version = facts["versions"]["skdp"]
     return f"The skdp developers, skdp: differentially private estimators for scikit-learn, version {version}."
 
@@ -263,7 +273,7 @@ def _text_table(table: Listing) -> Iterator[str]:
 
 
 def _widths(wanted: list[int]) -> list[int]:
-    """Widths of columns that fit in a line; the widest ones give way."""
+    """Widths of columns that fit in a line; the widest columns are narrowed."""
     widths = list(wanted)
     while widths and sum(widths) + 2 * len(widths) > _WIDTH and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1
@@ -313,25 +323,24 @@ def _html_table(table: Listing) -> str:
 
 
 class PrivacyReport:
-    """What a fitted model guarantees, how that was accounted, and what is not covered.
+    """Privacy report of a fitted model: its guarantee, the accounting, and the limits.
 
-    Use `privacy_report` to make one. A report is a copy: it does not change with the model. It holds no value of the
-    data, no seed and no path. Two fits to neighbouring tables give the same report, as it is a function of constructor
-    parameters and of the public schema.
+    Use `privacy_report` to create one. A report is a copy and does not change with the model. It contains no private
+    value, seed or path.
 
     Parameters
     ----------
     facts : dict
-        Facts, as `to_dict` returns them.
+        Contents of the report, as returned by `to_dict`.
 
     Raises
     ------
     ValueError
-        `facts` are not those of a report of this version of the schema.
+        `facts` is not a report of this version of the schema.
 
     See Also
     --------
-    privacy_report : Make the report of a fitted model.
+    privacy_report : Create the report of a fitted model.
 
     Examples
     --------
@@ -349,18 +358,18 @@ class PrivacyReport:
         held = (facts.get("schema"), facts.get("schema_version")) if isinstance(facts, dict) else (None, None)
         if held != (SCHEMA, SCHEMA_VERSION):
             raise ValueError(
-                f"facts are not those of a {SCHEMA} of version {SCHEMA_VERSION}: give what to_dict or to_json returned."
+                f"`facts` must be a {SCHEMA} of version {SCHEMA_VERSION}. Pass the result of to_dict or to_json."
             )
         self._facts = copy.deepcopy(facts)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a report.
+        """Read a report from JSON.
 
         Parameters
         ----------
         text : str
-            What `to_json` returned.
+            Result of `to_json`.
 
         Returns
         -------
@@ -370,38 +379,38 @@ class PrivacyReport:
         Raises
         ------
         ValueError
-            The text is no report, or lacks facts that one has.
+            `text` is not a complete report.
         """
         try:
             report = cls(json.loads(text))
-            str(report), report.to_html()  # what cannot be written is none: these read all facts
+            str(report), report.to_html()  # both read all facts, so an incomplete report fails here
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             told = f"{type(error).__name__}: {error}" if isinstance(error, ValueError) else type(error).__name__
-            raise ValueError(f"text is no report ({told[:200]}): give what to_json returned.") from None
+            raise ValueError(f"`text` must be the result of to_json ({told[:200]}).") from None
         return report
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain data.
+        """Return the contents of the report as a dictionary.
 
         Returns
         -------
         dict
-            Copy of the facts. Keys are the same for all models of one ``schema_version``.
+            Copy of the contents. All models have the same keys for one ``schema_version``.
         """
         return copy.deepcopy(self._facts)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the facts as JSON.
+        """Return the contents of the report as JSON.
 
         Parameters
         ----------
         path : str, path-like or None, default=None
-            File to write as well.
+            File to which the text is also written.
 
         Returns
         -------
         str
-            JSON in ASCII, without "<", ">" and "&", so that it can stand in a page.
+            JSON in ASCII, without "<", ">" and "&", so that it can be embedded in HTML.
         """
         text = json.dumps(self._facts, indent=2, allow_nan=False)
         for each in "<>&":
@@ -409,12 +418,12 @@ class PrivacyReport:
         return _written(text + "\n", path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the report as an HTML document, which needs no other file.
+        """Return the report as a self-contained HTML document.
 
         Parameters
         ----------
         path : str, path-like or None, default=None
-            File to write as well.
+            File to which the text is also written.
 
         Returns
         -------
@@ -441,52 +450,55 @@ class PrivacyReport:
 
 
 def privacy_report(model: Any, *, evaluation: Any = None) -> PrivacyReport:
-    """Report what a fitted model guarantees, in a form that can be handed on.
+    """Create a privacy report of a fitted model, for publication or review.
 
-    The report states epsilon and delta with their meaning, how they were accounted, all noise and clips, what was
-    public, what was read without payment, what is not covered, and what tuning cost. It has the items that a
-    publication should state (Ponomareva et al. 2023, section 5.3) and a checklist by NIST SP 800-226.
+    The report states epsilon and delta with their meaning, membership-inference risk, accounting, noise and clipping,
+    public information, unaccounted reads, limits, and the privacy cost of tuning. One section answers the questions of
+    the European data protection authorities on singling out, linking and inference (Opinion 05/2014). The report
+    also lists the items to state in a publication (Ponomareva et al. 2023, section 5.3) and a checklist by NIST SP
+    800-226. See ``docs/privacy_report.md``.
 
     Parameters
     ----------
     model : object
         Fitted private estimator, pipeline from `allocate_budget`, or private search.
     evaluation : PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation, default=None
-        What `skdp.evaluate` says of the model, for a section on quality. None takes the table that a
-        `skdp.DPCalibratedClassifier` or `skdp.DPThresholdClassifier` follows from, if the model is one.
+        Result of `skdp.evaluate` for the model, for a section on quality. If None, the metrics of a
+        `skdp.DPCalibratedClassifier` or `skdp.DPThresholdClassifier` are used, if `model` is one.
 
     Returns
     -------
     PrivacyReport
-        Print it for text; `PrivacyReport.to_html` and `PrivacyReport.to_json` give other forms.
+        Print it for text. `PrivacyReport.to_html` and `PrivacyReport.to_json` return other formats.
 
     Raises
     ------
     TypeError
-        `model` has no privacy budget of its own, like an estimator of scikit-learn; `evaluation` is none.
+        `model` has no privacy budget of its own, such as an estimator of scikit-learn, or `evaluation` has a wrong
+        type.
     sklearn.exceptions.NotFittedError
         `model` is not fitted.
     ValueError
-        The ``epsilon_`` of `model` is below what its ``privacy_event_`` costs.
+        The ``epsilon_`` of `model` is below the epsilon of its ``privacy_event_``.
 
     See Also
     --------
-    skdp.PrivacyAccountant : Ledger that adds up several fits.
+    skdp.PrivacyAccountant : Track the privacy cost of several fits.
 
     Notes
     -----
     **Guarantees.**
 
-    - Figures are ``epsilon_`` and ``delta_`` of the model, and prices of its ``privacy_event_``. As text and HTML they
-      are never below the exact ones.
-    - A report reads no row: fits to neighbouring tables with the same noise have equal reports, if classes are named.
-    - The probability of a right guess is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) / 2
-      by the privacy profile delta(epsilon).
-    - What the fit read without payment, and whether its noise was seeded, is reported as it was at the fit, without a
-      label and without the seed.
+    - The report states ``epsilon_`` and ``delta_`` of the model, and bounds computed from its ``privacy_event_``. Text
+      and HTML round them up.
+    - A report reads no rows. Fits to neighboring tables with the same noise have equal reports, if `classes` are set.
+    - The attacker's accuracy is at most (e^epsilon + delta) / (1 + e^epsilon), and at most (1 + delta(0)) / 2 by the
+      privacy profile delta(epsilon).
+    - If the releases are Gaussian mechanisms alone, the report states rho = mu^2 / 2 of zero-concentrated differential
+      privacy (zCDP).
+    - Unaccounted reads and seeded noise are reported as they were at the fit, without labels and without the seed.
 
-    The bounds on a guess are proved in `skdp.report.sentences`. Constructor parameters are those that the model has
-    now.
+    The report does not state that a model is anonymous in the legal sense. Constructor parameters are the current ones.
 
     References
     ----------
@@ -496,6 +508,8 @@ def privacy_report(model: Any, *, evaluation: Any = None) -> PrivacyReport:
     800-226.
 
     Kairouz, Oh & Viswanath (2015), "The composition theorem for differential privacy".
+
+    Article 29 Data Protection Working Party (2014), "Opinion 05/2014 on anonymisation techniques", WP216.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""All that a report states, as plain data read from a fitted object: by its attributes, whoever wrote its class."""
+"""All facts of a report, as plain data read from the attributes of a fitted object, skdp or third-party."""
 
 from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,24 +22,27 @@ from skdp.accounting.ledger.report import describe
 from skdp.report import sentences
 from skdp.report.sentences import Priced, number, one_line
 
-SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 3
+SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 4
 _MOST_NAMES, _MOST_ROWS = 50, 60
+_HIDDEN = {"accountant", "checkpoint", "memory", "n_jobs", "random_state", "seed", "verbose"}
+_MOST_ENTRIES, _LONGEST = 20, 240
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
-    """The facts about a fitted private estimator, pipeline or search, and what an evaluation says of it.
+    """The facts about a fitted private estimator, pipeline or search, and the metrics of an evaluation.
 
-    Keys and their order are the same for all models; the version of the schema changes with them.
+    Keys and their order are the same for all models. A change of keys changes the version of the schema.
     """
     priced = sentences.price_of(model)
-    # Private parts, and what they read without accounting for it.
+    # Private parts, and their unaccounted reads.
     leaks, parts = leaks_of(model), _parts(model)
     kinds = {leak.kind for leak in leaks}
     rows, n_rows = mechanism_rows(priced.event)
     if not rows:
         raise ValueError(
-            f"this {type(model).__name__} was fitted without reading a row, so there is no guarantee to report: report "
-            "the private model that it stands in front of."
+            f"`model` must have read private rows, got a {type(model).__name__} that was fitted without any. Pass the "
+            "private model that follows it."
         )
     return {
         "schema": SCHEMA,
@@ -73,7 +77,7 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
     }
 
 
-# --- what it consists of ---
+# --- parts of the model ---
 
 
 def _kind(model: Any) -> str:
@@ -92,7 +96,9 @@ def _steps(model: Any) -> list[tuple[str, Any]]:
 
 def _parts(model: Any) -> list[tuple[str, Any]]:
     steps = _steps(model)
-    return [(name, step) for name, step in steps if is_private(step)] or steps[-1:]  # it may have bought nothing
+    return [(name, step) for name, step in steps if is_private(step)] or steps[
+        -1:
+    ]  # it may have estimated nothing privately
 
 
 def _named(name: str, part: Any) -> dict[str, str]:
@@ -121,7 +127,7 @@ def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
 
 
 def _unit(model: Any) -> str | None:
-    """What one row is, as the ledger of the fit says; a path is not opened."""
+    """The privacy unit of the accountant of the fit; a path is not opened."""
     for _, part in _parts(model):
         unit = getattr(getattr(part, "accountant", None), "unit", None)
         if isinstance(unit, str):
@@ -130,9 +136,9 @@ def _unit(model: Any) -> str | None:
 
 
 def _partition(model: Any) -> dict[str, str | None]:
-    """The partition of the ledger whose units the rows are, and the rule that its owner assumes; a path is not opened.
+    """The partition of the accountant that the rows belong to, and its rule; a path is not opened.
 
-    None where the ledger has none, or is of all units.
+    None without partitions, and for an accountant of all units.
     """
     ledgers = [getattr(part, "accountant", None) for _, part in _parts(model)]
     found = next((each for each in ledgers if getattr(each, "partition_name", None) is not None), None)
@@ -152,7 +158,7 @@ def _accounting(priced: Priced) -> dict[str, Any]:
     }
 
 
-# --- what was released with noise: from the event, and from the fitted constants of each part ---
+# --- noisy releases: from the event, and from the fitted constants of each part ---
 
 
 def mechanism_rows(event: DpEvent) -> tuple[list[dict[str, Any]], int]:
@@ -186,19 +192,19 @@ def _row(event: DpEvent) -> dict[str, Any]:
 
 
 _CONSTANTS = {
-    "noise_multiplier_": "standard deviation of the noise, divided by what one row can add{of_all}",
-    "max_grad_norm_": "clip: what one row can add to the sum of a step, in Euclidean norm",
-    "data_norm_": "bound on the norm of a row; longer rows are scaled down to it",
-    "sampling_rate_": "probability that a row takes part in a step",
-    "n_steps_": "number of noisy steps, over all runs",
+    "noise_multiplier_": "standard deviation of the noise, divided by the sensitivity{of_all}",
+    "max_grad_norm_": "clipping norm: largest Euclidean norm of the contribution of one row to the sum of a step",
+    "data_norm_": "bound on the Euclidean norm of a row; longer rows are clipped to it",
+    "sampling_rate_": "probability that a row is sampled in a step",
+    "n_steps_": "number of noisy steps over all runs",
     "noise_scale_": "standard deviation of the noise in the variance of a single column",
     "score_noise_": "standard deviation of the noise in a score",
 }
-_OF_ALL = ", if it were the same in all steps, at the same price: early steps have less, late ones more"
+_OF_ALL = "; the constant value of equal privacy cost, because early steps have less noise and late steps more"
 
 
 def _constant_rows(part: Any) -> list[dict[str, Any]]:
-    """Public constants of the last run of an estimator: noise, clip, sampling, and the noise in its coefficients."""
+    """Public constants of the last run of an estimator: noise, clipping, sampling, and the noise in coefficients."""
     rows, of_all = [], _OF_ALL if getattr(part, "_fitted_noise_falls", False) else ""
     for name, meaning in _CONSTANTS.items():
         value = getattr(part, name, None)
@@ -222,7 +228,7 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
     sizes = np.asarray(noise, dtype=float).ravel()
     if sizes.size == 0 or not np.isfinite(sizes).all():
         return []
-    meaning = "expected noise in a coefficient: standard deviation if rows added nothing, usually less where they do"
+    meaning = "expected standard deviation of a coefficient due to noise, if no row had an effect; usually less"
     largest, middle = float(sizes.max()), float(np.median(sizes))
     if math.isclose(largest, middle):
         return [{"name": "coef_noise_", "value": largest, "meaning": meaning}]
@@ -232,11 +238,11 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
     ]
 
 
-# --- shares and tuning ---
+# --- fractions and tuning ---
 
 
 def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[dict[str, Any]]:
-    """Price of each private step alone, and its part of mu**2, that of the Gaussian mechanism of the same price."""
+    """Epsilon of each private step alone, and its fraction of mu**2, by Gaussian mechanisms of the same epsilon."""
     if len(parts) < 2:
         return []
     alone = [_epsilon(part.privacy_event_, priced) for _, part in parts]
@@ -258,9 +264,9 @@ def _epsilon(event: DpEvent, priced: Priced) -> float | None:
 
 
 def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
-    """What a choice cost, by a search or, for the model that one chose, by its event; None without a choice."""
+    """The cost of a selection, by a search or, for the model that it selected, by its event; None without one."""
     law = next((each for each in flatten(priced.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
-    search, parts = _kind(model) == "search", _kind(model) == "estimator and table"  # of rows, and no possibilities
+    search, parts = _kind(model) == "search", _kind(model) == "estimator and table"  # parts of rows, not possibilities
     worst = not parts and any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
     if not (search or law or worst):
         return None
@@ -278,13 +284,13 @@ def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
 
 
 def _quality(model: Any, evaluation: Any) -> dict[str, Any] | None:
-    """Figures of an evaluation, that of the model's own table where it has one; None without any."""
+    """Metrics of an evaluation, or of the noisy histogram of the model; None without either."""
     inside = evaluation is None
     found = getattr(model, "evaluation_", None) if inside else evaluation
     if found is None:
         return None
     if not callable(getattr(found, "summary", None)) or not hasattr(found, "privacy_event_"):
-        raise TypeError(f"evaluation={type(found).__name__} is no private evaluation: give one of skdp.evaluate.")
+        raise TypeError(f"`evaluation` must be a result of skdp.evaluate, got {type(found).__name__}.")
     return {
         "within": inside,
         "epsilon": number(float(found.epsilon_)),
@@ -301,7 +307,7 @@ def _quality(model: Any, evaluation: Any) -> dict[str, Any] | None:
 
 
 def _effects(model: Any) -> list[dict[str, Any]]:
-    """What each column does to the score, the largest difference first; none where a model has no such curves."""
+    """Effect of each column on the score, the largest first; empty for models without such curves."""
     whole, (_, last) = getattr(model, "best_estimator_", model), _steps(model)[-1]
     rows: list[dict[str, Any]] = last._effect_rows(whole) if hasattr(last, "_effect_rows") else []
     return [
@@ -314,7 +320,7 @@ def _effects(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-# --- what was public ---
+# --- public information ---
 
 
 def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tuple[Leak, ...]) -> dict[str, Any]:
@@ -333,7 +339,7 @@ def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tup
 
 
 def _columns(model: Any) -> list[dict[str, str]]:
-    """What is public of each column, by the schemas of the steps: as it was given, or as it was bought."""
+    """Public information on each column, by the schemas of the steps: declared or privately estimated."""
     found: list[dict[str, str]] = []
     for part, step in _steps(model):
         schema: Any = getattr(step, "schema_", None)
@@ -350,13 +356,57 @@ def _columns(model: Any) -> list[dict[str, str]]:
 
 
 def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
-    """Constructor parameters, but for `private` ones, seeds, paths, and the noise that a whole allots to its parts."""
+    """Constructor parameters, except `private` ones, seeds, paths, and the noise that a whole allots to its parts."""
     given = model.get_params(deep=True)
     whole = _kind(model) != "estimator"
     found = []
     for name, value in sorted(given.items()):
         owner, _, last = name.rpartition("__")
         allotted = whole and owner and last in ("epsilon", "delta", "noise_multiplier", "fractions")
-        if not (sentences.is_hidden(name) or allotted or last == "steps" or last in private):
-            found.append({"name": one_line(name), "value": sentences.shown(value)})
+        if not (is_hidden(name) or allotted or last == "steps" or last in private):
+            found.append({"name": one_line(name), "value": shown(value)})
     return found
+
+
+def shown(value: Any) -> str:
+    """Return a constructor parameter as text; large arrays and frames are shown by their shape."""
+    text = one_line(_ADDRESS.sub("", _text_of(value)))
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size <= _MOST_ENTRIES:
+        return _text_of(value.tolist())
+    if hasattr(value, "shape") and not isinstance(value, np.generic):
+        return f"{type(value).__name__} of shape {tuple(value.shape)}"
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, type):
+        return value.__qualname__
+    if hasattr(value, "get_params"):  # its parameters may hold a seed
+        return type(value).__name__
+    if isinstance(value, Mapping):
+        return _entries("{}", [f"{_text_of(key)}: {_text_of(each)}" for key, each in _first(value.items())], len(value))
+    if isinstance(value, list | tuple | set | frozenset):
+        return _entries("()" if isinstance(value, tuple) else "[]", list(map(_text_of, _first(value))), len(value))
+    if callable(value):
+        return str(getattr(value, "__qualname__", type(value).__name__))
+    try:
+        return repr(value)
+    except Exception:  # a class of the user
+        return type(value).__name__
+
+
+def _first(values: Any) -> list[Any]:
+    return [each for _, each in zip(range(_MOST_ENTRIES), values, strict=False)]
+
+
+def _entries(brackets: str, texts: list[str], number: int) -> str:
+    if number > len(texts):
+        texts = [*texts, f"... ({number} in all)"]
+    return brackets[0] + ", ".join(texts) + brackets[1]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a parameter is a seed, a path or irrelevant to the result."""
+    return name.rpartition("__")[2] in _HIDDEN

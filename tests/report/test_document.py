@@ -161,7 +161,61 @@ def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
     facts = facts_of(fitted("linear"))
     facts["guarantee"]["attacker_accuracy_by_profile"] = None
     facts["accounting"]["epsilon_at_least"] = facts["accounting"]["epsilon_at_most"] = None
-    assert "no certified bracket" in str(PrivacyReport(facts))
+    assert "there is no certified bracket" in " ".join(str(PrivacyReport(facts)).split())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_report_rho_only_for_gaussian_mechanisms(name):
+    facts = facts_of(fitted(name))
+    found, text = facts["guarantee"], str(PrivacyReport(facts))
+    basic = [each for each in flatten(fitted(name).privacy_event_)]
+    if not all(isinstance(each, GaussianDpEvent) for each in basic):
+        assert found["rho"] is None
+        assert "zero-concentrated DP, mu" not in text
+        return
+    times = flatten(fitted(name).privacy_event_)
+    mu = math.sqrt(sum(n / event.noise_multiplier**2 for event, n in times.items()))
+    mu *= 2 if found["adjacency"] == "replace_one" else 1
+    assert found["rho"] == pytest.approx(mu**2 / 2, rel=1e-9)
+    assert get_epsilon(ZCDpEvent(found["rho"]), 1e-5, method="rdp") >= get_epsilon(
+        fitted(name).privacy_event_, 1e-5, adjacency=found["adjacency"]
+    )
+    shown = [re.search(r"zero-concentrated DP, mu\^2 / 2\D*at most ([\d.e-]+)", each) for each in
+             (text, PrivacyReport(facts).to_html())]  # fmt: skip
+    assert all(found["rho"] <= float(each[1]) <= found["rho"] * 1.001 for each in shown)
+
+
+@pytest.mark.parametrize("adjacency", wording.NEIGHBOURS)
+def test_report_answers_three_questions_of_opinion_05_2014(adjacency):
+    facts = facts_of(fit(linear(adjacency=with_n_public(adjacency, 500))))
+    found = facts["guarantee"]
+    singling_out, linking, inference = wording.opinion_rows(facts)
+    assert (singling_out[0], linking[0], inference[0]) == ("Singling out", "Linking", "Inference")
+    for row in (singling_out, linking):
+        assert wording.percent(found["attacker_accuracy_by_profile"]) in row[1]
+    (tpr,) = re.findall(r"at most ([\d.]+)% of the rows are detected", singling_out[1])
+    (more,) = re.findall(r"([\d.]+) percentage points", inference[1])
+    for shown, exact in ((tpr, found["tpr_at_1_percent_fpr"]), (more, found["advantage"])):
+        assert exact <= float(shown) / 100 + 1e-11 <= exact + 2e-5
+    assert ("which of two given rows" in singling_out[1]) == (adjacency == "replace_one")
+    assert ("fitted without it" in inference[1]) == (adjacency != "replace_one")
+    assert "correlations and about groups" in inference[2]
+    text = section_of(str(PrivacyReport(facts)), "Singling out, linking and inference")
+    assert "does not state that the model is anonymous in the legal sense" in text
+    assert "exceptions" not in text
+    assert "Opinion 05/2014" in PrivacyReport(facts).to_html()
+
+
+def test_report_opinion_without_profile_uses_epsilon_and_delta():
+    facts = facts_of(fit(linear(random_state=SEED), X, Y))
+    names = ("attacker_accuracy_by_profile", "mu", "rho", "advantage", "tpr_at_1_percent_fpr", "tpr_at_01_percent_fpr")
+    facts["guarantee"].update(dict.fromkeys(names))
+    singling_out, _, inference = wording.opinion_rows(facts)
+    assert singling_out[1].endswith(f"at most {wording.percent(facts['guarantee']['attacker_accuracy'])}.")
+    (more,) = re.findall(r"([\d.]+) percentage points", inference[1])
+    assert float(more) / 100 >= 2 * facts["guarantee"]["attacker_accuracy"] - 1 - 1e-11
+    text = section_of(str(PrivacyReport(facts)), "Singling out, linking and inference")
+    assert "The exceptions in the summary apply" in text
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -174,7 +228,7 @@ def test_printed_figures_are_never_below_the_exact_ones(name):
     simple, profile = facts["guarantee"]["attacker_accuracy"], facts["guarantee"]["attacker_accuracy_by_profile"]
     for one, other in zip(shown, [simple, simple, profile], strict=True):  # the sentence, and two rows of the table
         assert other <= one + 1e-15 < other + 0.0011
-    low, high = re.search(r"lies between (\S+) and (\S+),", " ".join(str(PrivacyReport(facts)).split())).groups()
+    low, high = re.search(r"lies between (\S+) and (\S+);", " ".join(str(PrivacyReport(facts)).split())).groups()
     assert float(low) <= facts["accounting"]["epsilon_at_least"]
     assert float(high) >= facts["accounting"]["epsilon_at_most"]
 
@@ -359,17 +413,17 @@ def test_a_state_without_a_record_says_so():
     report = privacy_report(model)
     assert report.to_dict()["unaccounted"]["recorded"] is False
     assert report.to_dict()["noise"]["source"] == "not recorded"
-    assert "not, or not always, recorded" in section_of(str(report), "Summary")
+    assert "not recorded, or not always" in section_of(str(report), "Summary")
 
 
 # --- numbers of records --------------------------------------------------------------------------------------------
 
 
 def test_the_number_of_rows_is_named_where_it_is_public():
-    public = section_of(str(privacy_report(fitted("linear"))), "What was public")
+    public = section_of(str(privacy_report(fitted("linear"))), "Public information")
     assert "number of rows 400, which is public" in public
     private = str(privacy_report(fitted("linear, add_remove")))
-    assert "number of rows 500, a public stand-in" in section_of(private, "What was public")
+    assert "number of rows 500, a public estimate" in section_of(private, "Public information")
     assert "400" not in private
 
 
@@ -390,7 +444,7 @@ def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
     assert wording.NEIGHBOURS[adjacency].format(unit="row") in words
     assert ("which of two given rows was used" in words) == (adjacency == "replace_one")
     assert ("The number of rows is private." in words) == (adjacency == "add_remove")
-    assert ("Number of rows" in section_of(text, "What is not covered")) == (adjacency != "add_remove")
+    assert ("Number of rows" in section_of(text, "Outside the guarantee")) == (adjacency != "add_remove")
 
 
 def test_a_weak_delta_is_an_exception():
@@ -412,15 +466,15 @@ def test_no_guarantee_is_told_as_such():
 def test_an_epsilon_below_its_event_is_refused():
     model = fit(linear())
     model.epsilon_ *= 0.9
-    with pytest.raises(ValueError, match="below the least that privacy_event_ costs"):
+    with pytest.raises(ValueError, match="must be at least the epsilon of privacy_event_"):
         privacy_report(model)
 
 
 def test_the_unit_is_that_of_the_ledger():
     plain, person = PrivacyAccountant(), PrivacyAccountant(unit="person\n<b>")
-    assert "Several rows of one person" in wording.unit(facts_of(fit(linear(accountant=plain))))
+    assert "Several rows of the same person" in wording.unit(facts_of(fit(linear(accountant=plain))))
     report = privacy_report(fit(linear(accountant=person), groups=True))
-    assert wording.unit(report.to_dict()) == "One person <b>: all rows with the same label."
+    assert wording.unit(report.to_dict()) == "One person <b>: all rows with the same group identifier."
 
 
 def test_no_path_is_shown(tmp_path):
@@ -441,7 +495,7 @@ def test_a_class_of_a_third_party_is_an_exception():
     assert report.to_dict()["guarantee"]["n_units_public"] == N
     assert report.to_dict()["noise"]["source"] == "secret"
     assert wording.exceptions(report.to_dict()) == [
-        "DPNearestCentroid is a class of page_of_report: its sensitivity rests on its author's proof."
+        "DPNearestCentroid is a third-party class of page_of_report: skdp cannot verify its sensitivity."
     ]
 
 
@@ -459,7 +513,7 @@ def test_privacy_report_object_without_budget_raises():
     for model in (LogisticRegression(), make_pipeline(linear()), PrivacyAccountant(), part):
         with pytest.raises(TypeError, match="has no privacy budget of its own"):
             privacy_report(model)
-    for text in ("{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 2}'):
+    for text in ("{}", "[]", '{"schema": "skdp.privacy_report", "schema_version": 3}'):
         with pytest.raises(ValueError, match="to_dict or to_json"):
             PrivacyReport.from_json(text)
 
@@ -478,8 +532,8 @@ def test_private_figures_are_stated_with_their_price():
     for name, each in found.summary().items():
         assert f"{name.replace('_', ' ')} {each.value:.4g} {each.low:.4g} {each.high:.4g}" in words
     assert "epsilon = 0.7" in words
-    assert "is not within the price" in words
-    with pytest.raises(TypeError, match="evaluation=dict"):
+    assert "does not include it" in words
+    with pytest.raises(TypeError, match=r"must be a result of skdp\.evaluate, got dict"):
         privacy_report(model, evaluation={"roc_auc": 0.9})
 
 
@@ -491,7 +545,7 @@ def test_a_model_of_a_table_reports_it_and_no_search():
     report = privacy_report(model)
     assert report.to_dict()["quality"]["within"] is True
     assert report.to_dict()["tuning"] is None
-    assert "they are within the price" in section_of(str(report), "Quality")
+    assert "the stated epsilon includes them" in section_of(str(report), "Quality")
     assert report.to_dict()["quality"]["figures"][0]["value"] == model.evaluation_.roc_auc.value
 
 
@@ -500,7 +554,7 @@ SCHEMA = {
          "fractions", "tuning", "quality", "effects", "public", "unaccounted", "notices", "versions"],
     "model": ["class", "kind", "private_parts", "public_steps", "has_accountant"],
     "guarantee": ["unit", "accountant_unit", "groups", "partition", "partition_rule", "adjacency", "epsilon",
-                  "delta", "attacker_accuracy", "attacker_accuracy_by_profile", "mu", "advantage",
+                  "delta", "attacker_accuracy", "attacker_accuracy_by_profile", "mu", "rho", "advantage",
                   "tpr_at_1_percent_fpr", "tpr_at_01_percent_fpr", "n_units_public"],
     "accounting": ["method", "epsilon_at_least", "epsilon_at_most", "event", "sampling"],
     "noise": ["source"],
@@ -519,7 +573,7 @@ def test_report_clean_fit_has_schema_and_no_exceptions(tmp_path):
     for name in MODELS:
         report = privacy_report(fitted(name))
         facts = report.to_dict()
-        assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 3)
+        assert (facts["schema"], facts["schema_version"]) == ("skdp.privacy_report", 4)
         for key, keys in SCHEMA.items():
             found = facts if not key else facts[key]
             assert found is None or list(found) == keys, (name, key)
@@ -529,7 +583,7 @@ def test_report_clean_fit_has_schema_and_no_exceptions(tmp_path):
         assert facts["noise"]["source"] == "secret"
         assert facts["unaccounted"] == {"recorded": True, "reads": []}
         assert wording.exceptions(facts) == []
-        assert section_of(str(report), "What was read without payment") == "Nothing that the fit knew of."
+        assert section_of(str(report), "Unaccounted reads of the data") == "None was detected during the fit."
         assert json.loads(report.to_json(tmp_path / "report.json")) == facts
         read = PrivacyReport.from_json((tmp_path / "report.json").read_text(encoding="utf-8"))
         assert read == report
@@ -564,9 +618,9 @@ def test_the_columns_are_listed_as_they_were_given_or_bought():
 def test_a_report_says_that_time_depends_on_rows_that_repeat():
     """Unless no row is grouped; and it says the same whether any was."""
     on, merged, off = (
-        dict(wording.not_covered(facts_of(fit(linear(**given)))))["Time"]
+        dict(wording.not_covered(facts_of(fit(linear(**given)))))["Run time"]
         for given in ({}, {"merge_equal_rows": True}, {"merge_equal_rows": False})
     )
-    assert "depend on rows: on how many of them differ" in on
+    assert "depend on the number of distinct rows" in on
     assert merged == on
-    assert off == "How long a fit takes may depend on rows."
+    assert off == "The run time of a fit can depend on the rows."

@@ -22,7 +22,8 @@ from skdp import (
     allocate_budget,
     privacy_report,
 )
-from skdp.report.sentences import one_line, shown
+from skdp.report.report_data import shown
+from skdp.report.sentences import one_line
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, (300, 4))
@@ -31,7 +32,7 @@ HOSTILE = [
     "<script>alert(1)</script>",
     "</style></td></table><img src=x onerror=alert(1)>",
     '"]}\n{"epsilon": 0}, \'" onload="x',
-    "a\nNoise and clip\n--------------\r\n\u2028\u2029\x85\x0b\x0c! lies",
+    "a\nNoise and clipping\n------------------\r\n\u2028\u2029\x85\x0b\x0c! lies",
     "\x1b[31m\x00\x07\u202edesrever\u200b\ufeff",
     "\ud800 lone",
     "&lt;b&gt; &amp; \\u003c",
