@@ -72,7 +72,7 @@ KINDS = SCORES.argmax(1)
 SEVERAL = {"private_roc_auc_score", "private_average_precision_score", "private_brier_score_loss", "private_log_loss"}
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 @pytest.mark.parametrize("name", sorted(SEVERAL))
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels):
@@ -92,8 +92,8 @@ def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels
 
 @pytest.mark.parametrize(
     ("terms", "message"),
-    [({}, "give multi_class='ovr'"), ({"multi_class": "ovo"}, "'ovo' is not counted"),
-     ({"multi_class": "ovr", "average": "micro"}, "average='micro'")],
+    [({}, "`multi_class` must be 'ovr'"), ({"multi_class": "ovo"}, "got 'ovo'"),
+     ({"multi_class": "ovr", "average": "micro"}, "got 'micro'")],
 )  # fmt: skip
 def test_what_is_not_counted_of_several_classes_is_refused_before_a_charge(terms, message):
     accountant = PrivacyAccountant(2.0, 1e-6)

@@ -1,18 +1,14 @@
-"""Private evaluation: how good a model is on private rows, from one noisy table of counts.
+"""Private model evaluation from noisy histograms of scores.
 
-- `replicates`: noisy tables of counts, what they are projected to, and intervals by a parametric bootstrap
-- `scored_rows`: scores of private rows by a fitted model, block by block, and the counts that they go to
-- `binary`: metrics of two classes, from counts of scores in bins
-- `histogram_evaluation`: evaluations that are post-processing of one noisy table of counts: its fit, and its price
-- `comparison`: `compare`: how two models of two classes differ on the same private rows, from one noisy table of
-  pairs of scores
-- `multiclass`: `MulticlassEvaluation`: how good a model of several classes is on private rows, from one noisy
-  confusion matrix
-- `regression`: `RegressionEvaluation`: how good a regressor is on private rows, from counts of errors and two sums of
-  targets
-- `private_evaluation`: `evaluate`: how good a model is on private rows, privately
-- `functions`: metrics of scikit-learn on private labels and scores, each in a line; `evaluate` gives all of them at
-  one price
+- `replicates`: noisy histograms, their projections, and intervals by a parametric bootstrap
+- `scored_rows`: scores of private rows by a fitted model, in chunks, and their bins
+- `binary`: metrics of binary classifiers, from counts of scores in bins
+- `histogram_evaluation`: base of all evaluations: fit, accounting, and post-processing of one noisy histogram
+- `comparison`: `compare`: difference of two binary classifiers on the same private rows
+- `multiclass`: `MulticlassEvaluation`: evaluation of multiclass and multilabel classifiers
+- `regression`: `RegressionEvaluation`: evaluation of regressors, from counts of errors and two sums of targets
+- `private_evaluation`: `evaluate`: evaluation of any model
+- `functions`: single metrics with the names of scikit-learn
 """
 
 from __future__ import annotations

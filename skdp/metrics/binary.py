@@ -1,6 +1,6 @@
-"""Metrics of two classes, from counts of scores in bins.
+"""Metrics of binary classifiers, from counts of scores in bins.
 
-A table has the shape (n_tables, 2, n_bins): negatives, then positives, in bins of equal width on the scale of
+A histogram has the shape (n_tables, 2, n_bins): negatives, then positives, in bins of equal width on the scale of
 `skdp.metrics.scored_rows`. Metrics are sums over finer bins, into which `refined` spreads the counts.
 """
 
@@ -18,22 +18,22 @@ from skdp.metrics.scored_rows import FARTHEST, logits_at, places_of, scores_at
 
 _FINE = 512
 _POINTS = 16  # of a finer bin, for the mean of a logarithm
-_FEW = 3.0  # rows, which hide how the log-odds of bins differ
+_FEW = 3.0  # rows; fewer do not show how the log-odds of bins differ
 
 
 def refined(tables: np.ndarray, tied_at: float = 0.5, share: np.ndarray | None = None) -> np.ndarray:
     """Spread counts over finer bins by a linear density within each bin, with the slope of the neighboring counts.
 
-    Without slopes the AUROC is too low by about the square of the width of a bin, whatever n is. Tied scores, as of a
+    Without slopes the AUROC is too low by about the square of the bin width, for any n. Tied scores, for example of a
     tree, are in one finer bin.
 
     Parameters
     ----------
     tables : ndarray of shape (n_tables, 2, n_bins)
     tied_at : float
-        Place of tied scores within their bin, from 0 to 1.
+        Position of tied scores within their bin, from 0 to 1.
     share : ndarray of shape (n_tables, 1, n_bins) or None
-        Share of each bin that is tied. None is `tied_share`.
+        Fraction of each bin that is tied. If None, `tied_share` is used.
 
     Returns
     -------
@@ -52,10 +52,10 @@ def refined(tables: np.ndarray, tied_at: float = 0.5, share: np.ndarray | None =
 
 
 def tied_share(tables: np.ndarray) -> np.ndarray:
-    """Share of tied scores in each bin, of shape (n_tables, 1, n_bins).
+    """Fraction of tied scores in each bin, of shape (n_tables, 1, n_bins).
 
-    Scores of a continuous distribution are rarely twice as many in a bin as in either neighbor: the rows beyond twice
-    as many as in the emptier one count as tied.
+    With a continuous distribution, a bin rarely has more than twice the scores of either neighbor. The rows beyond
+    twice the count of the smaller neighbor count as tied.
     """
     both = tables.sum(axis=-2, keepdims=True)
     padded = np.concatenate([both[..., 1:2], both, both[..., -2:-1]], axis=-1)
@@ -74,7 +74,7 @@ def centres(n_bins: int) -> np.ndarray:
 
 
 def roc_auc(tables: np.ndarray) -> np.ndarray:
-    """Probability that a positive has a higher score than a negative; 1/2 where a class is empty."""
+    """Probability that a positive has a higher score than a negative; 1/2 if a class is empty."""
     fine = refined(tables)
     negatives, positives = fine[:, 0], fine[:, 1]
     below = np.cumsum(negatives, axis=-1) - 0.5 * negatives
@@ -82,11 +82,11 @@ def roc_auc(tables: np.ndarray) -> np.ndarray:
 
 
 def auc_within_bins(tables: np.ndarray, side: int) -> np.ndarray:
-    """The least AUROC (side -1), or the largest (1), by the order of rows within bins.
+    """The smallest AUROC (side -1), or the largest (1), by the order of rows within bins.
 
-    Scores that count as tied may be spread over their bin, over whose log-odds the AUROC rises by a twelfth of their
-    range; the narrower the bin, the less likely. Where log-odds of the classes change by w from bin to bin, a linear
-    density errs by about w^2 / 48.
+    Scores that count as tied may be spread over their bin; the AUROC then rises by a twelfth of the range of log-odds.
+    Narrow bins make this less likely. If the log-odds of the classes change by w from bin to bin, a linear density has
+    an error of about w^2 / 48.
     """
     negatives, positives = tables[:, 0], tables[:, 1]
     pairs = negatives.sum(-1) * positives.sum(-1)
@@ -106,14 +106,14 @@ def _change_of_odds(tables: np.ndarray) -> np.ndarray:
 
 
 def brier_score(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
-    """Mean squared distance between score and class."""
+    """Mean squared difference between score and class."""
     fine = refined(tables, tied_at)
     at = centres(fine.shape[-1])
     return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
 def log_loss(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
-    """Mean negative logarithm of the probability of what is true."""
+    """Mean negative logarithm of the probability of the true class."""
     fine = refined(tables, tied_at)
     negative, positive = losses(fine.shape[-1])
     return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
@@ -126,10 +126,10 @@ def losses(n_bins: int) -> np.ndarray:
 
 
 def above(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
-    """Counts of each class at or above the places of thresholds, of shape (n_tables, 2, n_thresholds).
+    """Counts of each class at or above the positions of thresholds, of shape (n_tables, 2, n_thresholds).
 
-    With `loose_at` 0 or 1 they are extremes of what bins do not resolve: there, at an end of the bin, are tied scores
-    or, if more, half of the rows for each unit of log-odds that the bin ranges over.
+    With `loose_at` 0 or 1 they are the extremes that the bins do not resolve: at one end of the bin lie the tied scores
+    or, if more, half of the rows for each unit of log-odds in the range of the bin.
     """
     if loose_at is None:
         return _above(refined(tables), thresholds)
@@ -140,7 +140,7 @@ def above(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = N
 
 
 def _above(counts: np.ndarray, thresholds: np.ndarray, part_of: Any = np.positive) -> np.ndarray:
-    """Counts at or above the places of thresholds: in the bin of each, all but a part."""
+    """Counts at or above the positions of thresholds: all rows of higher bins, and a part of its own bin."""
     upward = np.concatenate([np.zeros((*counts.shape[:-1], 1)), np.cumsum(counts, axis=-1)], axis=-1)
     place = np.clip(np.asarray(thresholds, np.float64), 0.0, 1.0) * counts.shape[-1]
     left = np.minimum(place.astype(np.int64), counts.shape[-1] - 1)
@@ -155,19 +155,19 @@ def confusion(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None
 
 
 def accuracy(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
-    """Share of right predictions."""
+    """Fraction of correct predictions."""
     tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
     return _ratio(tn + tp, tn + fp + fn + tp, 0.5)
 
 
 def precision(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
-    """Share of positives among what is predicted to be one; the share among all where nothing is."""
+    """Fraction of positives among positive predictions; the prevalence if there is none."""
     predicted, share = above(tables, thresholds, loose_at), positive_rate(tables)
     return _ratio(predicted[:, 1], predicted.sum(1), share[:, None])
 
 
 def recall(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
-    """Share of positives that are predicted to be one."""
+    """Fraction of positives that are predicted positive."""
     return rates(tables, thresholds, loose_at)[:, 1]
 
 
@@ -178,13 +178,13 @@ def f1(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None
 
 
 def positive_rate(tables: np.ndarray) -> np.ndarray:
-    """Share of positives among all."""
+    """Prevalence of the positive class."""
     totals = tables.sum(-1)
     return _ratio(totals[:, 1], totals.sum(-1), 0.5)
 
 
 def rates(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
-    """Shares of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
+    """Fractions of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
     thresholds = np.asarray(thresholds, np.float64)
     found = _ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
     return np.minimum(found, 1.0)  # rounding
@@ -193,8 +193,8 @@ def rates(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = N
 def average_precision(tables: np.ndarray, side: int = 0) -> np.ndarray:
     """Mean of the precision over the recall, from the highest score down.
 
-    Tied scores are one step of it, as in scikit-learn. With a side of -1 or 1 it is the least, or the largest, by the
-    order of rows within bins, on which it depends most in the first bins: see `auc_within_bins`.
+    Tied scores are one step, as in scikit-learn. With a side of -1 or 1 it is the smallest, or the largest, by the
+    order of rows within bins, which matters most in the first bins: see `auc_within_bins`.
     """
     fine = refined(tables)[..., ::-1]
     held = np.cumsum(fine, axis=-1)
@@ -216,7 +216,7 @@ def average_precision(tables: np.ndarray, side: int = 0) -> np.ndarray:
 
 
 def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
-    """Share of positives, and mean score, in groups of neighboring bins: of shape (n_tables, 2, n_groups)."""
+    """Fraction of positives, and mean score, in groups of neighboring bins: of shape (n_tables, 2, n_groups)."""
     fine = refined(tables)
     n_cells = fine.shape[-1]
     member = np.arange(n_cells)[:, None] * n_groups // n_cells == np.arange(n_groups)
@@ -227,7 +227,7 @@ def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def lift(tables: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Share of positives at or above thresholds, divided by the share among all."""
+    """Fraction of positives at or above thresholds, divided by the prevalence."""
     return _ratio(precision(tables, thresholds), positive_rate(tables)[:, None], 1.0)
 
 
@@ -238,7 +238,7 @@ def cost(tables: np.ndarray, thresholds: np.ndarray, false_positive: float, fals
 
 
 def conformal_quantile(tables: np.ndarray, alpha: float) -> np.ndarray:
-    """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of what is true, 1 beyond."""
+    """Quantile of order ceil((n + 1) (1 - alpha)) / n of 1 - p, p being the probability of the true class, or 1."""
     fine = refined(tables)
     edges = scores_at(np.arange(fine.shape[-1] + 1) / fine.shape[-1])
     farthest = np.concatenate([edges[1:], 1.0 - edges[:-1]])  # of a cell of negatives, or of positives
@@ -257,7 +257,7 @@ def _ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
 
 
 class BinaryFigures(TableFigures):
-    """Figures of two classes, all from one noisy table: none costs anything, however many are asked for."""
+    """Metrics of a binary classifier, computed from one noisy histogram at no additional privacy cost."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"
 
@@ -271,7 +271,7 @@ class BinaryFigures(TableFigures):
 
     @property
     def average_precision(self) -> Estimate:
-        """Mean precision over the recall, where tied scores are one step of the recall, as in scikit-learn."""
+        """Average precision; tied scores are one step of the recall, as in scikit-learn."""
         metric = average_precision
         found, whole = self._without_tails(metric, 1.0), self._share(metric).value
         ends = [*sides(metric, side=(-1, 1)), lambda tables: metric(tables) + whole - found.value]  # with all bins
@@ -279,89 +279,97 @@ class BinaryFigures(TableFigures):
 
     @property
     def brier_score(self) -> Estimate:
-        """Mean squared distance between score and class."""
+        """Mean squared difference between score and class."""
         metric = brier_score
         return self._spanning(self._share(metric), metric, sides(metric, tied_at=(0.0, 1.0)))
 
     @property
     def log_loss(self) -> Estimate:
-        """Mean negative logarithm, in nats, of the probability of what is true; scores of a bin are spread over it."""
+        """Mean negative logarithm, in nats, of the probability of the true class. Scores are spread over their bin."""
         metric = log_loss
         found, ends = self._without_tails(metric, FARTHEST), sides(metric, tied_at=(0.0, 1.0))
         return self._hidden_if_few(self._spanning(found, metric, ends, most=FARTHEST), most=FARTHEST)
 
     @property
     def positive_rate(self) -> Estimate:
-        """Share of the second class."""
+        """Prevalence of the positive class."""
         return self._share(positive_rate)
 
     # --- at a threshold ---
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:
-        """Share of right predictions, the second class being predicted from `threshold` on.
+        """Accuracy at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
-            In [0, 1].
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
+            Fraction of correct predictions, with an interval.
         """
         return self._at(accuracy, threshold)
 
     def precision(self, threshold: float = 0.5) -> Estimate:
-        """Share of the second class among what is predicted to be of it. See `accuracy`.
+        """Precision at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
+            Fraction of positives among positive predictions, with an interval.
         """
         return self._hidden_if_few(self._at(precision, threshold))
 
     def recall(self, threshold: float = 0.5) -> Estimate:
-        """Share of the second class that is predicted to be of it. See `accuracy`.
+        """Recall (sensitivity) at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
+            Fraction of positives that are predicted positive, with an interval.
         """
         return self._hidden_if_few(self._at(recall, threshold))
 
     def f1(self, threshold: float = 0.5) -> Estimate:
-        """Harmonic mean of precision and recall. See `accuracy`.
+        """F1 score, the harmonic mean of precision and recall, at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
+            F1 score with an interval.
         """
         return self._hidden_if_few(self._at(f1, threshold))
 
     def confusion_matrix(self, threshold: float = 0.5) -> Estimate:
-        """Counts by class and prediction. See `accuracy`.
+        """Confusion matrix at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
-            Of arrays of shape (2, 2): rows are classes, columns predictions. Counts are in rows, or units, and parts of
-            them.
+            Arrays of shape (2, 2): rows are true classes, columns are predicted classes. Counts are in rows, or in
+            groups if `groups` were set, and need not be integers.
         """
 
         at = places_of(checked_threshold(threshold))
@@ -374,16 +382,16 @@ class BinaryFigures(TableFigures):
     # --- curves ---
 
     def roc_curve(self) -> EstimatedCurve:
-        """Share of true positives against that of false ones.
+        """True positive rate against false positive rate.
 
         Returns
         -------
         EstimatedCurve
-            From (0, 0) to (1, 1), with a band for the share of true positives where that of false ones is `x`.
+            From (0, 0) to (1, 1), with a confidence band for the true positive rate at each false positive rate `x`.
         """
         at = self._edges()
         x = rates(self._fitted_tables.released, at)[0, 0]
-        upward = 1e-12 * np.arange(len(at))  # where many points lie above each other, each keeps its own place
+        upward = 1e-12 * np.arange(len(at))  # points with the same x keep their order
 
         def at_x(tables: np.ndarray) -> np.ndarray:
             return np.array([np.interp(x + upward, a + upward, b) for a, b in rates(tables, at)])
@@ -396,14 +404,14 @@ class BinaryFigures(TableFigures):
         Returns
         -------
         EstimatedCurve
-            From high thresholds to low ones, with a band for the precision at each threshold.
+            From high thresholds to low thresholds, with a confidence band for the precision at each threshold.
         """
         at = self._edges()
         x = recall(self._fitted_tables.released, at)[0]
         return self._band(x, at, partial(precision, thresholds=at), 1.0)
 
     def calibration_curve(self, n_bins: int = 8) -> EstimatedCurve:
-        """Share of the second class against the mean score, in groups of neighboring bins.
+        """Fraction of positives against the mean score, in groups of neighboring bins.
 
         Parameters
         ----------
@@ -413,7 +421,7 @@ class BinaryFigures(TableFigures):
         Returns
         -------
         EstimatedCurve
-            With the lower edges of the bins as thresholds.
+            The thresholds are the lower edges of the bins.
         """
         n = check_count("n_bins", n_bins, remedy="choose a whole number above 0, such as 8")
         metric = partial(calibration, n_groups=n)
@@ -421,11 +429,14 @@ class BinaryFigures(TableFigures):
         return self._band(x, np.arange(n) / n, lambda tables: metric(tables)[:, 0], 1.0)
 
     def lift_curve(self) -> EstimatedCurve:
-        """Lift, how much more often the second class is found than by chance, against the share that is predicted.
+        """Lift against the fraction of positive predictions.
+
+        The lift is the precision divided by the prevalence of the positive class.
 
         Returns
         -------
         EstimatedCurve
+            Lift with a confidence band.
         """
         at = self._edges()
         released = self._fitted_tables.released
@@ -435,44 +446,46 @@ class BinaryFigures(TableFigures):
     # --- decisions ---
 
     def best_threshold(self, false_positive: float = 1.0, false_negative: float = 1.0) -> Estimate:
-        """Threshold of the least mean cost.
+        """Threshold that minimizes the mean cost.
 
         Parameters
         ----------
         false_positive, false_negative : float, default=1.0
-            Costs of either mistake, 0 or above.
+            Nonnegative cost of a false positive and of a false negative.
 
         Returns
         -------
         Estimate
-            Of the threshold, which is the edge of a bin.
+            The threshold, which is the edge of a bin, with an interval.
         """
-        remedy = "give a cost of 0 or above"
+        remedy = "choose a cost of 0 or above"
         costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
         scores = scores_at(at := self._edges()[::-1])
         return self._share(lambda tables: scores[np.argmin(cost(tables, at, *costs), axis=-1)])
 
     def conformal_quantile(self, alpha: float = 0.1) -> Estimate:
-        """Quantile q for prediction sets that hold the true class of 1 - alpha of all rows: those with 1 - p <= q.
+        """Conformal quantile q for prediction sets with coverage 1 - alpha.
 
-        `high` in the place of the value allows for the noise and for the draw of the rows.
+        The prediction set of a row contains the classes with 1 - p <= q, where p is the predicted probability. Use
+        `high` instead of `value` to account for the privacy noise and for sampling.
 
         Parameters
         ----------
         alpha : float, default=0.1
-            Share of rows whose class may be left out, in (0, 1).
+            Largest fraction of rows, in (0, 1), whose true class is outside the prediction set.
 
         Returns
         -------
         Estimate
+            The quantile with an interval.
         """
-        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
+        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a fraction, such as 0.1")
         return self._share(partial(conformal_quantile, alpha=share))
 
-    # --- small parts ---
+    # --- private parts ---
 
     def _edges(self) -> np.ndarray:
-        """Places of the edges of the bins, falling."""
+        """Positions of the edges of the bins, in descending order."""
         n_bins = self._fitted_tables.released.shape[-1]
         return np.arange(n_bins, -1, -1) / n_bins
 
@@ -485,7 +498,7 @@ class BinaryFigures(TableFigures):
         return self._spanning(self._share(at_threshold), at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
 
     def _without_tails(self, metric: Metric, most: float) -> Estimate:
-        """Estimate a figure in which far bins weigh much, without those that hold noise alone."""
+        """Estimate a metric in which far bins have large weight, without those that contain only noise."""
         tables = self._fitted_tables.gathered or self._fitted_tables
         return tables.estimate(metric, float(self.level), 0.0, most)
 
@@ -495,6 +508,6 @@ class BinaryFigures(TableFigures):
 
 
 def checked_threshold(threshold: float) -> np.ndarray:
-    """A threshold as an array, or a refusal."""
+    """Return a threshold as an array, or raise an error."""
     remedy = "choose a score from 0 to 1, such as 0.5"
     return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])

@@ -1,4 +1,4 @@
-"""`compare`: how two models of two classes differ on the same private rows, from one noisy table of pairs of scores."""
+"""`compare`: difference of two binary classifiers on the same private rows, from one noisy histogram of score pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skdp.metrics.scored_rows import FARTHEST, ScoredRows, bins_of, scores_given
 
 
 class ComparisonFigures(TableFigures):
-    """Differences between two models, the first less the second, all from one noisy table: none costs anything."""
+    """Differences between two models, first minus second, computed from one noisy histogram."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss"
 
@@ -30,12 +30,12 @@ class ComparisonFigures(TableFigures):
 
     @property
     def average_precision(self) -> Estimate:
-        """Difference of the mean precisions over the recall."""
+        """Difference of the average precisions."""
         return self._resolved(metric := binary_metrics.average_precision, sides(metric, side=(-1, 1)))
 
     @property
     def brier_score(self) -> Estimate:
-        """Difference of the mean squared distances between score and class."""
+        """Difference of the Brier scores."""
         return self.difference(binary_metrics.brier_score)
 
     @property
@@ -44,9 +44,9 @@ class ComparisonFigures(TableFigures):
         return self._resolved(metric := binary_metrics.log_loss, sides(metric, tied_at=(0.0, 1.0)), FARTHEST)
 
     def _resolved(self, metric: Metric, ends: list[Metric], most: float = 1.0) -> Estimate:
-        """A difference with an interval for what bins do not resolve.
+        """A difference with an interval that accounts for the bin width.
 
-        Errors of bins have mostly the same sign for both models, so one is at its extreme where the other is not.
+        The errors of both models mostly have the same sign, so the extremes are taken for one model at a time.
         """
 
         def between(first: Metric, second: Metric) -> Metric:
@@ -57,40 +57,42 @@ class ComparisonFigures(TableFigures):
         return self._hidden_if_few(found, -most, most)
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:
-        """Difference of the shares of right predictions, the second class being predicted from `threshold` on.
+        """Difference of the accuracies at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
-            In [0, 1].
+            Smallest score, in [0, 1], for which the positive class is predicted.
 
         Returns
         -------
         Estimate
+            Accuracy of the first model minus that of the second, with an interval.
         """
         at = checked_threshold(threshold)
         return self.difference(lambda tables: binary_metrics.accuracy(tables, at)[..., 0])
 
     def difference(self, metric: Metric, most: float = 1.0) -> Estimate:
-        """Estimate the difference of any figure of a model.
+        """Estimate the difference of any metric.
 
         Parameters
         ----------
         metric : callable
-            Maps tables of shape (n_tables, 2, n_bins), negatives and then positives in bins of the score of one model,
-            to one number a table.
+            Maps histograms of shape (n_tables, 2, n_bins), negatives and then positives in bins of the score of one
+            model, to one number for each histogram.
         most : float, default=1.0
-            Largest size of the difference.
+            Largest absolute value of the difference.
 
         Returns
         -------
         Estimate
+            Metric of the first model minus that of the second, with an interval.
         """
         return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
 
     @property
     def models(self) -> tuple[BinaryFigures, BinaryFigures]:
-        """Figures of either model, from bins that are wider than those of `evaluate`."""
+        """Metrics of each model, from wider bins than those of `evaluate`."""
 
         def of_one(number: int) -> BinaryFigures:
             return BinaryFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
@@ -99,28 +101,28 @@ class ComparisonFigures(TableFigures):
 
 
 class PrivateComparison(CountedEvaluation, ComparisonFigures):
-    """Differences between two models of two classes on the same private rows. Made by `compare`.
+    """Differences between two binary classifiers on the same private rows. Returned by `compare`.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     classes_ : ndarray of shape (2,)
-        Classes, that of the scores last.
+        Negative class and positive class.
     noisy_counts_ : ndarray of shape (n_subgroups, 2, n_bins)
-        Released counts, in rows or units, as they were drawn: some may be negative.
+        Released counts, in rows or groups, before projection. They can be negative.
     noise_deviation_ : float
         Standard deviation of the noise of a count, in the same unit.
     n_bins_ : int
-        Number of pairs of bins, a square.
+        Number of pairs of bins, the square of the number of bins for one score.
 
     See Also
     --------
-    compare : Make one.
+    compare : Create a comparison.
     """
 
     _part = ComparisonFigures
@@ -129,17 +131,17 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         return () if self.model is None else self.model
 
     def _check_targets_known(self) -> None:
-        """See `CountedEvaluation`: two classes."""
+        """See `CountedEvaluation`: binary."""
         super()._check_targets_known()
         if len(self.classes_) != 2:
-            raise ValueError(f"classes={self.classes_.tolist()!r} are not two, which compare is for: use evaluate.")
+            raise ValueError(f"`classes` must have two classes, got {self.classes_.tolist()!r}. Use skdp.evaluate.")
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: of pairs of bins."""
         return super()._number_of_bins(strength) ** 2
 
     def _default_bins(self, strength: float) -> int:
-        """So many bins that noise and bins add alike.
+        """Number of pairs of bins that balances the errors due to noise and due to the bin width.
 
         A power of two near 0.4 times the cube root of n epsilon of a subgroup, from 4 to 32.
         """
@@ -150,7 +152,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
         """See `CountedEvaluation`: scores of both models."""
         scores = values_of("X", X)
         if scores.ndim != 2 or scores.shape[1] != 2:
-            raise ValueError(f"X has shape {scores.shape} with models None: give two scores a row.")
+            raise ValueError(f"`X` must have two scores per row if both models are None, got shape {scores.shape}.")
         return np.hstack([scores_given(column) for column in scores.T])
 
     def _read_scores(self, X: Any) -> Any:
@@ -184,68 +186,68 @@ def compare(
     first: Any, second: Any, X: Any, y: Any, *, epsilon: Any = None, groups: Any = None, sample_weight: Any = None,
     by: Any = None, **options: Any,
 ) -> PrivateComparison:  # fmt: skip
-    """Compare two models of two classes on the same private rows.
+    """Compare two binary classifiers on the same private rows.
 
-    One table is released: how many rows of either class have a score of the first model in each of some bins, and one
-    of the second in each of these, with noise. Differences of AUROC, accuracy, Brier score and log loss follow from it,
-    each with an interval for noise and sampling. That both models score the same rows is part of the table: the
-    interval of a difference is much narrower than those of two evaluations.
+    The function releases one noisy two-dimensional histogram of the scores of both models for each class. The
+    differences in ROC AUC, accuracy, Brier score and log loss follow from it. Each has a confidence interval that
+    accounts for privacy noise and sampling. Because both models score the same rows, the interval of a difference is
+    much narrower than with two separate evaluations.
 
     Parameters
     ----------
     first, second : estimator or None
-        Fitted models, as for `evaluate`. None, both of them: `X` holds the scores.
+        Fitted models, as for `evaluate`. If both are None, `X` contains the scores.
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples, 2) of scores
-        Private rows; or private scores of both models, as for `evaluate`.
+        Private rows, or private scores of both models, as for `evaluate`.
     y : array-like of shape (n_samples,), or str
-        Private labels. Names of columns of `X` may be given for all that belongs to its rows, as for `evaluate`.
+        Private labels, or the name of their column in `X`, as for `evaluate`.
     epsilon : float or Risk, default=None
-        Privacy budget of all figures together, in nats. A number, or a bound on the risk of membership inference such
-        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of all metrics together, in nats. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private units of the rows, as for `evaluate`.
+        Private group identifiers of the rows, as for `evaluate`.
     sample_weight : array-like of shape (n_samples,), str or None, default=None
         Private weights.
     by : array-like of shape (n_samples,), str or None, default=None
         Private subgroups, with `categories`.
     **options : dict
         Other parameters of `evaluate`, such as `accountant`, `classes`, `level` and `adjacency`. `n_bins` is the number
-        of bins of each score: "auto" takes a power of two from 4 to 32.
+        of bins of each score; "auto" uses a power of two from 4 to 32.
 
     Returns
     -------
     PrivateComparison
-        Differences with intervals, the first model less the second.
+        Differences with intervals, first model minus second model.
 
     Raises
     ------
     ValueError
-        A parameter, label or weight is invalid. Nothing was charged.
+        A parameter, label or weight is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdp.metrics import compare
     >>> rng = np.random.default_rng(0)
-    >>> chance = rng.uniform(size=20_000)
-    >>> labels = rng.uniform(size=20_000) < chance
-    >>> worse = 0.7 * chance + 0.3 * rng.uniform(size=20_000)
-    >>> found = compare(None, None, np.column_stack([chance, worse]), labels, epsilon=1.0)
-    >>> found.roc_auc.low > 0
-    True
+    >>> better = rng.uniform(size=20_000)
+    >>> labels = rng.uniform(size=20_000) < better
+    >>> worse = 0.7 * better + 0.3 * rng.uniform(size=20_000)
+    >>> comparison = compare(None, None, np.column_stack([better, worse]), labels, epsilon=1.0)
+    >>> round(comparison.roc_auc.value, 1)
+    0.1
     """
     if (first is None) != (second is None):
-        raise ValueError("first and second: give two models, or None for both, with two scores a row as X.")
+        raise ValueError("`first` and `second` must both be models, or both None with two scores per row in `X`.")
     if options.pop("y_bounds", None) is not None:
-        raise ValueError("y_bounds with compare, which is for models of two classes: use evaluate for regressors.")
+        raise ValueError("`y_bounds` is not supported by compare, which is for classifiers. Use skdp.evaluate.")
     models = None if first is None else (first, second)
     comparison = PrivateComparison(models, epsilon=epsilon, **options)
     return comparison.fit(X, y, groups=groups, sample_weight=sample_weight, by=by)
 
 
 def _of_model(tables: np.ndarray, number: int) -> np.ndarray:
-    """Counts of the scores of one model: sums over the bins of the other."""
+    """Histogram of the scores of one model, summed over the bins of the other."""
     bins = math.isqrt(tables.shape[-1])
     return tables.reshape(*tables.shape[:-1], bins, bins).sum(axis=-2 if number else -1)

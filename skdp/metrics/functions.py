@@ -1,4 +1,4 @@
-"""Metrics of scikit-learn on private labels and scores, each in a line; `evaluate` gives all of them at one price."""
+"""Single metrics of private labels and scores with the names of scikit-learn."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ def private_roc_auc_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_labels)
-        Private labels, 0 and 1 unless `classes` are given.
+        Private labels, 0 and 1 unless `classes` is set.
     y_score : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
-        Private scores: probabilities of the second class, of each of more `classes` in ascending order, or of each
+        Private scores: probabilities of the positive class, of each of the `classes` in ascending order, or of each
         label.
     epsilon : float
         Privacy budget.
     average : {"macro", None}, default="macro"
-        Of several classes or labels: their mean, or an array of all.
+        For multiclass and multilabel targets: "macro" returns the mean, None an array with one value per class or
+        label.
     multi_class : {"raise", "ovr"}, default="raise"
-        "ovr", each class against all others, where there are more than two.
+        "ovr" is required for multiclass scores and compares each class with all others.
     **options : dict
         Other parameters of `skdp.evaluate`, such as `accountant`, `groups` and `sample_weight`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        ROC AUC with an interval.
 
     See Also
     --------
-    skdp.evaluate : All metrics at the price of one.
+    skdp.evaluate : All metrics for the privacy cost of one.
 
     Examples
     --------
@@ -53,9 +54,9 @@ def private_roc_auc_score(
     0.8
     """
     if multi_class not in ("raise", "ovr"):
-        raise ValueError(f"multi_class={multi_class!r} is not counted: give 'ovr', each class against all others.")
+        raise ValueError(f"`multi_class` must be 'ovr', got {multi_class!r}. One-vs-one averages are not supported.")
     if multi_class == "raise" and n_columns(y_score) > 1 and n_columns(y_true) == 1:
-        raise ValueError("multi_class='raise' with scores of several classes: give multi_class='ovr'.")
+        raise ValueError("`multi_class` must be 'ovr' for multiclass scores, got 'raise'.")
     return _averaged(_of_scores(y_true, y_score, epsilon, options, average), "roc_auc", average)
 
 
@@ -66,29 +67,30 @@ def private_average_precision_score(
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,), or of several columns
+    y_true, y_score : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         Private labels and scores.
     epsilon : float
         Privacy budget.
     average : {"macro", None}, default="macro"
-        Of several classes or labels: their mean, or an array of all.
+        For multiclass and multilabel targets: "macro" returns the mean, None an array with one value per class or
+        label.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Average precision with an interval.
     """
     return _averaged(_of_scores(y_true, y_score, epsilon, options, average), "average_precision", average)
 
 
 def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: Any) -> Estimate:
-    """Brier score of private scores, of more classes summed over them. See `private_roc_auc_score`.
+    """Brier score of private scores; multiclass scores are summed over the classes. See `private_roc_auc_score`.
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,), or of several columns
+    y_true, y_score : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         Private labels and scores.
     epsilon : float
         Privacy budget.
@@ -98,7 +100,7 @@ def private_brier_score_loss(y_true: Any, y_score: Any, *, epsilon: float, **opt
     Returns
     -------
     Estimate
-        With an interval.
+        Brier score with an interval.
     """
     return _averaged(_of_scores(y_true, y_score, epsilon, options), "brier_score")
 
@@ -108,7 +110,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
 
     Parameters
     ----------
-    y_true, y_score : array-like of shape (n_samples,), or of several columns
+    y_true, y_score : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
         Private labels and scores.
     epsilon : float
         Privacy budget.
@@ -118,7 +120,7 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
     Returns
     -------
     Estimate
-        With an interval.
+        Log loss with an interval.
     """
     return _averaged(_of_scores(y_true, y_score, epsilon, options), "log_loss")
 
@@ -126,23 +128,23 @@ def private_log_loss(y_true: Any, y_score: Any, *, epsilon: float, **options: An
 def private_accuracy_score(
     y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
 ) -> Estimate:
-    """Accuracy of private scores at a threshold, or of predictions of several classes. See `private_roc_auc_score`.
+    """Accuracy of private scores at a threshold, or of multiclass predictions. See `private_roc_auc_score`.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Private labels and scores; with more than two `classes`, labels and predicted ones.
+        Private labels and scores. With more than two `classes`, labels and predicted classes.
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted. Not used with more than two `classes`.
+        Smallest score for which the positive class is predicted. Ignored with more than two `classes`.
     **options : dict
         Other parameters of `skdp.evaluate`, such as `classes`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Accuracy with an interval.
     """
     found = evaluate(None, y_score, y_true, epsilon=epsilon, **options)
     return found.accuracy if isinstance(found, MulticlassEvaluation) else found.accuracy(threshold)
@@ -160,14 +162,14 @@ def private_precision_score(
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted.
+        Smallest score for which the positive class is predicted.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Precision with an interval.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).precision(threshold)
 
@@ -184,14 +186,14 @@ def private_recall_score(
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted.
+        Smallest score for which the positive class is predicted.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Recall with an interval.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).recall(threshold)
 
@@ -206,14 +208,14 @@ def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: fl
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted.
+        Smallest score for which the positive class is predicted.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        F1 score with an interval.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).f1(threshold)
 
@@ -221,23 +223,23 @@ def private_f1_score(y_true: Any, y_score: Any, *, epsilon: float, threshold: fl
 def private_confusion_matrix(
     y_true: Any, y_score: Any, *, epsilon: float, threshold: float = 0.5, **options: Any
 ) -> Estimate:
-    """Confusion matrix of private scores at a threshold, or of predictions of several classes.
+    """Confusion matrix of private scores at a threshold, or of multiclass predictions.
 
     Parameters
     ----------
     y_true, y_score : array-like of shape (n_samples,)
-        Private labels and scores; with more than two `classes`, labels and predicted ones.
+        Private labels and scores. With more than two `classes`, labels and predicted classes.
     epsilon : float
         Privacy budget.
     threshold : float, default=0.5
-        Score from which on the second class is predicted. Not used with more than two `classes`.
+        Smallest score for which the positive class is predicted. Ignored with more than two `classes`.
     **options : dict
         Other parameters of `skdp.evaluate`, such as `classes`.
 
     Returns
     -------
     Estimate
-        Of arrays of shape (n_classes, n_classes): rows are classes, columns predictions.
+        Arrays of shape (n_classes, n_classes): rows are true classes, columns are predicted classes.
     """
     found = evaluate(None, y_score, y_true, epsilon=epsilon, **options)
     return found.confusion_matrix if isinstance(found, MulticlassEvaluation) else found.confusion_matrix(threshold)
@@ -258,7 +260,7 @@ def private_roc_curve(y_true: Any, y_score: Any, *, epsilon: float, **options: A
     Returns
     -------
     EstimatedCurve
-        With a band.
+        ROC curve with a confidence band.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).roc_curve()
 
@@ -278,7 +280,7 @@ def private_precision_recall_curve(y_true: Any, y_score: Any, *, epsilon: float,
     Returns
     -------
     EstimatedCurve
-        With a band.
+        Precision-recall curve with a confidence band.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).precision_recall_curve()
 
@@ -302,13 +304,13 @@ def private_calibration_curve(
     Returns
     -------
     EstimatedCurve
-        With a band.
+        Calibration curve with a confidence band.
     """
     return evaluate(None, y_score, y_true, epsilon=epsilon, **options).calibration_curve(n_bins)
 
 
 def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any, **options: Any) -> Estimate:
-    """R^2, 1 less the mean squared error divided by the variance of the targets, of private predictions.
+    """Coefficient of determination R^2 of private predictions.
 
     Parameters
     ----------
@@ -317,14 +319,14 @@ def private_r2_score(y_true: Any, y_pred: Any, *, epsilon: float, y_bounds: Any,
     epsilon : float
         Privacy budget.
     y_bounds : tuple (low, high)
-        Public bounds, at which targets and predictions are cut.
+        Public bounds. Targets and predictions are clipped to them.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        R^2 with an interval.
 
     Examples
     --------
@@ -349,14 +351,14 @@ def private_mean_squared_error(y_true: Any, y_pred: Any, *, epsilon: float, y_bo
     epsilon : float
         Privacy budget.
     y_bounds : tuple (low, high)
-        Public bounds, at which targets and predictions are cut.
+        Public bounds. Targets and predictions are clipped to them.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Mean squared error with an interval.
     """
     return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_squared_error
 
@@ -371,14 +373,14 @@ def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_b
     epsilon : float
         Privacy budget.
     y_bounds : tuple (low, high)
-        Public bounds, at which targets and predictions are cut.
+        Public bounds. Targets and predictions are clipped to them.
     **options : dict
         Other parameters of `skdp.evaluate`.
 
     Returns
     -------
     Estimate
-        With an interval.
+        Mean absolute error with an interval.
     """
     return evaluate(None, y_pred, y_true, epsilon=epsilon, y_bounds=y_bounds, **options).mean_absolute_error
 
@@ -386,15 +388,15 @@ def private_mean_absolute_error(y_true: Any, y_pred: Any, *, epsilon: float, y_b
 def _of_scores(
     y_true: Any, y_score: Any, epsilon: float, options: dict[str, Any], average: str | None = "macro"
 ) -> Any:
-    """Evaluate scores of two classes, of more, or of labels, by the public shapes of both."""
+    """Evaluate binary, multiclass or multilabel scores, by the public shapes of `y_true` and `y_score`."""
     if average not in ("macro", None):
-        raise ValueError(f"average={average!r} is not told: give 'macro', the mean, or None, all figures.")
+        raise ValueError(f"`average` must be 'macro' (the mean) or None (an array), got {average!r}.")
     several = n_columns(y_score) > 1 and n_columns(y_true) == 1
     return evaluate(None, y_score, y_true, epsilon=epsilon, **{"one_vs_rest": several, **options})
 
 
 def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
-    """A figure of an evaluation, or of each class or label of it."""
+    """A metric of an evaluation, or an array with one value per class or label."""
     if average == "macro" or not isinstance(found, FiguresOfEach):
         return getattr(found, name)
     figures = zip(*(getattr(each, name) for each in found.each.values()), strict=True)

@@ -1,4 +1,4 @@
-"""Evaluations that are post-processing of one noisy table of counts: its fit, and its price."""
+"""Base of evaluations that are post-processing of one noisy histogram: its fit and its accounting."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ OTHER = "other"
 
 
 class CountingPlan(NamedTuple):
-    """All that is decided of a release of counts before a row is read.
+    """All settings of a release of counts, determined before a row is read.
 
     Attributes
     ----------
     mechanism : DiscreteLaplaceMechanism or GaussianMechanism
-        In units of what a row of weight 1 adds, which is `unit`.
+        In units of the contribution of a row of weight 1, which is `unit`.
     unit : int
     n_bins : int
     total : float or None
-        Public number of rows, or of units, None where it is not.
+        Public number of rows, or of groups; None if it is private.
     price : PrivacyCost
     """
 
@@ -67,14 +67,14 @@ class CountingPlan(NamedTuple):
 
 
 class RowsOfCounts(NamedTuple):
-    """What is known of each row beside its score: its class or target, what it adds, and its subgroup."""
+    """Data of each row beside its score: class or target, contribution, and subgroup."""
 
     labels: np.ndarray
     amounts: np.ndarray | None
     subgroups: np.ndarray | None
 
     def of_block(self, block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same of a slice of rows: each adds 1, to the first subgroup, where nothing else is known."""
+        """The same for a slice of rows: by default each contributes 1 to the first subgroup."""
         labels = self.labels[block]
         amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
         groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
@@ -87,32 +87,32 @@ class RowsOfCounts(NamedTuple):
 
 
 _LEAST_EPSILON = 1e-5
-"""Of a table with Laplace noise: what its mechanism takes."""
+"""Parameters of the mechanism of a histogram with Laplace noise."""
 
 
 @with_parameters
 class CountedEvaluation(PrivateEstimator, TableFigures):
-    """Base of evaluations: counts of rows in cells, released once. A subclass says what follows from them.
+    """Base of evaluations: a noisy histogram, released once. Subclasses compute metrics from it.
 
     Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluate`.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit, adds at most one row's worth to all cells together: to those of all bins,
-    classes and subgroups. That is the sensitivity of the release; another row in its place moves two counts, and is
-    priced so. Cells are public: numbers of bins, classes and categories are parameters, or follow from the public
-    number of rows and the noise.
+    **Guarantees.** One row, or one group, contributes at most one in total to all cells: those of all bins, classes and
+    subgroups. That is the sensitivity of the release. Replacing a row changes two counts, and is accounted for. Cells
+    are public: numbers of bins, classes and categories are parameters, or follow from the public number of rows and the
+    noise.
 
-    Proof. A row has one score, one class and one subgroup, so it is in one cell, and adds 1 or, with weights or units,
-    what `amounts_of` bounds for a unit. A null row has a weight of 0, or is not there. Gaussian
-    noise is priced by Euclidean norms: what a row or unit adds has one of at most 1, as its numbers are not negative
-    and have a sum of at most 1, and two such vectors differ by at most sqrt(2) = 2 sqrt(1/2).
+    Proof. A row has one score, one class and one subgroup, so it is in one cell. It contributes 1 or, with weights or
+    groups, the amount that `amounts_of` bounds for a group. A zeroed-out row has a weight of 0, or is absent. Gaussian
+    noise is accounted for by Euclidean norms: the contribution of a row or group has a norm of at most 1, because its
+    values are nonnegative and sum to at most 1, and two such vectors differ by at most sqrt(2) = 2 sqrt(1/2).
     """
 
     noise_multiplier = None
-    _part: ClassVar[Any]  # figures of a part of all rows
+    _part: ClassVar[Any]  # metrics of a part of all rows
     _has_weights = False
-    _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a part of the table of its own
+    _n_folds = 0  # of a cross-validation, which counts the rows of each fold in a separate part of the histogram
     # Methods of a model, to score rows with: the first that it has.
     _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
 
@@ -133,7 +133,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     @property
     def subgroups(self) -> dict[str, Any]:
-        """Figures of each of `categories`, and of all other rows, by name; empty without `categories`."""
+        """Metrics of each of `categories`, and of all other rows, by name. Empty without `categories`."""
         names = [*self.categories_, OTHER] if self.categories_ else []
         return dict(zip(names, self._parts(), strict=True)) if names else {}
 
@@ -152,24 +152,25 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return draw
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
-        """Count, charge and release. See `skdp.evaluate`.
+        """Count the scores, charge the accountant and release the histogram. See `skdp.evaluate`.
 
         Parameters
         ----------
         X : table or array-like of shape (n_samples,)
-            Private rows, or scores where `model` is None.
+            Private rows, or scores if `model` is None.
         y : array-like of shape (n_samples,), or str
-            Private labels, or the name of their column, which is no feature.
+            Private labels, or the name of their column, which is then not a feature.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private units of the rows.
+            Private group identifiers of the rows.
         sample_weight : array-like of shape (n_samples,), str or None, default=None
-            Private weights, or the name of their column, which is no feature.
+            Private weights, or the name of their column, which is then not a feature.
         by : array-like of shape (n_samples,), str or None, default=None
             Private subgroups, or the name of their column.
 
         Returns
         -------
         self : object
+            The evaluation.
         """
         fit = CountingFit(self)
         model = fit.model
@@ -190,34 +191,34 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         fit.learn(model._release, plan, scores, counted, fit.spawn("counts"))
         return fit.publish()
 
-    # --- what is refused ---
+    # --- validation ---
 
     def _check_own_parameters(self) -> None:
-        """Reject parameters, and set what is public of classes and subgroups."""
+        """Check parameters, and set the public classes and subgroups."""
         check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
         WeightReader.of(self.weight_bound)
         self._check_targets_known()
         if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
             raise ValueError(
-                "groups=None with a model that is private for groups of rows: give the label of each row's unit, for "
-                "scores that are so too, or numbers from 0 where each row is a unit of its own."
+                "`groups` must be set, because the model is private at the group level. Pass the group identifier of "
+                "each row, or groups=range(n_samples) if each row is a group of its own."
             )
         if self._are_training_rows():
             tell_now(
                 self,
-                "The fit of the model was charged for these rows too: if they are its training rows, the scores are "
+                "The accountant also recorded the fit of the model. If the rows are its training rows, the scores are "
                 "optimistic. Evaluate the model on other rows, such as the test part of "
                 "skdp.private_train_test_split.",
             )
         given = [] if self.categories is None else list(self.categories)
         self.categories_ = list(dict.fromkeys(key for key in map(key_of, given) if key is not None))
         if len(self.categories_) < len(given):
-            raise ValueError("categories repeat one, or have a gap: name each category once.")
+            raise ValueError("`categories` must be distinct, without missing values.")
         if OTHER in self.categories_:
-            raise ValueError(f"categories have {OTHER!r}, the name of all rows that are not listed: leave it out.")
+            raise ValueError(f"`categories` must not contain {OTHER!r}, the name of all rows that are not listed.")
 
     def _are_training_rows(self) -> bool:
-        """Whether the accountant of the model is that of the rows, or of all rows of which they are a part."""
+        """Whether the accountant of the model is that of the rows, or of all rows that contain them."""
         accountant = resolve_accountant(self.accountant)
         if accountant is None or not accountant.history:
             return False
@@ -227,18 +228,20 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return (ledger, part) in fits or (ledger, None) in fits
 
     def _note_given(self, y: Any, sample_weight: Any) -> None:
-        """Note what is public of labels and weights: whether there are weights."""
+        """Record public facts about labels and weights: whether there are weights."""
         self._has_weights = sample_weight is not None
 
     def _check_targets_known(self) -> None:
-        """Set what is public of the targets: the classes, of the model where it has some."""
+        """Set the public facts about the targets: the classes, those of the model if it has some."""
         if any(isinstance(getattr(each, "classes_", None), list) for each in self._models()):
-            raise ValueError("model predicts several labels a row: give y one column for each.")
+            raise ValueError("`y` must have one column per label, because the model is multilabel.")
         known = [list(each.classes_) for each in self._models() if hasattr(each, "classes_")]
         given = self.classes if self.classes is not None else known[0] if known else (0, 1)
         classes = check_classes("classes", given)
         if any(each != classes.tolist() for each in known):
-            raise ValueError(f"classes={classes.tolist()!r} are not those of the model: leave them out.")
+            raise ValueError(
+                f"`classes` must equal the classes of the model, got {classes.tolist()!r}. Remove `classes`."
+            )
         self.classes_ = classes
 
     def _models(self) -> tuple[Any, ...]:
@@ -246,18 +249,18 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return () if self.model is None else (self.model,)
 
     def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
-        """What is known of each row beside its score: the number of its class."""
+        """Data of each row beside its score: the index of its class."""
         return encode_labels(check_labels(y, n_samples, classes=self.classes_), self.classes_)
 
     def _n_parts(self) -> int:
-        """Number of parts of the table: one for each fold, or for each category and all other rows."""
+        """Number of parts of the histogram: one for each fold, or for each category and all other rows."""
         return self._n_folds or len(self.categories_) + 1
 
     def _adds_parts(self) -> bool:
-        """Whether a row may add a part of one to a cell, and not one or nothing."""
+        """Whether a row can contribute a fraction to a cell."""
         return self._has_weights or self._unit() == GROUP
 
-    # --- the price ---
+    # --- accounting ---
 
     def _plan(self, budget: Budget, n_units: int) -> CountingPlan:
         """Check the parameters, and plan the release of counts of so many rows or groups."""
@@ -268,12 +271,12 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
             few = f"{n_public} {(what := self._units_in_words())} at this epsilon"
-            warn(f"{few}: the noise hides most figures; give more {what}, or a larger epsilon.")
+            warn(f"{few}: the noise hides most metrics. Use more {what}, or a larger `epsilon`.")
         total = None if self._has_weights or budget.adjacency == "add_remove" else float(n_units)
         return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
 
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
-        """Plan the release as a part of what is charged for a whole, whose privacy unit is that of the counts."""
+        """Plan the release as a part of a larger charge, whose privacy unit is that of the counts."""
         self._fitted_leaks: tuple[Any, ...] = ()
         self._fitted_notices: dict[str, bool] = {}
         take_unit(self, whole)
@@ -281,23 +284,23 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return self._plan(read_counting_budget(self), n_units)
 
     def _cells_of_row(self) -> int:
-        """What a row of weight 1 adds to all cells together: 1 where it is in one cell."""
+        """Total contribution of a row of weight 1 to all cells: 1 if it is in one cell."""
         return 1
 
     def _whole(self, plan: CountingPlan) -> int:
-        """What a row of weight 1 adds to a cell of a single count."""
+        """Contribution of a row of weight 1 to a cell of a single count."""
         return plan.unit // self._cells_of_row()
 
     def _norm_of_row(self) -> float:
-        """Euclidean norm of what a row adds, at most, where the sum is 1."""
+        """Largest Euclidean norm of the contribution of a row whose sum is 1."""
         return 1.0
 
     def _share_of_table(self) -> float:
-        """How much of n epsilon the table of a figure has: all of it where there is one table."""
+        """Fraction of n epsilon for one histogram: 1 if there is one."""
         return 1.0
 
     def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
-        """The mechanism, and what it costs."""
+        """The mechanism and its privacy cost."""
         replaced = budget.adjacency == "replace_one"
         if self.noise == "laplace":
             laplace = self._laplace_for(budget, unit)
@@ -307,7 +310,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return gaussian, cost_of(budget, gaussian.event)
 
     def _laplace_for(self, budget: Budget, unit: int) -> DiscreteLaplaceMechanism:
-        """The least noise that is within the budget."""
+        """The smallest noise within the budget."""
         if not isinstance(budget.epsilon, Risk):
             parts = 2 if budget.adjacency == "replace_one" else 1
             return DiscreteLaplaceMechanism.for_epsilon(float(budget.epsilon or 0.0) / parts, unit)
@@ -320,7 +323,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return mechanism_at(noise)
 
     def _number_of_bins(self, strength: float) -> int:
-        """Number of bins: that which was set, or one that follows from n epsilon."""
+        """Number of bins, as set or by n epsilon."""
         if self.n_bins != "auto":
             return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
         return self._default_bins(strength)
@@ -328,14 +331,14 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _default_bins(self, strength: float) -> int:
         """The power of two nearest to 2.4 times the cube root of n epsilon of a subgroup, from 8 to 256.
 
-        More bins add noise to all sums, fewer hide how scores lie within them (`benchmarks/bench_evaluate.py`).
+        More bins add noise to all sums; fewer bins resolve the scores less (`benchmarks/bench_evaluate.py`).
         """
         return int(2 ** np.clip(np.rint(np.log2(2.4 * (strength / self._n_parts()) ** (1 / 3))), 3, 8))
 
     # --- rows ---
 
     def _read_scores(self, X: Any) -> Any:
-        """Return rows and the model that scores them. Cells are for the model to read."""
+        """Return rows and the model that scores them; the model reads the cells later."""
         if self.model is None:
             return ScoredRows(None, self._given(X), width=self._width())
         return self._scored_by(self.model, X)
@@ -347,33 +350,33 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return ScoredRows(model, X, self._score, self._width())
 
     def _width(self) -> tuple[int, ...]:
-        """Shape of what is counted of a row's scores: one number."""
+        """Shape of the score of a row: one number."""
         return ()
 
     def _given(self, X: Any) -> np.ndarray:
-        """Scores of a model that is elsewhere, of shape (n_rows, 1)."""
+        """Precomputed scores, of shape (n_rows, 1)."""
         return scores_given(X)
 
     def _score(self, model: Any, rows: Any) -> np.ndarray:
-        """One number for each row, all that is counted of what the model says."""
+        """The score of each row, one number."""
         return score_of_two(model, rows)
 
     def _read_counted(self, n_rows: int, units: Units | None, given: dict[str, Any]) -> RowsOfCounts:
-        """Return what is known of each row beside its score; `given` has labels, weights and subgroups."""
+        """Return the data of each row beside its score; `given` has labels, weights and subgroups."""
         labels = self._read_targets(given["y"], n_rows)
         weights = WeightReader.of(self.weight_bound).read(given["sample_weight"], n_rows)
         amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else None
         return RowsOfCounts(labels, amounts, self._subgroups(given["by"], n_rows))
 
     def _subgroups(self, by: Any, n_samples: int) -> np.ndarray | None:
-        """The number of each row's category, that of "other" being the last."""
+        """The index of each row's category, with "other" as the last."""
         if (by is None) != (self.categories is None):
-            raise ValueError("by and categories belong together: give labels of subgroups, and a public list of them.")
+            raise ValueError("`by` and `categories` must be set together: subgroups of the rows and their public list.")
         if by is None:
             return None
         cells = values_of("by", by).reshape(-1, 1)
         if len(cells) != n_samples:
-            raise ValueError(f"by has {len(cells)} labels where X has {n_samples} rows: give one a row.")
+            raise ValueError(f"`by` must have one subgroup per row ({n_samples}), got {len(cells)}.")
         codes, keys = as_keys(Table(cells).cells(0))
         places = {key: place for place, key in enumerate(self.categories_)}
         return np.array([places.get(key, len(places)) for key in keys] + [len(places)], np.int64)[codes]
@@ -381,7 +384,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     # --- the release ---
 
     def _release(self, plan: CountingPlan, rows: Any, counted: RowsOfCounts, stream: SecretStream) -> None:
-        """Release the counts, and set what follows from them."""
+        """Release the counts, and set the results."""
         noisy = plan.mechanism.release(self._count(rows, counted, plan.n_bins), stream)
         self.noisy_counts_ = noisy / self._whole(plan)
         self.noise_deviation_ = plan.mechanism.standard_deviation / self._whole(plan)
@@ -389,25 +392,25 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         stated = [text] if (text := estimand_of(self._unit())) else []
         if self._n_folds:
             stated.append(
-                "Scores of models that were fitted to part of the records with part of the budget. With a small "
-                "budget they are far below the score of a final model that is fitted to all records with the whole "
-                "budget."
+                "The scores are those of models that were fitted to part of the records with part of the budget. With "
+                "a small budget they are far below the score of a final model, which is fitted to all records with the "
+                "whole budget."
             )
         self._fitted_replicates = tables = self._replicates_of(noisy, plan).stated("\n".join(stated))
         self._fitted_tables = tables.map(lambda each: each.sum(axis=1))
 
     def _parts(self) -> list[Any]:
-        """Figures of each subgroup, in order."""
+        """Metrics of each subgroup, in order."""
         tables = self._fitted_replicates
         parts = (tables.map(partial(np.take, indices=k, axis=1)) for k in range(tables.released.shape[1]))
         return [self._part(each, self.level, **self._facts_of_parts()) for each in parts]
 
     def _facts_of_parts(self) -> dict[str, Any]:
-        """What figures of a subgroup need beside its tables, by the name of the attribute."""
+        """Additional data for the metrics of a subgroup, by the name of the attribute."""
         return {}
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
-        """The exact table, of shape (n_subgroups, n_classes, n_bins)."""
+        """The exact histogram, of shape (n_subgroups, n_classes, n_bins)."""
         return count_cells(rows, targets, (self._n_parts(), len(self.classes_), n_bins), self._bins_of)
 
     def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:
@@ -417,23 +420,23 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         return Replicates.of(self.noisy_counts_, plan.mechanism, plan.unit, plan.total)
 
     def _public_parameters(self) -> dict[str, Any]:
-        """See `PrivateEstimator`: of the model, its class."""
+        """See `PrivateEstimator`: the class of the model."""
         return {**super()._public_parameters(), "model": type(self.model).__name__}
 
 
 def read_counting_budget(model: CountedEvaluation) -> Budget:
-    """Return the privacy parameters of an evaluation, or reject them: Laplace noise has a delta of 0."""
+    """Return the privacy parameters of an evaluation, or raise an error: Laplace noise requires a delta of 0."""
     if check_choice("noise", model.noise, ("laplace", "gaussian")) == "gaussian":
         if model.delta == 0:
-            raise ValueError("delta=0 with noise='gaussian', which needs one: give delta='auto', or use 'laplace'.")
+            raise ValueError("`delta` must be above 0 with noise='gaussian'. Set delta='auto', or use noise='laplace'.")
         return read_budget(model)
     if model.delta != 0:
-        raise ValueError(f"delta={show(model.delta)} with noise='laplace', which needs none: leave it out.")
+        raise ValueError(f"`delta` must be 0 with noise='laplace', got {show(model.delta)}. Remove `delta`.")
     return read_budget(model, lambda delta: 0.0)
 
 
 class CountingFit(Fit):
-    """The fit of an evaluation, whose noise may need no delta, and whose rows may be scores."""
+    """The fit of an evaluation, whose delta can be 0, and whose rows can be scores."""
 
     _read_budget = staticmethod(read_counting_budget)
 
@@ -441,7 +444,7 @@ class CountingFit(Fit):
         return super()._find_payment()._replace(label="evaluate")
 
     def read_shape(self, X: Any, groups: Any) -> None:
-        """See `Fit`. Group identifiers of rows that are not in memory may be a column of them."""
+        """See `Fit`. Group identifiers of out-of-core rows can be the name of a column."""
         if isinstance(X, RowsElsewhere) and isinstance(groups, str):
             with recording_refusals(self._find_payment):
                 labels = X.read_columns({"groups": groups})["groups"]
@@ -449,10 +452,10 @@ class CountingFit(Fit):
         super().read_shape(X, groups)
 
     def _public_shape(self) -> tuple[int, int | None]:
-        """See `Fit`: of scores, their number, so that no cell is read before the accountant is asked."""
+        """See `Fit`: the number of scores, so that no cell is read before the charge."""
         if self.model.model is not None:
             return super()._public_shape()
-        # The number of scores is public; 0 where it does not show.
+        # The number of scores is public; 0 if it is unknown.
         shape = getattr(self.rows, "shape", None)
         n_scores = int(shape[0]) if shape else len(self.rows) if hasattr(self.rows, "__len__") else 0
         with recording_refusals(self._find_payment):
@@ -461,11 +464,11 @@ class CountingFit(Fit):
 
 
 def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
-    """Return the rows, and what is given for each: arrays, or names of columns, which are taken out of the table.
+    """Return the rows, and the data of each: arrays, or names of columns, which are removed from the table.
 
-    Columns of rows that are not in memory are read after the accountant was asked.
+    Columns of out-of-core rows are read after the charge.
     """
-    if models:  # subgroups may be a feature
+    if models:  # the column of subgroups can be a feature
         labels = {name: each for name, each in given.items() if isinstance(each, str) and name != "by"}
         source = source_to_predict(X, getattr(models[0], "feature_names_in_", None), **labels)
         if source is not None:
@@ -479,7 +482,7 @@ def split_given(X: Any, given: dict[str, Any], models: tuple[Any, ...]) -> tuple
 def count_cells(
     rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., np.ndarray]
 ) -> np.ndarray:
-    """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of whole numbers, in any order."""
+    """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of integers, in any order."""
     counts = np.zeros(math.prod(shape), np.int64)
     for block, scores in rows.blocks():
         cells = targets.labels[block] * shape[2] + columns(scores, shape[2])
@@ -491,32 +494,32 @@ def count_cells(
     return counts.reshape(shape)
 
 
-# --- what a row adds to the count of its cell ---
+# --- contribution of a row to the count of its cell ---
 
 GRID = 2**20
-"""What a row of weight 1 adds where there are weights or units: parts of it are rounded down to whole numbers."""
+"""Contribution of a row of weight 1 with weights or groups; fractions of it are rounded down to integers."""
 
 
 def amounts_of(weights: Any, units: Units | None, n_rows: int) -> np.ndarray:
-    """Return what each row adds to the count of its cell, from 0 to `GRID`.
+    """Return the contribution of each row to the count of its cell, from 0 to `GRID`.
 
     Parameters
     ----------
     weights : ndarray of shape (n_rows,) or 1.0
-        Private: shares of a bound, in [0, 1].
+        Private: fractions of a bound, in [0, 1].
     units : Units or None
-        Private units of the rows.
+        Private groups of the rows.
     n_rows : int
 
     Notes
     -----
-    **Guarantees.** What one row adds, or one unit over all of its rows, is at most `GRID` in sum, whatever cells it
-    goes to. It depends on the weight of the row, or on those of its unit's rows, alone.
+    **Guarantees.** The contribution of one row, or of all rows of one group, sums to at most `GRID` over all cells. It
+    depends on the weight of the row, or on the weights of its group, alone.
 
-    Proof. A share in [0, 1] times `GRID`, rounded down, is a whole number from 0 to `GRID`. With K the sum of these
-    over the rows of a unit, a row adds its number times `GRID` / max(K, `GRID`), rounded down: in sum at most min(K,
-    `GRID`). All of it is arithmetic of whole numbers below 2**63 for units of fewer than 2**43 rows. Numbers that are
-    added are not negative, so the sum of sizes is the sum.
+    Proof. A fraction in [0, 1] times `GRID`, rounded down, is an integer from 0 to `GRID`. With K the sum of these
+    over the rows of a group, a row contributes its integer times `GRID` / max(K, `GRID`), rounded down: in sum at most
+    min(K, `GRID`). All arithmetic is on integers below 2**63 for groups of fewer than 2**43 rows. Contributions are
+    nonnegative, so the sum of absolute values is the sum.
     """
     shares = np.floor(weight_of_each(weights, n_rows) * GRID).astype(np.int64)
     if units is None:

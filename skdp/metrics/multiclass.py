@@ -1,4 +1,4 @@
-"""`MulticlassEvaluation`: how good a model of several classes is on private rows, from one noisy confusion matrix."""
+"""`MulticlassEvaluation`: evaluation of a multiclass classifier on private rows, from one noisy confusion matrix."""
 
 from __future__ import annotations
 
@@ -18,67 +18,67 @@ from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of, score_of_ea
 
 
 class ConfusionFigures(TableFigures):
-    """Figures of several classes, all from one noisy confusion matrix: none costs anything."""
+    """Metrics of a multiclass classifier, computed from one noisy confusion matrix at no additional privacy cost."""
 
     _summary: tuple[str, ...] = ("accuracy", "balanced_accuracy", "macro_f1")
 
     @property
     def accuracy(self) -> Estimate:
-        """Share of right predictions."""
+        """Fraction of correct predictions."""
         return self._of_confusion(lambda tables: _ratio(_right(tables).sum(-1), tables.sum((-2, -1))))
 
     @property
     def balanced_accuracy(self) -> Estimate:
-        """Mean recall of the classes."""
+        """Mean recall over the classes."""
         return self._of_confusion(lambda tables: _recalls(tables).mean(-1))
 
     @property
     def macro_f1(self) -> Estimate:
-        """Mean over the classes of the harmonic mean of precision and recall."""
+        """Mean F1 score over the classes."""
         return self._of_confusion(lambda tables: _f1(tables).mean(-1))
 
     @property
     def recall(self) -> Estimate:
-        """Of each class: share of its rows that are predicted to be of it; arrays of shape (n_classes,)."""
+        """Recall of each class, arrays of shape (n_classes,)."""
         return self._of_confusion(_recalls)
 
     @property
     def precision(self) -> Estimate:
-        """Of each class: share of its rows among what is predicted to be of it; arrays of shape (n_classes,)."""
+        """Precision of each class, arrays of shape (n_classes,)."""
         return self._of_confusion(lambda tables: _recalls(np.swapaxes(tables, 1, 2)))
 
     @property
     def class_prevalences(self) -> Estimate:
-        """Shares of the classes, arrays of shape (n_classes,)."""
+        """Prevalence of each class, arrays of shape (n_classes,)."""
         return self._of_confusion(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
 
     @property
     def confusion_matrix(self) -> Estimate:
-        """Counts by class and prediction, in rows or units; arrays of shape (n_classes, n_classes)."""
+        """Counts by true class and predicted class, in rows or groups; arrays of shape (n_classes, n_classes)."""
         return self._of_confusion(lambda tables: tables, np.inf)
 
     def _of_confusion(self, metric: Metric, high: float = 1.0) -> Estimate:
-        """A figure of the first columns of the table, one for each class that may be predicted."""
+        """A metric of the first columns of the histogram, one for each predicted class."""
         return self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
 
 
 class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
-    """Figures of a model of several classes on private rows, all from one noisy table.
+    """Evaluation of a multiclass classifier on private rows, computed from one noisy confusion matrix.
 
-    `skdp.evaluate` makes one.
+    `skdp.evaluate` creates it.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     classes_ : ndarray of shape (n_classes,)
         Classes.
     noisy_counts_ : ndarray of shape (n_subgroups, n_classes, n_classes)
-        Released counts by class and prediction, as they were drawn: some may be negative.
+        Released counts by true class and predicted class, before projection. They can be negative.
     noise_deviation_ : float
         Standard deviation of the noise of a count.
     n_bins_ : int
@@ -86,18 +86,18 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluate : Create an evaluation.
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("predict",)
     _part = ConfusionFigures
 
     def _number_of_bins(self, strength: float) -> int:
-        """See `CountedEvaluation`: a column for each class that may be predicted."""
+        """See `CountedEvaluation`: a column for each predicted class."""
         if self.n_bins != "auto":
             raise ValueError(
-                f"n_bins={self.n_bins!r} with more than two classes, whose predictions have no bins: leave it out, or "
-                "give one_vs_rest=True."
+                f"`n_bins` must be 'auto' with more than two classes, got {self.n_bins!r}. Remove it, or set "
+                "one_vs_rest=True."
             )
         return len(self.classes_)
 
@@ -112,7 +112,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
         return self._numbers(labels.reshape(-1))[:, None]
 
     def _score(self, model: Any, rows: Any) -> np.ndarray:
-        """See `CountedEvaluation`: the number of the class that is predicted."""
+        """See `CountedEvaluation`: the index of the predicted class."""
         return self._numbers(model.predict(rows))
 
     def _numbers(self, labels: Any) -> np.ndarray:
@@ -120,7 +120,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
         return encode_labels(found, self.classes_, "X").astype(np.float64)
 
     def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:
-        """See `CountedEvaluation`: a row that the model refuses counts as predicted to be of the first class."""
+        """See `CountedEvaluation`: the first class is the prediction if the model raises an error for a row."""
         return np.nan_to_num(scores).astype(np.int64)
 
 
@@ -137,20 +137,20 @@ def _f1(tables: np.ndarray) -> np.ndarray:
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Of counts; 0 where there are none."""
+    """Ratio of counts; 0 for empty denominators."""
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
 
 
 class FiguresOfEach(TableFigures):
-    """Figures of each class or label, and their means, all from one release: none costs anything."""
+    """Metrics of each class or label, and their means, from one release at no additional privacy cost."""
 
     _fitted_names: list[Any]  # public names of the classes or labels
     _has_confusion: ClassVar[bool] = False  # whether tables begin with a confusion matrix
 
     @property
     def each(self) -> dict[Any, BinaryFigures]:
-        """Figures of each class against all others, or of each label, by name: all those of two classes."""
+        """Binary metrics of each class against all others, or of each label, by name."""
 
         def of_one(number: int) -> BinaryFigures:
             return BinaryFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
@@ -164,11 +164,11 @@ class FiguresOfEach(TableFigures):
 
     @property
     def average_precision(self) -> Estimate:
-        """Mean over classes, or labels, of the mean precision over the recall."""
+        """Mean average precision over classes or labels."""
         return self._mean(binary_metrics.average_precision)
 
     def _mean(self, metric: Metric, high: float = 1.0) -> Estimate:
-        """The mean of a metric of two classes over all tables."""
+        """The mean of a binary metric over all histograms."""
 
         def mean(tables: np.ndarray) -> np.ndarray:
             return np.mean(self._of_each(metric, tables), axis=0)
@@ -180,23 +180,23 @@ class FiguresOfEach(TableFigures):
         return [metric(counts[:, number]) for number in range(counts.shape[1])]
 
     def _counts(self, tables: np.ndarray) -> np.ndarray:
-        """Tables of two classes, of shape (n_tables, n_names, 2, n_bins): columns after those of a confusion matrix."""
+        """Binary histograms, of shape (n_tables, n_names, 2, n_bins): columns after those of a confusion matrix."""
         first = tables.shape[-2] if self._has_confusion else 0
         return tables[..., first:].reshape(*tables.shape[:-1], 2, -1)
 
     def _deviation_of_mean(self, metric: Metric) -> float:
-        """Bound on the standard deviation of a mean over all tables by the draw of the rows (Minkowski)."""
+        """Bound on the standard deviation due to sampling of a mean over all histograms (Minkowski)."""
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
 class ClassFigures(FiguresOfEach, ConfusionFigures):
-    """Figures of several classes by their scores.
+    """Metrics of a multiclass classifier from its scores.
 
     Notes
     -----
-    How rows of other classes score for one class and for another was not released, so the deviation of a mean by the
-    draw of the rows is bounded: rows of different classes are drawn apart, and what others score moves all figures
-    together (Minkowski). Intervals of means are rather too wide than too narrow.
+    The joint distribution of the scores of different classes is not released, so the standard deviation of a mean due
+    to sampling is bounded: rows of different classes are sampled independently, and their scores change all metrics in
+    the same direction (Minkowski). Intervals of means are conservative.
     """
 
     _has_confusion = True
@@ -204,12 +204,12 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
 
     @property
     def brier_score(self) -> Estimate:
-        """Squared distances between scores and class, summed over the classes: a mean over rows, from 0 to 2."""
+        """Squared difference between scores and class, summed over the classes: a mean over rows, from 0 to 2."""
         return self._mean(lambda tables: len(self._fitted_names) * binary_metrics.brier_score(tables), 2.0)
 
     @property
     def log_loss(self) -> Estimate:
-        """Mean negative logarithm, in nats, of the score of the class that is true."""
+        """Mean negative logarithm, in nats, of the score of the true class."""
 
         def metric(tables: np.ndarray) -> np.ndarray:
             fine = binary_metrics.refined(self._counts(tables))[:, :, 1].sum(1)
@@ -229,44 +229,45 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
 
 
 class LabelFigures(FiguresOfEach):
-    """Figures of several labels a row.
+    """Metrics of a multilabel classifier.
 
     Notes
     -----
-    Which labels go together was not released, so the deviation of a mean by the draw of the rows is bounded by the mean
-    of the deviations (Minkowski), as if all moved together.
+    The joint distribution of the labels is not released, so the standard deviation of a mean due to sampling is bounded
+    by the mean of the standard deviations (Minkowski).
     """
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss"
 
     @property
     def brier_score(self) -> Estimate:
-        """Mean over labels of the mean squared distance between score and label."""
+        """Mean over labels of the mean squared difference between score and label."""
         return self._mean(binary_metrics.brier_score)
 
     @property
     def log_loss(self) -> Estimate:
-        """Mean over labels of the mean negative logarithm, in nats, of the probability of what is true."""
+        """Mean over labels of the mean negative logarithm, in nats, of the probability of the true label."""
         return self._mean(binary_metrics.log_loss, np.inf)
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:
-        """Share of right labels, 1 less the Hamming loss, each being predicted from `threshold` on.
+        """Fraction of correct labels, 1 minus the Hamming loss, at a threshold.
 
         Parameters
         ----------
         threshold : float, default=0.5
-            In [0, 1].
+            Smallest score, in [0, 1], for which a label is predicted.
 
         Returns
         -------
         Estimate
+            The fraction with an interval.
         """
         at = places_of(checked_threshold(threshold))
         return self._mean(lambda tables: binary_metrics.accuracy(tables, at)[:, 0])
 
 
 class OfEach(CountedEvaluation):
-    """What evaluations by many tables share: several scores a row, and fewer bins than a table of two classes."""
+    """Base of evaluations with several histograms: several scores per row, and fewer bins."""
 
     _methods: ClassVar[tuple[str, ...]] = ("predict_proba", "decision_function")
     _fitted_names: list[Any]
@@ -281,9 +282,10 @@ class OfEach(CountedEvaluation):
         return score_of_each(model, rows)
 
     def _default_bins(self, strength: float) -> int:
-        """A power of two near 0.8 times the cube root of n epsilon of a table, from 8 to 64.
+        """A power of two near 0.8 times the cube root of n epsilon of a histogram, from 8 to 64.
 
-        Bins of the root of the odds need to be a third as many as those of the score (`benchmarks/bench_evaluate.py`).
+        Bins of the square root of the odds can be three times as wide as those of the score
+        (`benchmarks/bench_evaluate.py`).
         """
         wanted = np.log2(max(0.8 * (strength / self._n_parts()) ** (1 / 3), 1.0))
         return int(np.clip(2 ** np.rint(wanted), 8, 64))
@@ -293,47 +295,47 @@ class OfEach(CountedEvaluation):
 
 
 class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
-    """Figures of a model of several classes on private rows, by its scores. ``evaluate(..., one_vs_rest=True)``.
+    """Evaluation of a multiclass classifier on private rows from its scores.
+
+    ``skdp.evaluate(..., one_vs_rest=True)`` creates it.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     classes_ : ndarray of shape (n_classes,)
         Classes.
     noisy_counts_ : ndarray of shape (n_subgroups, n_classes, n_classes + 2 * n_bins)
-        Released counts, in rows or units, as they were drawn: some may be negative. Of each class, how many of its rows
-        are predicted to be of each class; how many rows of others, and how many of its own, have a score for it in each
-        bin.
+        Released counts, in rows or groups, before projection. They can be negative. Each class has the counts of its
+        rows by predicted class, then the histogram of its score for rows of other classes, then that for its own rows.
     noise_deviation_ : float
-        Standard deviation of the noise of a count, n_classes - 1 times as large for rows of others.
+        Standard deviation of the noise of a count, n_classes - 1 times as large for rows of other classes.
     n_bins_ : int
         Number of bins of a score.
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluate : Create an evaluation.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit, adds at most 3 (n_classes - 1) parts to all cells together, a part being 1, or
-    `GRID` with weights or units. That is the sensitivity of the release.
+    **Guarantees.** One row, or one group, contributes at most 3 (n_classes - 1) units to all cells together. A unit is
+    1, or ``GRID`` with weights or groups. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`histogram_evaluation.amounts_of`: 1 without weights and units, else at most `GRID`,
-    and at most that in sum over a unit) is of one class and predicted to be of one. It adds (n_classes - 1) a to a cell
-    of the confusion matrix, as much to the bin of its score for its own class, and a to a bin of each of the other
-    n_classes - 1 classes. Numbers that are added are not negative, so sizes add up to 3 (n_classes - 1) a, and to 3
-    (n_classes - 1) parts over a unit. The Euclidean norm of what a row adds is (n_classes - 1) sqrt(2 + 1/(n_classes -
-    1)) a at most, that of a unit no larger by the triangle inequality, and two such vectors differ by at most sqrt(2)
-    times it, as no number is negative. Gaussian noise is priced by that.
+    Proof. A row of amount a (1 without weights and groups, otherwise at most ``GRID``, and at most ``GRID`` in sum over
+    a group) is of one class and has one predicted class. It contributes (n_classes - 1) a to a cell of the confusion
+    matrix, as much to the bin of its score for its own class, and a to a bin of each of the other n_classes - 1
+    classes. Contributions are nonnegative, so they add up to 3 (n_classes - 1) a, and to 3 (n_classes - 1) units over a
+    group. The Euclidean norm of the contribution of a row is at most (n_classes - 1) sqrt(2 + 1/(n_classes - 1)) a;
+    that of a group is not larger by the triangle inequality. Two such vectors differ by at most sqrt(2) times it,
+    because no value is negative. The accounting of Gaussian noise uses this bound.
 
-    A third of the budget goes to the confusion matrix, and each score to two thirds. Rows of a class are a K-th of all,
-    and those of others nearly all: so the noise of either is as large, beside their numbers. Ten whole tables of one
-    class against the rest, at a tenth each, would have noise that is five times as large on what is rare.
+    The confusion matrix has a third of the budget, and the scores have two thirds. The weights make the relative noise
+    similar for the rows of a class and for the rows of all other classes.
     """
 
     _part = ClassFigures
@@ -341,9 +343,9 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
     def _check_targets_known(self) -> None:
         super()._check_targets_known()
         if len(self.classes_) < 3:
-            raise ValueError("one_vs_rest=True with two classes, whose table has all figures: leave it out.")
+            raise ValueError("`one_vs_rest` must be False for binary classifiers, whose histogram has all metrics.")
         if self.classes is not None and list(self.classes) != self.classes_.tolist():
-            raise ValueError("classes are not in ascending order, which is that of the columns of scores: sort both.")
+            raise ValueError("`classes` must be in ascending order, which is that of the columns of scores. Sort both.")
         self._fitted_names = self.classes_.tolist()
 
     def _number_of_bins(self, strength: float) -> int:
@@ -356,7 +358,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         return float(np.nextafter(np.sqrt(2.0 + 1.0 / (len(self.classes_) - 1)) / 3.0, 1.0))
 
     def _share_of_table(self) -> float:
-        """See `CountedEvaluation`: a third, of a K-th of the rows, where it is half of them for two classes."""
+        """See `CountedEvaluation`: a third, for one of K classes; half of the rows for binary classifiers."""
         return 2.0 / (3.0 * len(self.classes_))
 
     def _count(self, rows: ScoredRows, targets: RowsOfCounts, n_bins: int) -> np.ndarray:
@@ -385,21 +387,21 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
 
 
 class MultilabelEvaluation(OfEach, LabelFigures):
-    """Figures of a model of several labels a row on private rows, all from one noisy release. `evaluate` makes one.
+    """Evaluation of a multilabel classifier on private rows from one noisy release. Created by `evaluate`.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     labels_ : list of length n_labels
         Names of the labels.
     noisy_counts_ : ndarray of shape (n_subgroups, n_labels, 2 * n_bins)
-        Released counts, in rows or units: of each label, how many rows without it, and with it, have a score for it in
-        each bin.
+        Released counts, in rows or groups. Each label has the histogram of its score for rows without it, then that for
+        rows with it.
     noise_deviation_ : float
         Standard deviation of the noise of a count.
     n_bins_ : int
@@ -407,38 +409,40 @@ class MultilabelEvaluation(OfEach, LabelFigures):
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluate : Create an evaluation.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit, adds at most n_labels parts to all cells together, a part being 1, or `GRID`
-    with weights or units. That is the sensitivity of the release.
+    **Guarantees.** One row, or one group, contributes at most n_labels units to all cells together. A unit is 1, or
+    ``GRID`` with weights or groups. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`histogram_evaluation.amounts_of`) adds it to one cell of each label's table, as it has
-    the label or has not, and one score for it. So sizes add up to n_labels a, and to n_labels parts over a unit. The
-    Euclidean norm of what a row adds is sqrt(n_labels) a, that of a unit no larger, and two such vectors differ by at
-    most sqrt(2) times it, as no number is negative. Gaussian noise is priced by that.
+    Proof. A row of amount a contributes it to one cell of each label's histogram, because it has or does not have the
+    label, and has one score for it. Contributions add up to n_labels a, and to n_labels units over a group. The
+    Euclidean norm of the contribution of a row is sqrt(n_labels) a; that of a group is not larger. Two such vectors
+    differ by at most sqrt(2) times it, because no value is negative. The accounting of Gaussian noise uses this bound.
     """
 
     _part = LabelFigures
     labels_: list[Any]
 
     def _note_given(self, y: Any, sample_weight: Any) -> None:
-        """See `CountedEvaluation`: how many labels a row has is public."""
+        """See `CountedEvaluation`: the number of labels per row is public."""
         super()._note_given(y, sample_weight)
         self._n_labels = number_of_columns(y)
         self._named = column_names(y)
 
     def _check_targets_known(self) -> None:
-        """See `CountedEvaluation`: names of the labels, and what is public of the model's."""
+        """See `CountedEvaluation`: names of the labels, and the public facts of the model."""
         found = [getattr(model, "classes_", None) for model in self._models()]
         of_labels = [list(each) for classes in found if isinstance(classes, list) for each in classes]
         if any(each not in ([0, 1], [False, True]) for each in of_labels):
-            raise ValueError("model was fitted to labels other than 0 and 1, or to one of them alone: give 0 and 1.")
+            raise ValueError("`model` must be fitted to labels 0 and 1 for multilabel evaluation.")
         names = self.classes if self.classes is not None else self._named or range(self._n_labels)
         self.labels_ = list(names)
         if len(self.labels_) != self._n_labels:
-            raise ValueError(f"classes name {len(self.labels_)} labels where y has {self._n_labels} columns.")
+            raise ValueError(
+                f"`classes` must name {self._n_labels} labels, one per column of `y`, got {len(self.labels_)}."
+            )
         self._fitted_names = self.labels_
 
     def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
@@ -472,19 +476,19 @@ class MultilabelEvaluation(OfEach, LabelFigures):
 
 
 def _each_projected(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
-    """Project the tables of all labels, of shape (n_tables, n_subgroups, n_labels, n_cells), each to the total."""
+    """Project the histograms of all labels, of shape (n_tables, n_subgroups, n_labels, n_cells), each to the total."""
     return np.stack([project(tables[:, :, k], total) for k in range(tables.shape[2])], axis=2)
 
 
 def _each_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw rows of each label's table apart."""
+    """Draw rows for the histogram of each label independently."""
     return np.stack([rows_like(released[:, :, k], rng) for k in range(released.shape[2])], axis=2)
 
 
 def _projected_classes(tables: np.ndarray, n_bins: int, total: float | None) -> np.ndarray:
-    """Project tables of shape (n_tables, n_subgroups, n_classes, n_classes + 2 * n_bins).
+    """Project histograms of shape (n_tables, n_subgroups, n_classes, n_classes + 2 * n_bins).
 
-    Each row is once in the confusion matrix and once among the scores for its own class; rows of others are the rest.
+    Each row is once in the confusion matrix and once among the scores for its own class; rows of other classes follow.
     """
     if total is None:
         return project(tables, None)
@@ -497,7 +501,7 @@ def _projected_classes(tables: np.ndarray, n_bins: int, total: float | None) -> 
 
 
 def _classes_like(released: np.ndarray, rng: np.random.Generator, n_bins: int) -> np.ndarray:
-    """Draw rows: by class and score for it first, then what those of other classes score, for each class apart."""
+    """Draw rows: by class and score for it first, then the scores of rows of other classes, for each class alone."""
     n = released.shape[2]
     confusion, others, own = np.split(released, [n, n + n_bins], axis=-1)
     drawn = rows_like(own, rng)

@@ -1,4 +1,4 @@
-"""`evaluate`: how good a model is on private rows, privately."""
+"""`evaluate`: differentially private evaluation of a model on private rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from skdp.metrics.regression import RegressionEvaluation
 
 
 class PrivateEvaluation(CountedEvaluation, BinaryFigures):
-    """Figures of a model of two classes on private rows, all from one noisy table of counts. Made by `evaluate`.
+    """Evaluation of a binary classifier on private rows, computed from one noisy histogram. Created by `evaluate`.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     classes_ : ndarray of shape (2,)
-        Classes, that of the scores last.
+        Negative class and positive class.
     noisy_counts_ : ndarray of shape (n_subgroups, 2, n_bins)
-        Released counts, in rows or units, as they were drawn: some may be negative.
+        Released counts, in rows or groups, before projection. They can be negative.
     noise_deviation_ : float
         Standard deviation of the noise of a count, in the same unit.
     n_bins_ : int
@@ -37,7 +37,7 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
 
     See Also
     --------
-    evaluate : Make one.
+    evaluate : Create an evaluation.
     """
 
     _part = BinaryFigures
@@ -53,75 +53,76 @@ def evaluate(
 ) -> Any:  # fmt: skip
     """Evaluate a model on private rows.
 
-    **Two classes.** One table is released: how many rows of either class have a score in each of some bins, with noise.
-    ROC curve and AUROC, precision and recall, accuracy and confusion matrix at any threshold, calibration, Brier score,
-    log loss, lift, and the best threshold for a cost follow from it, each with an interval for noise and sampling, and
-    no figure costs anything more.
+    The function releases one noisy histogram and computes all metrics from it, so that any number of metrics has the
+    privacy cost of one. Each metric has a confidence interval that accounts for privacy noise and sampling. See
+    ``docs/evaluation.md``.
 
-    **More classes.** The table is the confusion matrix. With ``one_vs_rest=True`` a third of the budget is for that,
-    and two thirds for the scores of each class: all figures of two classes follow for each class against all others,
-    and their means.
-
-    **Several labels a row.** The tables of two classes of each label share one release.
-
-    **Regressors.** Released are counts of the sizes of errors in bins that grow with the size, and two sums of the
-    targets: R^2, root mean squared and mean absolute error, quantiles of the error and prediction intervals follow.
+    - **Binary classifiers.** The histogram counts the scores of each class. ROC and precision-recall curves, metrics
+      and confusion matrix at any threshold, calibration, Brier score, log loss, lift, and the threshold of the smallest
+      cost follow from it.
+    - **Multiclass classifiers.** The release is the confusion matrix. With ``one_vs_rest=True``, two thirds of the
+      budget are for histograms of the scores: all binary metrics of each class against all others, and their means,
+      follow.
+    - **Multilabel classifiers.** The binary histograms of all labels share one release.
+    - **Regressors.** The release is a histogram of absolute errors and two sums of the targets. R^2, root mean squared
+      and mean absolute error, error quantiles and prediction intervals follow.
 
     Parameters
     ----------
     model : estimator or None
-        Fitted model of any library: a classifier of two classes with ``predict_proba``, or ``decision_function``, whose
-        logistic function is the score then; one of more classes, or a regressor, with ``predict``. It was not fitted to
-        these rows, and scores each row for itself. None: `X` holds the scores, or the predictions.
+        Fitted model of any library: a binary classifier with ``predict_proba`` or ``decision_function`` (the score is
+        then its logistic function), a multiclass classifier or a regressor with ``predict``. It must not be trained on
+        these rows, and must score each row independently. If None, `X` contains the scores or predictions.
     X : table of shape (n_samples, n_features), or array-like of shape (n_samples,) if `model` is None
-        Private rows; or private scores, probabilities of the second class of two, or predictions. Of shape (n_samples,
-        n_classes) with `one_vs_rest`, columns in ascending order of the classes, and of shape (n_samples, n_labels) for
-        several labels. Scores are cut to [0, 1]; NaN counts as 0, and so does a row that the model refuses. Of more
-        classes that row counts as predicted to be of the first one, and with a regressor its error as the range of the
-        targets. Rows that are not in memory, `skdp.datasets.TableRows`, Dask frames and datasets of Arrow, are read
-        block by block, after the charge. A gap in a file is NaN.
+        Private rows, or private scores: probabilities of the positive class, or predictions. The shape is (n_samples,
+        n_classes) with `one_vs_rest`, with columns in ascending order of the classes, and (n_samples, n_labels) for
+        multilabel targets. Scores are clipped to [0, 1], and NaN counts as 0. If the model raises an error for a row,
+        the row has score 0, the first class is its prediction (multiclass), or its error is the range of the targets
+        (regression). Out-of-core rows (`skdp.datasets.TableRows`, Dask frames and Arrow datasets) are read in chunks
+        after the charge. Missing values in a file are NaN.
     y : array-like of shape (n_samples,), array or frame of shape (n_samples, n_labels), or str
-        Private labels or targets. Several labels a row are 0 or 1 each; how many there are is public. A string names a
-        column of `X`, which is no feature then. Columns that `y`, `sample_weight`, `groups` and `by` name are read
-        before the charge, of files and Dask frames too, as what is given in memory is.
+        Private labels or targets. Multilabel targets are 0 or 1, and their number is public. A string is the name of a
+        column of `X`, which is then not a feature. Columns named by `y`, `sample_weight`, `groups` and `by` are read
+        before the charge, also from files and Dask frames.
     epsilon : float or Risk, default=None
-        Privacy budget of all figures together, in nats. A number, or a bound on the risk of membership inference such
-        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of all metrics together, in nats. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default=0
-        Probability with which the guarantee may fail: 0 with Laplace noise. See `skdp.DPLogisticRegression` for "auto".
+        The delta of the (epsilon, delta) guarantee; it must be 0 with Laplace noise. See `skdp.DPLogisticRegression`
+        for "auto".
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, such as a person or a household, or the name of a column of `X`, which
-        is no feature then. The guarantee is then for all rows of one label together, else for one row, and each unit
-        counts once: its rows share a weight of 1.
+        Private group identifier of each row, such as a person or a household, or the name of a column of `X`, which is
+        then not a feature. If set, the guarantee is for all rows of one group, otherwise for one row. Each group counts
+        once: its rows share a weight of 1.
     sample_weight : array-like of shape (n_samples,), str or None, default=None
-        Private weights of the rows, or the name of a column of `X`, which is no feature then.
+        Private weights of the rows, or the name of a column of `X`, which is then not a feature.
     weight_bound : float or None, default=None
-        Public number by which weights are divided, and at which they are cut. None is 1.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. If None, the bound is 1.
     by : array-like of shape (n_samples,), str or None, default=None
-        Private subgroup of each row, or the name of a column of `X`, which may be a feature. All subgroups are in the
-        one table.
+        Private subgroup of each row, or the name of a column of `X`, which can be a feature. All subgroups share the
+        histogram, at no additional privacy cost.
     categories : list or None, default=None
-        Public list of the subgroups. Rows of others are in "other".
+        Public list of the subgroups. Rows of other subgroups are in "other".
     classes : array-like of shape (n_classes,) or None, default=None
-        Public classes. None takes those of the model, or 0 and 1. Of several labels a row, their names; None takes the
-        columns of `y`, or numbers.
+        Public classes. If None, the classes of the model are used, or 0 and 1. For multilabel targets, the names of the
+        labels; if None, the columns of `y`, or numbers.
     y_bounds : tuple (low, high) or None, default=None
-        Public bounds on the targets of a regressor, at which targets and predictions are cut. None takes those of the
-        model, if it has some.
+        Public bounds on the targets of a regressor. Targets and predictions are clipped to them. If None, the bounds of
+        the model are used.
     one_vs_rest : bool, default=False
-        Whether to count the scores of each of more than two classes as well, for AUROC, average precision, log loss,
-        Brier score and calibration of each class against all others, and their means. The confusion matrix has three
-        times the noise then. The class of the largest score is that which is predicted.
+        Whether to release the scores of each class of a multiclass classifier as well, for ROC AUC, average precision,
+        log loss, Brier score and calibration of each class against all others, and their means. The noise of the
+        confusion matrix is then three times as large. The prediction is the class with the largest score.
     noise : {"laplace", "gaussian"}, default="laplace"
-        Discrete Laplace noise, which has the smaller deviation for a table in which a row is counted once; or normal
-        noise, which needs a `delta`, and leaves a ledger all-Gaussian. Normal noise grows with the root of the number
-        of labels, Laplace noise with the number: it is the smaller one from some 20 labels on.
+        Discrete Laplace noise has the smaller standard deviation for a histogram that counts each row once. Gaussian
+        noise requires a `delta`, and composes better with other Gaussian releases of the accountant. Gaussian noise
+        grows with the square root of the number of labels, and is smaller than Laplace noise from about 20 labels on.
     n_bins : int or "auto", default="auto"
-        Number of bins of the score. "auto" takes a power of two near 2.4 times the cube root of n epsilon, from 8 to
-        256. Three in five have equal width in the score, the others are finer near 0 and 1
-        (`skdp.metrics.scored_rows.scores_at`). For the size of an error, "auto" takes 26 bins, or 51.
+        Number of bins of the score. "auto" uses a power of two near 2.4 times the cube root of n epsilon, from 8 to
+        256. Three in five bins have equal width, the others are finer near 0 and 1. For absolute errors, "auto" uses 26
+        or 51 bins.
     level : float, default=0.95
-        Probability with which an interval covers the figure of the population.
+        Confidence level of the intervals.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -133,8 +134,8 @@ def evaluate(
 
         None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the release is charged. These rows are another data set than those that the model was fitted
-        to, and have a ledger of their own, unless they are charged as one.
+        Accountant to which the release is charged. If the test rows are a separate data set, use a separate accountant
+        for them.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the result
         reproducible and issues a `PrivacyLeakWarning`.
@@ -142,22 +143,21 @@ def evaluate(
     Returns
     -------
     PrivateEvaluation, MulticlassEvaluation, OneVsRestEvaluation, MultilabelEvaluation or RegressionEvaluation
-        Figures with intervals, of a model of two classes, of more, of several labels, or of a regressor.
+        Metrics with intervals, by the type of the model.
 
     Raises
     ------
     ValueError
-        A parameter, label or weight is invalid. Nothing was charged.
+        A parameter, label or weight is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Notes
     -----
-    Intervals come from a parametric bootstrap: tables are drawn from the noisy one, noise and all. They are for the
-    population that the rows are an independent sample of. They are wider where bins do not resolve what a metric
-    depends on, such as the order of scores within a bin, or tied scores at a threshold. Where the rarer class has fewer
-    rows than seven standard deviations of its noise, ranking metrics, precision, recall and log loss have the whole
-    range of the metric as their interval.
+    Intervals come from a parametric bootstrap of the noisy histogram. They refer to the population that the rows are an
+    independent sample of. They are wider if bins do not resolve the metric, for example because of tied scores at a
+    threshold. If the rarer class has fewer rows than seven standard deviations of its noise, the intervals of ranking
+    metrics, precision, recall and log loss span the whole range of the metric.
 
     Examples
     --------
@@ -182,20 +182,20 @@ def evaluate(
 def kind_of(
     model: Any, classes: Any, y_bounds: Any, *, n_labels: int = 1, one_vs_rest: bool = False
 ) -> type[CountedEvaluation]:
-    """By what is public: a regressor, a model of several labels, of more than two classes, or of two."""
+    """The type of evaluation by public facts: regression, multilabel, multiclass or binary."""
     of_numbers = y_bounds is not None or (hasattr(model, "__sklearn_tags__") and is_regressor(model))
     if n_labels > 1 and of_numbers:
-        raise ValueError(f"y has {n_labels} columns of targets: evaluate one at a time.")
+        raise ValueError(f"`y` must have one column of targets, got {n_labels}. Evaluate one target at a time.")
     known = classes if classes is not None else getattr(model, "classes_", (0, 1))
     found: type[CountedEvaluation] = MulticlassEvaluation if len(known) > 2 else PrivateEvaluation
     if n_labels > 1 or of_numbers:
         found = MultilabelEvaluation if n_labels > 1 else RegressionEvaluation
     if one_vs_rest and (n_labels > 1 or of_numbers):
-        raise ValueError("one_vs_rest=True is for one label a row, of more than two classes: leave it out.")
+        raise ValueError("`one_vs_rest` must be False for multilabel classifiers and regressors.")
     return OneVsRestEvaluation if one_vs_rest else found
 
 
 def n_columns(y: Any) -> int:
-    """Number of labels, or of scores, a row, which is public."""
+    """Number of labels, or of scores, per row, which is public."""
     first = y[0] if isinstance(y, list | tuple) and y else None
     return number_of_columns(y) if hasattr(y, "shape") or isinstance(first, list | tuple | np.ndarray) else 1

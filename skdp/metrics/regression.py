@@ -1,11 +1,11 @@
-"""`RegressionEvaluation`: how good a regressor is on private rows, from counts of errors and two sums of targets.
+"""`RegressionEvaluation`: evaluation of a regressor on private rows, from counts of errors and two sums of targets.
 
-Metrics of regressors, from counts of the sizes of errors in bins, and from two sums of the targets.
+Metrics of regressors, from counts of absolute errors in bins, and from two sums of the targets.
 
-Sizes are in bins of about the same number of octaves: what noise in a count adds to a squared error falls with the
-square of the size, so that fine bins of small errors add next to none. A table has the shape (n_tables, n_bins + 2):
-counts of errors from small to large, then the sum of the targets, from -1 to 1 between their bounds, and that of their
-squares.
+Bins of absolute errors span about the same number of octaves. The contribution of noise to a squared error decreases
+with the square of the size, so fine bins of small errors add little noise. A histogram has the shape (n_tables, n_bins
++ 2): counts of errors from small to large, then the sum of the targets, scaled to [-1, 1] by their bounds, and that of
+their squares.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def edges(n_bins: int) -> np.ndarray:
 
 
 def clipped(tables: np.ndarray, deviation: float) -> np.ndarray:
-    """Counts of errors without those bins at the far end that hold noise alone; what they hold goes to the last one.
+    """Counts of errors without the far bins that contain only noise; their sum goes to the last kept bin.
 
-    From the far end inwards, a bin is reached when the sum of the counts up to it is above the standard deviation of
-    its noise. Without that, noise in bins that no row is in is most of what is added to a squared error.
+    From the far end inwards, a bin is kept when the sum of the counts up to it is above the standard deviation of
+    its noise. Otherwise, noise in empty bins would dominate the squared error.
 
     Parameters
     ----------
     tables : ndarray of shape (n_tables, n_bins + 2)
     deviation : float
-        Of the noise of a count.
+        Standard deviation of the noise of a count.
 
     Returns
     -------
@@ -71,8 +71,8 @@ def refined(counts: np.ndarray, tied_at: int | None = None) -> tuple[np.ndarray,
     ----------
     counts : ndarray of shape (n_tables, n_bins)
     tied_at : {0, 1} or None
-        End of its bin at which errors lie that may be tied: all beyond twice as many as in the fuller neighbor. None
-        spreads them too.
+        End of its bin at which tied errors lie: all beyond twice the count of the larger neighbor. None spreads them
+        too.
 
     Returns
     -------
@@ -92,26 +92,26 @@ def refined(counts: np.ndarray, tied_at: int | None = None) -> tuple[np.ndarray,
 
 
 def _tied(counts: np.ndarray) -> np.ndarray:
-    """Counts beyond twice as many as in the fuller of the neighboring bins."""
+    """Counts beyond twice that of the larger neighboring bin."""
     padded = np.pad(counts, [(0, 0), (1, 1)], mode="reflect")
     most = 2.0 * np.maximum(np.maximum(padded[:, :-2], padded[:, 2:]), 0.0)
     return np.maximum(counts - most, 0.0)
 
 
 def mean_power(counts: np.ndarray, power: int, tied_at: int | None = None) -> np.ndarray:
-    """Mean of a power of the sizes of errors."""
+    """Mean of a power of the absolute errors."""
     fine, at = refined(counts, tied_at)
     return np.maximum(fine @ ((at[:-1] + at[1:]) / 2) ** power / np.maximum(counts.sum(1), 1e-9), 0.0)
 
 
 def moments(tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of the targets, from -1 to 1 between their bounds. With noise the variance may be negative."""
+    """Mean and variance of the targets, scaled to [-1, 1] by their bounds. With noise the variance can be negative."""
     mean, square = tables[:, -SUMS:].T / np.maximum(tables[:, :-SUMS].sum(1), 1.0)
     return np.clip(mean, -1.0, 1.0), square - mean**2
 
 
 def quantile(tables: np.ndarray, deviation: float, order: float, tied_at: int | None = None) -> np.ndarray:
-    """Quantile of the sizes of errors."""
+    """Quantile of the absolute errors."""
     fine, at = refined(np.maximum(clipped(tables, deviation), 0.0), tied_at)
     below = np.concatenate([np.zeros((len(fine), 1)), np.cumsum(fine, axis=1)], axis=1)
     below /= np.maximum(below[:, -1:], 1e-9)
@@ -119,16 +119,16 @@ def quantile(tables: np.ndarray, deviation: float, order: float, tied_at: int | 
 
 
 def conformal_order(n: float, alpha: float) -> float:
-    """Order of the quantile that a new row is within with probability 1 - alpha, 1 where n is too small."""
+    """Order of the quantile for coverage 1 - alpha of a new row, 1 if n is too small."""
     return 1.0 if n < 1.0 else min(1.0, float(np.ceil((n + 1.0) * (1.0 - alpha))) / n)
 
 
 ERROR_PARTS = 4
-"""What a row adds to the count of its error, where it adds one to both sums of targets together."""
+"""Contribution of a row to the count of its error, relative to its contribution of one to both sums of targets."""
 
 
 class ErrorFigures(TableFigures):
-    """Figures of a regressor, all from one noisy table: none costs anything, however many are asked for."""
+    """Metrics of a regressor, computed from one noisy histogram at no additional privacy cost."""
 
     _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
 
@@ -136,9 +136,10 @@ class ErrorFigures(TableFigures):
 
     @property
     def r2(self) -> Estimate:
-        """1 - mean squared error / variance of the targets.
+        """Coefficient of determination, 1 - mean squared error / variance of the targets.
 
-        The interval is that of Fieller (1954) for a ratio; it has no lower end where noise hides the variance.
+        The interval is that of Fieller (1954) for a ratio. It has no lower end if the noise is larger than the
+        variance.
         """
         above = self._of_power(2, lambda mean: 4.0 * mean, 4.0)
         below = self.estimate(lambda tables: moments(tables)[1], high=1.0)
@@ -148,22 +149,22 @@ class ErrorFigures(TableFigures):
 
     @property
     def mean_squared_error(self) -> Estimate:
-        """Mean of the squared errors."""
+        """Mean squared error."""
         return self._of_power(2, lambda mean: self._range**2 * mean, self._range**2)
 
     @property
     def root_mean_squared_error(self) -> Estimate:
-        """Root of the mean of the squared errors."""
+        """Root mean squared error."""
         return self._of_power(2, lambda mean: self._range * np.sqrt(mean), self._range)
 
     @property
     def mean_absolute_error(self) -> Estimate:
-        """Mean of the sizes of the errors."""
+        """Mean absolute error."""
         return self._of_power(1, lambda mean: self._range * mean, self._range)
 
     @property
     def median_absolute_error(self) -> Estimate:
-        """Median of the sizes of the errors."""
+        """Median absolute error."""
         return self.error_quantile(0.5)
 
     @property
@@ -173,18 +174,19 @@ class ErrorFigures(TableFigures):
         return self.estimate(lambda tables: low + (1.0 + moments(tables)[0]) * self._range / 2, low, high)
 
     def error_quantile(self, order: float) -> Estimate:
-        """Quantile of the sizes of the errors.
+        """Quantile of the absolute errors.
 
         Parameters
         ----------
         order : float
-            In [0, 1].
+            Order of the quantile, in [0, 1].
 
         Returns
         -------
         Estimate
+            The quantile with an interval.
         """
-        at = check_real("order", order, at_least=0, at_most=1, remedy="choose a share of the rows, such as 0.9")
+        at = check_real("order", order, at_least=0, at_most=1, remedy="choose a fraction of the rows, such as 0.9")
 
         def metric(tables: np.ndarray, tied_at: int | None = None) -> np.ndarray:
             return self._range * quantile(tables, self._fitted_terms[2], at, tied_at)
@@ -192,20 +194,21 @@ class ErrorFigures(TableFigures):
         return self._of_errors(metric, self._range)
 
     def prediction_interval(self, alpha: float = 0.1) -> Estimate:
-        """Half the width of intervals around predictions that hold the target of 1 - alpha of all rows.
+        """Half-width of prediction intervals with coverage 1 - alpha.
 
-        `high` in the place of the value allows for the noise and for the draw of the rows.
+        Use `high` instead of `value` to account for the privacy noise and for sampling.
 
         Parameters
         ----------
         alpha : float, default=0.1
-            Share of rows whose target may be outside, in (0, 1).
+            Largest fraction of rows, in (0, 1), whose target is outside the interval.
 
         Returns
         -------
         Estimate
+            The half-width with an interval.
         """
-        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a share, such as 0.1")
+        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a fraction, such as 0.1")
         n = float(self._fitted_tables.released[:, :-SUMS].sum())
         return self.error_quantile(conformal_order(n, share))
 
@@ -225,62 +228,62 @@ class ErrorFigures(TableFigures):
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorFigures):
-    """Figures of a regressor on private rows, all from one noisy release. `skdp.evaluate` makes one.
+    """Evaluation of a regressor on private rows, computed from one noisy release. `skdp.evaluate` creates it.
 
     Attributes
     ----------
     epsilon_, delta_ : float
-        Price of all figures together.
+        Guarantee of all metrics together.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
     y_bounds_ : tuple of float
-        Public bounds, at which targets and predictions are cut.
+        Public bounds, to which targets and predictions are clipped.
     noisy_counts_ : ndarray of shape (n_subgroups, n_bins + 2)
-        Released: counts of the sizes of errors, in rows or units, and two sums over targets t, from -1 to 1 between
+        Released values: counts of absolute errors, in rows or groups, and two sums over targets t, scaled to [-1, 1] by
         their bounds: of t / 2, and of t^2 - 1/2.
     noise_deviation_ : float
         Standard deviation of the noise of a count.
     n_bins_ : int
-        Number of bins of the size of an error.
+        Number of bins of the absolute error.
 
     See Also
     --------
-    skdp.evaluate : Make one.
+    skdp.evaluate : Create an evaluation.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit, adds at most 4 parts to the counts of errors and one to the sums of targets,
-    in sizes and over all cells together, a part being `GRID`. That is the sensitivity of the release.
+    **Guarantees.** One row, or one group, contributes at most 4 units to the counts of errors and one to the sums of
+    targets, in absolute values and over all cells together. A unit is ``GRID``. That is the sensitivity of the release.
 
-    Proof. A row of amount a (`histogram_evaluation.amounts_of`: at most `GRID`, and at most that in sum over a unit)
-    has one error, and adds 4 a to its cell. Of its target t in [-1, 1] it adds a t / 2 and a (t^2 - 1/2), both rounded
-    towards 0. With s the size of t, ``s / 2 + |s**2 - 1/2|`` is at most 9/16 up to the root of 1/2 (at s = 1/4), and
-    rises to 1 from there: the sizes of both are at most a in sum, and so are the whole numbers, which no rounding of
-    doubles takes beyond a whole number. So the sizes of what a unit adds have a sum of at most 5 `GRID`. Gaussian noise
-    is priced by the Euclidean norm, which is no larger; what another unit adds in its place is at most 6 parts away,
-    the root of 4^2 + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
+    Proof. A row of amount a (at most ``GRID``, and at most ``GRID`` in sum over a group) has one error, and contributes
+    4 a to its cell. Its target t in [-1, 1] contributes a t / 2 and a (t^2 - 1/2), both rounded towards 0. With s =
+    ``|t|``, ``s / 2 + |s**2 - 1/2|`` is at most 9/16 up to the root of 1/2 (at s = 1/4), and rises to 1 from there.
+    Both absolute values therefore sum to at most a, and so do the integers. A group contributes at most 5 ``GRID`` in
+    sum. The accounting of Gaussian noise uses the Euclidean norm, which is not larger. Replacing a group changes the
+    release by at most 6 units, the root of 4^2 + 4^2 for the counts and 2^2 for the sums, which is below 5 sqrt(2).
 
-    The variance of the targets is taken to vary from draw to draw as much as it can, given their mean and variance, and
-    errors and targets to vary independently. So the interval of R^2 is rather too wide than too narrow.
+    The sampling variance of the variance of the targets is replaced by its largest possible value for their mean and
+    variance. Errors and targets are assumed to vary independently. The interval of R^2 is therefore conservative.
     """
 
     _methods = ("predict",)
     _part = ErrorFigures
 
     def _check_targets_known(self) -> None:
-        """See `CountedEvaluation`: bounds of the targets, of the model where it has some."""
+        """See `CountedEvaluation`: bounds of the targets, those of the model if it has some."""
         given = self.y_bounds if self.y_bounds is not None else getattr(self.model, "y_bounds", None)
         bounds = check_y_bounds(given)
         if bounds is None:
             raise ValueError(
-                "y_bounds=None with a regressor: give public bounds on the targets, e.g. y_bounds=(0, 100)."
+                "`y_bounds` must be set to evaluate this regressor. Pass public bounds on the targets, e.g. "
+                "y_bounds=(0, 100)."
             )
         self.y_bounds_ = bounds
 
     def _read_targets(self, y: Any, n_samples: int) -> np.ndarray:
-        """See `CountedEvaluation`: targets, cut at their bounds."""
+        """See `CountedEvaluation`: targets, clipped to their bounds."""
         return np.clip(check_targets(y, n_samples), *self.y_bounds_)
 
     def _adds_parts(self) -> bool:
@@ -311,11 +314,11 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
         return table
 
     def _replicates_of(self, noisy: np.ndarray, plan: CountingPlan) -> Replicates:
-        """See `CountedEvaluation`: tables without a projection, so that means are not biased by it."""
+        """See `CountedEvaluation`: histograms without a projection, which would bias means."""
         self.noise_deviation_ = plan.mechanism.standard_deviation / (ERROR_PARTS * GRID)
         self._fitted_terms = (*self.y_bounds_, float(self.noise_deviation_) * len(noisy) ** 0.5)
         self.noisy_counts_ = np.concatenate([noisy[:, :-2] / ERROR_PARTS, noisy[:, -2:]], axis=1) / GRID
-        rng = np.random.default_rng(0)  # public: it reads nothing but what was released
+        rng = np.random.default_rng(0)  # public: it reads only the noisy release
         released = _tables(self.noisy_counts_[None], plan.total)
         rows, noise = _rows_like(released, rng), []
         for _ in range(2):
@@ -329,9 +332,9 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
 
 def _tables(released: np.ndarray, total: float | None) -> np.ndarray:
-    """Counts of errors and both sums of targets, as the functions of errors take them: linear in what was released.
+    """Counts of errors and both sums of targets, in the form of the metric functions: linear in the release.
 
-    Counts of errors have the public total, where there is one.
+    Counts of errors have the public total, if there is one.
     """
     errors = released[..., :-2]
     if total is not None:
@@ -342,7 +345,7 @@ def _tables(released: np.ndarray, total: float | None) -> np.ndarray:
 
 
 def _rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw tables of as many rows: errors by their counts, and normal sums of the targets.
+    """Draw histograms of the same number of rows: errors by their counts, and Gaussian sums of the targets.
 
     With m and v the mean and variance of t, (t - m)^2 is at most (1 + |m|)^2, so its variance is at most v times that.
     """
@@ -360,7 +363,7 @@ def _rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _ratio(above: Estimate, below: Estimate, level: float) -> tuple[float, float, float]:
     """A ratio of two independent estimates, and the ends of its interval by Fieller (1954), 0 or above.
 
-    Those ratios r are in the interval for which ``above - r * below`` does not differ from 0 significantly.
+    The interval contains the ratios r for which ``above - r * below`` does not differ from 0 significantly.
     """
     z, a, b = NormalDist().inv_cdf(0.5 + level / 2), above.value, below.value
     first, last = a**2 - (z * above.standard_error) ** 2, b**2 - (z * below.standard_error) ** 2

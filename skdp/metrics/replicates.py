@@ -1,4 +1,4 @@
-"""Noisy tables of counts, what they are projected to, and intervals by a parametric bootstrap."""
+"""Noisy histograms, their projections, and intervals by a parametric bootstrap."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 
 Mechanism = DiscreteLaplaceMechanism | GaussianMechanism
 Metric = Callable[[np.ndarray], np.ndarray]
-"""From tables of shape (n_tables, ...) to numbers of shape (n_tables,) or (n_tables, n_points)."""
+"""From histograms of shape (n_tables, ...) to numbers of shape (n_tables,) or (n_tables, n_points)."""
 
 N_DRAWS = 400
 
 
 class Replicates(NamedTuple):
-    """A projected noisy table, and tables that might have been released in its place.
+    """A projected noisy histogram, and bootstrap replicates of it.
 
     Attributes
     ----------
     released : ndarray of shape (1, n_subgroups, n_classes, n_bins)
-        The noisy table, projected.
+        The noisy histogram, projected.
     centre : ndarray of shape (1, n_subgroups, n_classes, n_bins)
-        What draws are made from: the same, less what noise in empty cells adds to a class.
+        Center of the draws: the same, minus the bias of noise in empty cells.
     both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
-        Tables drawn from it: rows and noise, noise alone, rows alone.
+        Replicates: with sampling and noise, noise alone, sampling alone.
     estimand : str
         Of all estimates, see `skdp._checks.groups.estimand_of`.
 
     Notes
     -----
-    All of it is post-processing of one noisy table. Tables of rows are multinomial, with as many rows as the table has
-    weight. A row of weight w < 1, or a unit whose rows share a weight of 1, spreads less: what it adds to a linear
-    figure has a second moment of at most that of one row in one cell (Jensen), so intervals are no narrower than they
-    should be.
+    All of it is post-processing of one noisy histogram. Replicates of rows are multinomial, with as many rows as the
+    histogram has weight. A row of weight w < 1, or a group whose rows share a weight of 1, has a smaller variance: its
+    contribution to a linear metric has a second moment of at most that of one row in one cell (Jensen). Intervals are
+    therefore conservative.
     """
 
     released: np.ndarray
@@ -55,18 +55,18 @@ class Replicates(NamedTuple):
 
     @classmethod
     def of(cls, noisy: np.ndarray, mechanism: Mechanism, unit: int, total: float | None) -> Self:
-        """Project a noisy table, and draw others.
+        """Project a noisy histogram, and draw replicates.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_subgroups, n_classes, n_bins)
             Released counts, in rows.
         mechanism : DiscreteLaplaceMechanism or GaussianMechanism
-            That made the noise.
+            Mechanism of the noise.
         unit : int
-            What a row of weight 1 adds.
+            Contribution of a row of weight 1.
         total : float or None
-            Public total of the table in rows, None where there is none.
+            Public total of the histogram in rows; None if it is private.
         """
         least = LEAST_TAIL * mechanism.standard_deviation / unit
 
@@ -82,24 +82,24 @@ class Replicates(NamedTuple):
         cls, noisy: np.ndarray, mechanism: Mechanism, unit: Any, projected: Callable[[np.ndarray], np.ndarray],
         drawn: Callable[[np.ndarray, np.random.Generator], np.ndarray], starts: Sequence[int] = (0,),
     ) -> Self:  # fmt: skip
-        """Do the same for any number of tables.
+        """Draw replicates with other projections.
 
         Parameters
         ----------
         noisy : ndarray of shape (n_subgroups, ...)
             Released counts, in rows.
         mechanism : DiscreteLaplaceMechanism or GaussianMechanism
-            That made the noise.
+            Mechanism of the noise.
         unit : int, or ndarray that broadcasts to `noisy`
-            What a row of weight 1 adds to a cell.
+            Contribution of a row of weight 1 to a cell.
         projected : callable
-            Maps tables of shape (n_tables, n_subgroups, ...) to the nearest that can be.
+            Maps histograms of shape (n_tables, n_subgroups, ...) to the nearest valid ones.
         drawn : callable
-            Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` tables of as many rows.
+            Maps one of them, (1, n_subgroups, ...), and a generator to `N_DRAWS` histograms of as many rows.
         starts : sequence of int
-            Where, among the last cells, the counts of a class begin: of one only, by default.
+            Index, among the last cells, of the first count of each class; by default there is one class.
         """
-        rng = np.random.default_rng(0)  # public: it reads nothing but the noisy table
+        rng = np.random.default_rng(0)  # public: it reads only the noisy histogram
         released = projected(noisy[None])
         noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
         centre = centred(released, lambda table: projected(table + noise[1]), starts)
@@ -108,26 +108,26 @@ class Replicates(NamedTuple):
         return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows, variance)
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Self:
-        """Return the same with a function of all tables, such as a choice of subgroups."""
+        """Return the replicates with a function of all histograms applied, such as a choice of subgroups."""
         tables: dict[str, Any] = {name: function(getattr(self, name)) for name in self._fields[:-2]}
         return self._replace(**tables, gathered=self.gathered and self.gathered.map(function))
 
     def stated(self, estimand: str) -> Self:
-        """Return the same with the estimand of its estimates."""
+        """Return the replicates with the estimand of its estimates."""
         return self._replace(gathered=self.gathered and self.gathered.stated(estimand), estimand=estimand)
 
     def estimate(
         self, metric: Metric, level: float, low: float = 0.0, high: float = 1.0, sampling: float | None = None
     ) -> Estimate:
-        """Return the `Estimate` of a figure between `low` and `high`, of arrays for a figure of several points.
+        """Return the `Estimate` of a metric between `low` and `high`, of arrays for a metric of several points.
 
-        `sampling` is the standard deviation by the draw of the rows, or a bound on it, where draws of `both` do not
-        tell.
+        `sampling` is the standard deviation due to sampling, or a bound on it, if the draws of `both` do not include
+        it.
 
-        Noise in tables that cannot be negative is biased where they are empty, by about as much in the draws beside
-        their centre as in what was released. The interval holds two normal ones: around the value, by the root of the
-        variance of the draws and of their squared bias, and around the value less that bias, by their variance. Either
-        alone misses more often than it says where noise is large (`benchmarks/bench_evaluate.py`).
+        Projected noise is biased in empty cells, by about as much in the draws as in the release. The interval contains
+        two Gaussian intervals: around the value, with the variance of the draws plus their squared bias, and around the
+        value minus that bias, with their variance. Each alone has too low coverage with large noise
+        (`benchmarks/bench_evaluate.py`).
         """
         value, drawn, noisy = metric(self.released)[0], metric(self.both), metric(self.noise)
         middle = metric(self.centre)[0]
@@ -145,19 +145,19 @@ class Replicates(NamedTuple):
 
 
 def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray], starts: Sequence[int]) -> np.ndarray:
-    """Return a table of which projected noise makes classes about as large as they were released.
+    """Return a histogram whose projected noisy versions have about the released class sizes.
 
-    Noise that is cut at 0 adds to a class, most to a rare one: draws from the released table itself would have more
-    rows of it than there are, and intervals too narrow (`benchmarks/bench_evaluate.py`). So each class of each subgroup
-    is divided by how much larger it is in the draws, and once more.
+    Noise that is clipped at 0 adds to a class, most to a rare one. Draws from the released histogram itself would have
+    too many rows, and intervals would be too narrow (`benchmarks/bench_evaluate.py`). Each class of each subgroup is
+    therefore divided by its relative excess in the draws, twice.
 
     Parameters
     ----------
     released : ndarray of shape (1, ..., n_cells)
     with_noise : callable
-        Maps a table to draws of it with noise, projected, of shape (n_draws, ..., n_cells).
+        Maps a histogram to draws of it with noise, projected, of shape (n_draws, ..., n_cells).
     starts : sequence of int
-        Where the counts of a class begin among the cells.
+        Index of the first count of each class among the cells.
     """
     widths, centre = np.diff([*starts, released.shape[-1]]), released
     held = np.add.reduceat(released, starts, axis=-1)
@@ -169,7 +169,7 @@ def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray]
 
 
 def rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw tables of as many rows as one has, which goes to its cells with the shares that they have.
+    """Draw multinomial histograms with the total and the cell proportions of one histogram.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def project(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
-    """Return the nearest tables without negative counts, each with the public total if there is one.
+    """Return the nearest histograms without negative counts, each with the public total if there is one.
 
     Parameters
     ----------
@@ -204,13 +204,13 @@ def project(tables: np.ndarray, total: float | np.ndarray | None) -> np.ndarray:
 
 
 LEAST_TAIL = 4.0
-"""Standard deviations of the noise of a run of end bins that its sum exceeds, if the run is not noise alone."""
+"""A run of end bins is only noise if its sum is below this number of standard deviations of its noise."""
 
 
 def tails_gathered(tables: np.ndarray, least: float) -> np.ndarray:
-    """Gather end bins that hold noise alone, of all classes, in the first bin up to which they hold more.
+    """Gather end bins that contain only noise, of all classes, in the first bin with a larger sum.
 
-    Where there is no such bin, all stay as they are.
+    If there is no such bin, all stay as they are.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def tails_gathered(tables: np.ndarray, least: float) -> np.ndarray:
 
 
 def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Noise of the law of a mechanism, in its units, from a public generator."""
+    """Noise with the distribution of a mechanism, in its units, from a public generator."""
     if isinstance(mechanism, GaussianMechanism):
         return mechanism.standard_deviation * rng.standard_normal(shape)
     p = -math.expm1(-1.0 / float(mechanism.scale))
@@ -236,36 +236,36 @@ def simulated_noise(mechanism: Mechanism, rng: np.random.Generator, shape: tuple
 
 
 ENOUGH_CASES = 7.0
-"""Standard deviations of the noise of a class's number of rows, below which intervals are the whole range."""
+"""Intervals span the whole range if a class has fewer rows than this number of standard deviations of its noise."""
 
 
 class TableFigures:
-    """Figures that all follow from one noisy table: none costs anything, however many are asked for."""
+    """Metrics computed from one noisy histogram at no additional privacy cost."""
 
     _summary: tuple[str, ...] = ()
     level: float  # of the intervals
     _fitted_tables: Replicates
 
     def __init__(self, tables: Replicates, level: float, **facts: Any) -> None:
-        """Figures of a part of all rows, such as a subgroup; `facts` are what they need beside its tables."""
+        """Metrics of a part of all rows, such as a subgroup; `facts` are additional data."""
         self._fitted_tables, self.level = tables, level
         vars(self).update(facts)
 
     def estimate(self, metric: Metric, low: float = -np.inf, high: float = np.inf) -> Estimate:
-        """Estimate any figure of a table.
+        """Estimate any metric from the histogram.
 
         Parameters
         ----------
         metric : callable
-            Maps tables of shape (n_tables, ...) to one number a table, or to one array a table. Of two classes they
+            Maps histograms of shape (n_tables, ...) to one number, or one array, for each histogram. Binary histograms
             have the shape (n_tables, 2, n_bins): negatives and then positives, in bins of the score.
         low, high : float
-            Bounds of the figure.
+            Bounds of the metric.
 
         Returns
         -------
         Estimate
-            Of numbers, or of arrays.
+            The metric with an interval, numbers or arrays.
         """
         return self._fitted_tables.estimate(metric, float(self.level), low, high)
 
@@ -275,10 +275,10 @@ class TableFigures:
     def _spanning(
         self, found: Estimate, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0
     ) -> Estimate:
-        """Widen an interval by what the places of rows within bins may change, which the table does not tell.
+        """Widen an interval by the effect of the positions of rows within bins, which the histogram does not contain.
 
-        With d the difference that `ends` make, an end is z sqrt(s^2 + d^2) away where it was z s, or z s + d where that
-        is less: an error of at most d, beside a normal one, is covered as often as stated.
+        With d the difference that `ends` make, an end is z sqrt(s^2 + d^2) away if it was z s, or z s + d if that is
+        less: an error of at most d, in addition to a Gaussian one, keeps the coverage.
         """
         z, released = NormalDist().inv_cdf(0.5 + float(self.level) / 2), self._fitted_tables.released
         moved = [float(each(released)[0] - metric(released)[0]) for each in ends]
@@ -291,19 +291,20 @@ class TableFigures:
         return found._replace(low=max(low, least), high=min(high, most))
 
     def _hidden_if_few(self, found: Estimate, least: float = 0.0, most: float = 1.0) -> Estimate:
-        """Replace the interval by the whole range where the rarer class is hardly more than the noise."""
+        """Replace the interval by the whole range if the rarer class is not distinguishable from the noise."""
         tables = self._fitted_tables
         few = tables.released.sum(-1) < ENOUGH_CASES * np.sqrt(tables.variance.sum(-1))
         return found._replace(low=least, high=most) if few.any() else found
 
-    # --- forms ---
+    # --- output ---
 
     def summary(self) -> dict[str, Estimate]:
-        """Return the usual figures by name.
+        """Return the usual metrics by name.
 
         Returns
         -------
         dict of str to Estimate
+            Metrics with intervals.
         """
         found = {name: getattr(self, name) for name in self._summary}
         return {name: each() if callable(each) else each for name, each in found.items()}
@@ -320,5 +321,5 @@ class TableFigures:
 
 
 def sides(metric: Any, **sides: tuple[Any, Any]) -> list[Metric]:
-    """The metric at either of two values of a parameter, extremes of what bins do not resolve."""
+    """The metric at each of two values of a parameter, the extremes that the bins do not resolve."""
     return [partial(metric, **{name: side}) for name, pair in sides.items() for side in pair]

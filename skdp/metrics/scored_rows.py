@@ -1,4 +1,4 @@
-"""Scores of private rows by a fitted model, block by block, and the counts that they go to."""
+"""Scores of private rows by a fitted model, in chunks, and their bins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names
 from skdp._checks.sources import RowSource
 
-FARTHEST = 36.7  # log-odds of 1 - 2**-53, where scikit-learn clips probabilities too
+FARTHEST = 36.7  # log-odds of 1 - 2**-53; scikit-learn clips probabilities at the same value
 _LOGITS = np.sinh(np.linspace(-1.0, 1.0, 8001) * np.arcsinh(FARTHEST))
 _MIXED = sum(w / (1.0 + np.exp(-a * _LOGITS)) for w, a in ((0.6, 1.0), (0.25, 1 / 4), (0.15, 1 / 12)))
 _PLACES = 0.5 + (_MIXED - 0.5) / (_MIXED[-1] - _MIXED[0])  # exactly 1/2 at a score of 1/2
@@ -22,9 +22,9 @@ _PLACES[[0, -1]] = 0.0, 1.0
 
 
 def places_of(scores: Any) -> np.ndarray:
-    """Places of scores, from 0 to 1. Scores are clipped to [0, 1]; NaN is at 0.
+    """Positions of scores, from 0 to 1. Scores are clipped to [0, 1]; NaN is at 0.
 
-    With log-odds z, the place is 0.6 sigmoid(z) + 0.25 sigmoid(z / 4) + 0.15 sigmoid(z / 12), stretched so that the
+    With log-odds z, the position is 0.6 sigmoid(z) + 0.25 sigmoid(z / 4) + 0.15 sigmoid(z / 12), scaled so that the
     scores 2**-53 and 1 - 2**-53 are at the ends.
     """
     p = np.clip(np.nan_to_num(np.asarray(scores, np.float64)), 0.0, 1.0)
@@ -33,29 +33,29 @@ def places_of(scores: Any) -> np.ndarray:
 
 
 def logits_at(places: Any) -> np.ndarray:
-    """Log-odds of the scores at places."""
+    """Log-odds of the scores at positions."""
     return np.interp(np.asarray(places, np.float64), _PLACES, _LOGITS)
 
 
 def scores_at(places: Any) -> np.ndarray:
-    """Scores at places; 0 and 1 at the ends."""
+    """Scores at positions; 0 and 1 at the ends."""
     t = np.asarray(places, np.float64)
     inner = 1.0 / (1.0 + np.exp(-logits_at(t)))
     return np.where(t <= 0.0, 0.0, np.where(t >= 1.0, 1.0, inner))
 
 
 _ROWS = 1 << 16
-"""Rows that are scored at once."""
+"""Rows that are scored in one call."""
 
 
 class RowsElsewhere:
-    """Rows that are not in memory: a model's scores of them are.
+    """Out-of-core rows, with the model's scores of them in memory.
 
     Parameters
     ----------
     source : RowSource
     n_rows : int
-        How many rows there are, if the source does not know.
+        Number of rows, if the source does not have it.
     """
 
     def __init__(self, source: RowSource, n_rows: int) -> None:
@@ -63,14 +63,14 @@ class RowsElsewhere:
         self.dtype, self.shape = self._features.dtype, (self._features.n_rows or n_rows, self._features.n_features)
 
     def read_columns(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return what is given for each row, with the columns that are named read."""
+        """Return the data of each row, with the named columns read."""
         named = {name: each for name, each in given.items() if isinstance(each, str)}
         if named:
             self._source.check_targets()
         return {**given, **{name: self._source.read_column(name, column) for name, column in named.items()}}
 
     def scores(self, model: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()) -> np.ndarray:
-        """Read all rows, block by block, and return their scores."""
+        """Read all rows in chunks, and return their scores."""
 
         def of_block(rows: Any) -> np.ndarray:
             return np.concatenate([found for _, found in ScoredRows(model, rows, score, width).blocks()])
@@ -78,34 +78,34 @@ class RowsElsewhere:
         found: np.ndarray = self._features.map_blocks(of_block)
         if len(found) != self.shape[0]:
             raise ValueError(
-                "X has another number of rows than y, after the charge, which stands: give one label a row."
+                "`X` must have as many rows as `y`. The numbers differ; the charge remains. Pass one label per row."
             )
         return found
 
 
 class ScoredRows:
-    """Rows that a model gives scores to, or scores of a model that is elsewhere.
+    """Rows that a model scores, or precomputed scores.
 
     Parameters
     ----------
     model : estimator or None
-        Fitted model. If None, `X` holds the scores.
+        Fitted model. If None, `X` contains the scores.
     X : table or ndarray of shape (n_rows, n_scores)
         Private.
     score : callable, optional
-        Maps the model and rows to one number a row, or to one row of numbers.
+        Maps the model and rows to one number per row, or to several.
     width : tuple of int, default=()
-        Shape of what `score` says of a row: () for one number, (n_scores,) for several.
+        Shape of the score of a row: () for one number, (n_scores,) for several.
 
     Notes
     -----
-    **Guarantees.** Nothing that the model says of a row gets out but its score: no warning, and no error. A row that
-    the model refuses, or gives another number of scores than it should, has the score NaN, whatever the rows beside it
-    are.
+    **Guarantees.** The score is the only output of the model that is used: warnings and errors are suppressed. If the
+    model raises an error for a row, or returns a wrong number of scores, the score is NaN, independent of the other
+    rows.
 
-    Proof. Warnings are ignored. Where a block fails, its halves are tried, down to single rows, so that a row has NaN
-    if and only if it is refused alone, given that the model treats rows one by one. Where it multiplies matrices, the
-    last bit of a score follows from the place of its row, which neighbours keep but under ``add_remove``.
+    Proof. Warnings are ignored. If a block fails, its halves are tried, down to single rows, so that a row has NaN if
+    and only if it fails alone, given that the model processes rows independently. If the model multiplies matrices, the
+    last bit of a score depends on the position of its row, which neighbors share except under ``add_remove``.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class ScoredRows:
 def refuse_other_scores(
     model: Any, X: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()
 ) -> None:
-    """Refuse a model that is not fitted, or gives another number of scores, by a row of zeros, which is public."""
+    """Reject a model that is not fitted, or has a wrong number of scores, by a row of zeros, which is public."""
     shape, is_fitted = None, True
     try:
         with silence():
@@ -149,17 +149,17 @@ def refuse_other_scores(
             shape = score(model, zeros).shape
     except NotFittedError:
         is_fitted = False
-    except Exception:  # not every model takes zeros
+    except Exception:  # not every model accepts zeros
         pass
-    if not is_fitted:  # every row would be refused, and paid for
-        raise ValueError(f"model={type(model).__name__} is not fitted: fit it, to other rows than these.")
+    if not is_fitted:  # every row would fail, at full privacy cost
+        raise ValueError(f"`model` must be fitted, got an unfitted {type(model).__name__}. Fit it to other rows.")
     if shape not in (None, (1, *width)):
-        wanted = f"{width[0]} scores" if width else "one score of two classes, or one target,"
-        raise WrongTypeError(f"model={type(model).__name__} does not give {wanted} a row: see evaluate.")
+        wanted = f"{width[0]} scores" if width else "one score of the positive class, or one target,"
+        raise WrongTypeError(f"`model` must return {wanted} per row, which {type(model).__name__} does not.")
 
 
 def score_of_two(model: Any, rows: Any) -> np.ndarray:
-    """Probability of the second class; of a model without one, the logistic function of its decision."""
+    """Probability of the positive class; without `predict_proba`, the logistic function of the decision function."""
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(rows), np.float64)
         return chances[:, 1] if chances.shape[1:] == (2,) else np.empty((0, 0))
@@ -167,7 +167,7 @@ def score_of_two(model: Any, rows: Any) -> np.ndarray:
 
 
 def score_of_each(model: Any, rows: Any) -> np.ndarray:
-    """Probabilities of all classes, or of all labels; without these, logistic functions of the decisions."""
+    """Probabilities of all classes or labels; without `predict_proba`, logistic functions of the decision function."""
     if not hasattr(model, "predict_proba"):
         return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
     chances = model.predict_proba(rows)
@@ -177,34 +177,34 @@ def score_of_each(model: Any, rows: Any) -> np.ndarray:
 
 
 def check_methods(model: Any, methods: tuple[str, ...]) -> None:
-    """Refuse a model that gives no scores."""
+    """Reject a model without a scoring method."""
     if not any(hasattr(model, each) for each in methods):
         raise WrongTypeError(
-            f"model={type(model).__name__} has no {' or '.join(methods)}: give a fitted model, or None with its scores "
-            "as X."
+            f"`model` must be a fitted model with {' or '.join(methods)}, got {type(model).__name__}. To pass scores "
+            "as `X`, set it to None."
         )
 
 
 def check_width(model: Any, X: Any) -> Any:
-    """Return the rows as the model takes them, or refuse those of another width, which is public."""
+    """Return the rows with the columns of the model, or raise an error for a wrong number of columns."""
     names, known = column_names(X), getattr(model, "feature_names_in_", None)
     if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
         X = X[list(known)]  # columns of groups or subgroups need not be features
     width, found = getattr(model, "n_features_in_", None), shape_of("X", X)
     if len(found) != 2 or (width is not None and found[1] != width):
-        raise ValueError(f"X has shape {found} where the model was fitted to {width} columns: give it the same ones.")
+        raise ValueError(f"`X` must have the {width} columns that the model was fitted to, got shape {found}.")
     return X
 
 
 def scores_given(y_score: Any, width: int = 1) -> np.ndarray:
-    """Return scores of a model that is elsewhere, of shape (n_rows, width). They may hold NaN."""
+    """Return precomputed scores, of shape (n_rows, width). They can contain NaN."""
     scores = values_of("X", y_score)
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.shape[1] != width:
-        one = "one score a row, that of the second class, or one_vs_rest=True and `classes` for scores of more classes"
-        wanted = f"{width} scores a row" if width > 1 else one
-        raise ValueError(f"X has shape {scores.shape} with model=None: give {wanted}.")
+        one = "one score per row, that of the positive class (set one_vs_rest=True and `classes` for multiclass scores)"
+        wanted = f"{width} scores per row" if width > 1 else one
+        raise ValueError(f"`X` must have {wanted} if the model is None, got shape {scores.shape}.")
     fault, numbers = numbers_of(scores)
     if fault != NUMBER:
         refuse(fault, "X")

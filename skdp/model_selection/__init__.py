@@ -1,19 +1,15 @@
-"""Two parts of a data set, and private choice among candidates: a search whose epsilon is that of the whole search.
+"""Private data splitting, cross-validation, hyperparameter search, calibration and thresholds.
 
-- `private_split`: `private_train_test_split`: two parts of a data set, drawn once by a key that its accountant keeps
-- `rehearsal`: what a private fit would be worth, from public numbers alone: `rehearse` fits to simulated rows
-- `scores`: scores that can be released: sums over rows, or over units of several rows, of bounded contributions
-- `whole_fit`: one charge for fits of private estimators to parts of the rows, as searches, cross-validation and
-  calibration make
-- `candidates`: candidates of a private search: what each fit will cost, and the fit at exactly that cost
-- `cross_validation`: `cross_validate`: fits to all folds but one, and one noisy table of how each scores the fold
-  that it has not seen
-- `search`: the body of a private search: charge, split, trials, choice, refit, and what is published
-- `table_classifier`: what classifiers share that follow from a noisy table of scores: one plan for a fit and for the
-  table
-- `calibrated_classifier`: `DPCalibratedClassifier`: probabilities that are right on average, from a noisy table of
-  scores
-- `threshold_classifier`: `DPThresholdClassifier`: a threshold for a purpose, from a noisy table of scores
+- `private_split`: `private_train_test_split`: a training part and a test part, with one accountant each
+- `rehearsal`: `rehearse`: expected quality of a private fit from public numbers alone, on simulated rows
+- `scores`: scores with a bounded contribution of each row or group, which can be released with noise
+- `whole_fit`: one charge for several fits to parts of the rows, for searches, cross-validation and calibration
+- `candidates`: candidates of a private search: the privacy cost of each fit, and the fit at exactly that cost
+- `cross_validation`: `cross_validate`: one fit for each fold, and one noisy histogram of the out-of-fold scores
+- `search`: a private search: charge, split, trials, selection, refit, and publication
+- `table_classifier`: base of classifiers that are derived from a noisy histogram of scores
+- `calibrated_classifier`: `DPCalibratedClassifier`: calibrated probabilities
+- `threshold_classifier`: `DPThresholdClassifier`: decision thresholds
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`DPCalibratedClassifier`: probabilities that are right on average, from a noisy table of scores."""
+"""`DPCalibratedClassifier`: calibrated probabilities, from a noisy histogram of scores."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ from skdp.model_selection.table_classifier import TableClassifier
 
 @with_parameters
 class DPCalibratedClassifier(TableClassifier):
-    """Classifier of two classes whose probabilities are calibrated on private rows.
+    """Differentially private probability calibration of a binary classifier.
 
-    One noisy table is released, how many rows of either class have a score in each of some bins, and scores are mapped
-    to probabilities by what it says. The estimator was fitted to other rows (``FrozenEstimator(model)``, private or
-    not), or is fitted here, to a part of the rows that is drawn by number.
+    The class releases one noisy histogram of the scores of each class, and maps scores to probabilities by it. The
+    estimator is either fitted already, to other rows (``FrozenEstimator(model)``, private or not), or it is fitted here
+    to a random part of the rows. See ``docs/calibration.md``.
 
     Constructor parameters are public, arguments of `fit` are private.
 
     Parameters
     ----------
     estimator : estimator
-        Unfitted private classifier, or pipeline of private steps; or a fitted classifier of any library with
+        Unfitted private classifier or pipeline of private steps, or a fitted classifier of any library with
         ``predict_proba`` or ``decision_function`` in a `sklearn.frozen.FrozenEstimator`.
     method : {"sigmoid", "temperature", "isotonic"}, default="sigmoid"
-        Map of scores: Platt's, with a slope and an offset of the logit; with a slope alone, which keeps 1/2 where it
-        is; or any map that ascends, which wants some thousand rows.
+        Map of scores to probabilities. "sigmoid" is Platt scaling, with a slope and an intercept of the logit.
+        "temperature" has a slope alone, which maps 1/2 to 1/2. "isotonic" is any increasing map; it needs several
+        thousand rows.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
-        different rows, and cost it once. A number, or a bound on the risk of membership inference such as
+        Privacy budget of one ``fit``, including the fit of `estimator`. Fit and histogram use different rows, so
+        together they have the privacy cost of one. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. The table alone, of a fitted estimator, has a delta of 0.
+        rounded down to a power of ten, for more. With a fitted estimator, delta is 0.
     test_size : float, default=0.25
-        Share of the rows, or units, that the table is made of where the estimator is fitted here.
+        Fraction of the rows, or groups, for the histogram if the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
+        `PrivacyLeakWarning` is issued. Ignored if the estimator has classes.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1. It is that of the estimator too, where that is fitted here.
+        mean weight. None is a bound of 1. An estimator that is fitted here uses the same bound.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -60,11 +61,11 @@ class DPCalibratedClassifier(TableClassifier):
         - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
           uses `n_public`, a public number near it.
 
-        None uses the relation of `accountant`, otherwise "zero_out". An estimator that is fitted here has the same.
+        None uses the relation of `accountant`, otherwise "zero_out". An estimator that is fitted here uses the same.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute. The estimator has none.
+        and is made absolute. Do not set an accountant for `estimator`.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
         makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone
@@ -73,47 +74,46 @@ class DPCalibratedClassifier(TableClassifier):
     Attributes
     ----------
     estimator_ : estimator
-        Fitted estimator, whose scores are mapped.
+        Fitted estimator whose scores are calibrated.
     evaluation_ : PrivateEvaluation
-        Figures of the estimator before it was calibrated, from the same table: free.
+        Metrics of the estimator before calibration, from the same histogram, at no additional privacy cost.
     map_ : callable
-        From scores to probabilities of the second class.
+        Map of scores to probabilities of the positive class.
     classes_ : ndarray of shape (2,)
-        Classes, that of the scores last.
+        Negative class and positive class.
     n_features_in_ : int
-        Number of columns.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where they have names.
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
-        their own.
+        Epsilon of the whole fit at `delta_`, at most `epsilon`. It does not include the earlier fit of a fitted
+        estimator to other rows.
     delta_ : float
-        Delta of the price; 0 for the table alone.
+        Delta of the guarantee; 0 with a fitted estimator.
     adjacency_ : str
-        How neighbouring tables differ.
+        Neighboring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        The table; or the worst of the fit and the table.
+        Event of the histogram, or the worst case of the fit and the histogram.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
 
     See Also
     --------
-    DPThresholdClassifier : Choose the threshold of a classifier.
-    skdp.evaluate : Figures of a model, the calibration curve among them.
+    DPThresholdClassifier : Choose the decision threshold of a classifier.
+    skdp.evaluate : Metrics of a model, including the calibration curve.
 
     Notes
     -----
-    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if
-    classes are named and `random_state` is None: `TableClassifier` has the proof. The map is a function of the noisy
-    table and of public parameters.
+    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one group with `groups`, if
+    `classes` is set and `random_state` is None. The map is a function of the noisy histogram and of public parameters.
 
-    Figures of calibrated probabilities on the same rows are slightly too good, as they are without privacy.
+    Metrics of calibrated probabilities on the same rows are slightly optimistic, as without privacy.
 
-    **Which models benefit.** Classifiers whose probabilities are not calibrated: forests and boosted trees of other
-    libraries, models with balanced class weights, naive Bayes with Gaussian columns that depend on each other
-    (`skdp.DPGaussianNB` too), scores of ``decision_function``, and models that were fitted to another population. The
-    gradient models of skdp do not benefit, because they correct their mean prediction in their own fit: a fit to part
-    of the rows and a table have a log loss of 0.4248, the model alone 0.4195.
+    **When to calibrate.** Classifiers without calibrated probabilities benefit: forests and boosted trees of other
+    libraries, models with balanced class weights, naive Bayes with correlated columns (also `skdp.DPGaussianNB`),
+    scores of ``decision_function``, and models that were fitted to another population. The gradient-based models of
+    skdp do not benefit, because they correct their mean prediction in their own fit. With such a model, a fit to part
+    of the rows and a histogram have a log loss of 0.4248, the model alone 0.4195.
 
     Examples
     --------
@@ -124,8 +124,8 @@ class DPCalibratedClassifier(TableClassifier):
     >>> X = rng.uniform(-1, 1, size=(20_000, 3))
     >>> y = (rng.uniform(size=20_000) < 1 / (1 + np.exp(-4 * X[:, 0]))).astype(int)
     >>> model = DPCalibratedClassifier(DPLogisticRegression(classes=[0, 1]), epsilon=1.0).fit(X, y)
-    >>> model.predict_proba(X[:3]).shape, 0.99 < model.epsilon_ <= 1.0
-    ((3, 2), True)
+    >>> model.predict_proba(X[:3]).shape, round(model.epsilon_, 1)
+    ((3, 2), 1.0)
     >>> fitted = FrozenEstimator(DPLogisticRegression(classes=[0, 1]).fit(X[:10_000], y[:10_000]))
     >>> other = DPCalibratedClassifier(fitted, method="isotonic", epsilon=0.5).fit(X[10_000:], y[10_000:])
     >>> other.delta_
@@ -170,7 +170,7 @@ class DPCalibratedClassifier(TableClassifier):
         return np.column_stack([1.0 - chances, chances])
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the class whose calibrated probability is the larger one.
+        """Predict the class with the larger calibrated probability.
 
         Parameters
         ----------
@@ -199,8 +199,9 @@ class LogitMap(NamedTuple):
     Attributes
     ----------
     slope : float
-        0 or above, so that no score overtakes another. One over the temperature.
+        0 or above, so that the order of the scores does not change. The inverse temperature.
     offset : float
+        Intercept.
     """
 
     slope: float
@@ -211,7 +212,7 @@ class LogitMap(NamedTuple):
 
 
 class StepMap(NamedTuple):
-    """Probabilities between points that ascend, on straight lines.
+    """Piecewise linear, increasing map of scores to probabilities.
 
     Attributes
     ----------
@@ -244,9 +245,9 @@ def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
     deviation of its noise, so that bins which noise alone is in say next to nothing.
     """
     if method == "isotonic":
-        # Shares of positives in each bin, drawn to the share of all by as many rows as the noise is worth.
+        # Prevalence in each bin, shrunk to the overall prevalence by a number of rows of the size of the noise.
         negatives, positives = table
-        total, noise = float(table.sum()), max(noise, 1e-9)  # a bin may be empty
+        total, noise = float(table.sum()), max(noise, 1e-9)  # a bin can be empty
         share = float(positives.sum()) / total if total > 0 else 0.5
         weights = negatives + positives + noise
         shares = isotonic_regression((positives + noise * share) / weights, sample_weight=weights, y_min=0.0, y_max=1.0)

@@ -1,6 +1,6 @@
-"""Candidates of a private search: what each fit will cost, and the fit at exactly that cost.
+"""Candidates of a private search: the privacy cost of each fit, and the fit at exactly that cost.
 
-Each candidate is a `PrivatePipeline`; a private estimator that is searched alone is the only step of one.
+Each candidate is a `PrivatePipeline`; a single private estimator is its only step.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ from skdp.pipeline.joint_fit import Allocation, JointFit, check_budget, noises_o
 from skdp.pipeline.private_pipeline import PrivatePipeline, allocate_budget
 
 MOST_TRIES = 10
-"""Expected number of trials if nothing is said: twice as many cost more than they find (benchmarks/README.md)."""
+"""Default expected number of trials; twice as many cost more than they gain (benchmarks/README.md)."""
 LAWS = (1.0, 0.0, math.inf)
-"""Laws of the number of trials, the one that needs least noise is taken: geometric, logarithmic, Poisson."""
+"""Distributions of the number of trials, of which the one with the least noise is used: geometric, logarithmic,
+Poisson."""
 REFIT_SHARE = 0.75
-"""Part of the budget's mu**2 that goes to the final fit on all rows (measured: benchmarks/README.md)."""
+"""Fraction of the budget's mu**2 for the final fit to all rows (measured: benchmarks/README.md)."""
 
 
 class SearchTerms(NamedTuple):
-    """The public parameters of a search that its price depends on."""
+    """The public parameters that determine the privacy cost of a search."""
 
     epsilon: float | Risk
     delta: float
@@ -48,28 +49,27 @@ class SearchTerms(NamedTuple):
 
 
 class SearchPlan(NamedTuple):
-    """Fits of the trials and of the end (the first of these for the case that none was tried), the noise, the price.
+    """Fits of the trials and the final fits (the first is for the case of no trial), the noise, and the privacy cost.
 
-    `trials` is None where every candidate is tried once.
+    `trials` is None if every candidate is tried once.
 
     Notes
     -----
-    **Guarantees.** `event` is the price of: a split of the rows that no row has a say in; trials, each of which fits
-    one of `tried` to the part that trains and releases it with a score, of noise multiplier `score_noise`, on the part
-    that scores; the best of them by that score; then one of `finals`, fitted to all rows.
+    **Guarantees.** `event` accounts for the whole search. The search splits the rows independently of their values.
+    Each trial fits one of `tried` to the training part and releases it with a score, of noise multiplier `score_noise`,
+    on the test part. The search selects the best trial by that score, and fits one of `finals` to all rows.
 
-    Proof. Given the split, a record is in one part. In the part that trains it enters a trial through the fit alone, as
-    the score is computed from what the fit released and from other rows; in the part that scores, through the score
-    alone. So a trial costs the larger of the two for every split, and a mixture over splits no more (joint convexity).
-    Which candidate a trial fits is drawn without the data and is part of its output, so that a trial costs no more than
-    the worst candidate (`WorstOfDpEvent`). The best of a hidden random number of independent trials is
-    `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). What is fitted in the end is a function of that release, and
-    whichever it is, the worst of `finals` dominates it, which adaptive composition allows (Zhu, Dong & Wang 2022,
-    theorem 10).
+    Proof. Given the split, a record is in one part. In the training part it enters a trial through the fit alone,
+    because the score is computed from the released fit and from other rows; in the test part, through the score alone.
+    So a trial costs the larger of the two for every split, and a mixture over splits costs no more (joint convexity).
+    The candidate of a trial is drawn without the data and is part of its output, so a trial costs no more than the
+    worst candidate (`WorstOfDpEvent`). The best of a secret random number of independent trials is
+    `RepeatAndSelectDpEvent` (Papernot & Steinke 2022). The final fit is a function of that release. The worst of
+    `finals` dominates each possible final fit, which adaptive composition allows (Zhu, Dong & Wang 2022, theorem 10).
 
-    A record is a unit where rows have labels: all of its rows are in one part, each fit is private for units, and a
-    score moves by no more for a unit than for a row. A unit that replaces another one can have another number, and more
-    or fewer rows. Splits of both tables can be matched so that it takes the part of that unit
+    With groups, a record is a group: all of its rows are in one part, each fit is private for groups, and the
+    sensitivity of a score is the same for a group as for a row. A group that replaces another one can have another
+    number, and more or fewer rows. Splits of both tables can be matched so that it takes the part of that group
     (`skdp.model_selection.private_split.draw_folds`).
     """
 
@@ -83,7 +83,7 @@ class SearchPlan(NamedTuple):
 
     @property
     def tuning(self) -> dict[str, DpEvent]:
-        """Events of the choice and of the fit that follows it, which compose to `event`; none without a choice."""
+        """Events of the selection and of the final fit, which compose to `event`; empty without a selection."""
         if len(self.tried) == 1:
             return {}
         choice = _tries_event(self.tried, self.scale, GaussianDpEvent(self.score_noise), self.trials)
@@ -93,9 +93,9 @@ class SearchPlan(NamedTuple):
 def plan_search(
     grid: list[dict[str, Any]], candidates: list[PrivatePipeline], sizes: tuple[int, int, int], terms: SearchTerms
 ) -> SearchPlan:
-    """The plan at which the whole search costs epsilon.
+    """The plan for which the whole search costs epsilon.
 
-    `candidates` begin with the default model; `sizes` are the rows that train, all rows, and columns.
+    `candidates` begin with the default model; `sizes` are the numbers of training rows, all rows, and columns.
     """
     n_train, n, n_features = sizes
     if len(grid) == 1:
@@ -117,7 +117,7 @@ def plan_search(
 
 
 def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: NumberOfTrials | None) -> DpEvent:
-    """All trials; a row is in the part that trains or in the part that scores."""
+    """Event of all trials; a row is in the training part or in the test part."""
     trained = [each.event(scale) for each in tried]
     if trials is None:
         return worst_of([compose(trained), compose([scored] * len(tried))])
@@ -125,18 +125,18 @@ def _tries_event(tried: list[FitPlan], scale: float, scored: DpEvent, trials: Nu
 
 
 def _refit_event(finals: list[FitPlan], scale: float, trials: NumberOfTrials | None) -> DpEvent:
-    """The fit to all rows, if there is one; of the default model only where it may be that none was tried."""
+    """Event of the fit to all rows, if there is one; the default model is needed only if there can be no trial."""
     possible = finals if trials is not None and trials.poisson else finals[1:]
     return worst_of([each.event(scale) for each in possible]) if finals else accounting.NoOpDpEvent()
 
 
 def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[NumberOfTrials | None, float]:
-    """The law of the number of trials and the scale of all noise at which the search costs epsilon."""
+    """The distribution of the number of trials and the scale of all noise for which the search costs epsilon."""
     budget: dict[str, Any] = {"epsilon": terms.epsilon, "delta": terms.delta, "adjacency": terms.adjacency}
     if terms.strategy == "compose":
         return None, accounting.calibrate_noise_multiplier(lambda scale: event_at(None, scale), **budget)
     n_trials = float(min(MOST_TRIES, n_candidates) if terms.n_trials == "auto" else terms.n_trials)
-    # Poisson may try none; what is left then is the default model, which only a refit fits.
+    # Poisson can draw no trial. The default model is then the result, and only a refit fits it.
     shapes = [shape for shape in LAWS if terms.refit or math.isfinite(shape)]
     means = {shape: _mean_of_equal_chance(shape, n_trials, n_candidates) for shape in shapes}
     calibrate = accounting.calibrate_selection
@@ -146,23 +146,23 @@ def _solved(event_at: Any, n_candidates: int, terms: SearchTerms) -> tuple[Numbe
 
 
 def _mean_of_equal_chance(shape: float, n_trials: float, n_candidates: int) -> float | None:
-    """Mean at which a law trials one of the best tenth of candidates with the chance that the geometric law has.
+    """Mean for which a distribution is as likely as the geometric one to try one of the best tenth of candidates.
 
-    None where it had to be too large. Laws of equal mean are not equally useful: the logarithmic one is the cheapest
-    of them because it draws a single try, which is no choice at all, most often.
+    None if it would be too large. Distributions of equal mean are not equally useful: the logarithmic distribution is
+    the least expensive because it mostly draws a single trial, which is no selection.
     """
     if shape == 1.0 or (n_trials == 1.0 and math.isfinite(shape)):
         return n_trials
     missed = 1.0 - max(0.1, 1.0 / n_candidates)
     goal = NumberOfTrials(n_trials, 1.0).pgf(missed)
-    low, high = 1.0, 1e4  # what can be drawn
+    low, high = 1.0, 1e4  # range of possible means
     if NumberOfTrials(high, shape).pgf(missed) > goal:
         return None
     return bisect(lambda mean: NumberOfTrials(mean, shape).pgf(missed) > goal, low, high, relative=1e-6)[1]
 
 
 def _share_of(share: float, terms: SearchTerms) -> BudgetTarget:
-    """This share of mu**2 of the whole budget, for a start: all noise is scaled together later."""
+    """This fraction of mu**2 of the whole budget as a start; all noise is scaled together later."""
     return terms.target.of_size(terms.target.mu * math.sqrt(share))
 
 
@@ -172,7 +172,7 @@ def worst_of(events: list[DpEvent]) -> DpEvent:
 
 
 def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
-    """What the search decides for all candidates cannot differ between them."""
+    """Reject parameters of the whole search, which cannot differ between candidates."""
     of_the_search = {
         "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",
         "warm_start", "classes", "weight_bound", "memory", "verbose",
@@ -180,14 +180,15 @@ def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
     for name in sorted({name for each in grid for name in each}):
         if name.split("__")[-1] in of_the_search:
             raise ValueError(
-                f"parameter {name!r} cannot be searched: budget, seed and schema are those of the search; leave it out."
+                f"`{name}` must be the same for all candidates (budget, seed, schema). Remove it from the search, and "
+                "set it on the estimator."
             )
 
 
 def private_template(estimator: Any, epsilon: Any, delta: float | str, adjacency: Any = None) -> PrivatePipeline:
-    """A copy of what is searched over, as a pipeline of private steps with one budget.
+    """A copy of the estimator, as a pipeline of private steps with one budget.
 
-    `adjacency` is the neighboring relation of a whole, for steps that state none.
+    `adjacency` is the neighboring relation of the whole search, for steps without one.
     """
     template = clone(estimator)
     if is_private(template):
@@ -198,8 +199,8 @@ def private_template(estimator: Any, epsilon: Any, delta: float | str, adjacency
         _state_adjacency(template, adjacency)
         return template.set_params(epsilon=epsilon, delta=delta, verbose=False)
     raise ValueError(
-        f"estimator is a {type(estimator).__name__}, neither a private estimator nor a Pipeline of them: use one of "
-        "skdp, such as DPLogisticRegression."
+        f"`estimator` must be a private estimator such as DPLogisticRegression, or a Pipeline of them, got "
+        f"{type(estimator).__name__}."
     )
 
 
@@ -220,10 +221,10 @@ def seen_by_the_user(candidate: PrivatePipeline) -> Any:
 
 
 def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any, n_samples: int) -> PrivatePipeline:
-    """The template with these parameters, checked, and without what would spend, speak or repeat outside the search.
+    """The template with these parameters, checked, without accountant, output or checkpoint of its own.
 
-    Names and types of the columns of `X` may decide what it is (`PrivatePipeline._settle_steps`). `n_samples` is the
-    number of rows, or of units.
+    The names and types of the columns of `X` may determine it (`PrivatePipeline._settle_steps`). `n_samples` is the
+    number of rows, or of groups.
     """
     made = template._copied()
     silent = {"accountant": None, "random_state": None, "warm_start": False}
@@ -232,29 +233,29 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
     _state_adjacency(made, known[0][1].estimator.adjacency)
     ours, theirs = ({each.accountant and each.accountant.identity for _, each in pairs} for pairs in (steps, known))
     if ours - theirs - {None}:
-        raise ValueError("accountant differs between the candidates: give it to the estimator that is searched.")
+        raise ValueError("`accountant` must not differ between candidates. Set it on the estimator of the search.")
     for _, step in steps:
         own = step.estimator.get_params(deep=False)
         if step.estimator.adjacency != known[0][1].estimator.adjacency:
             raise ValueError(
-                f"adjacency={step.estimator.adjacency!r} differs between the candidates: give all of them one."
+                f"`adjacency` must be the same for all candidates, got {step.estimator.adjacency!r} for one of them."
             )
         if (path := own.get("checkpoint")) is not None:
-            raise ValueError(f"checkpoint={path!r} is the file of one run: set checkpoint=None in a search.")
+            raise ValueError(f"`checkpoint` must be None in a search, got {path!r}. It is the file of a single fit.")
         step.estimator.set_params(**{name: value for name, value in silent.items() if name in own})
     loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
     made.set_params(**dict.fromkeys(loud, 0))
     check_budget(made)
-    made._note_unit()  # to steps that are parameters
+    made._note_unit()  # for steps that are parameters
     made._settle_steps(X, n_samples)
     return made._take_unit(template)
 
 
 class FitPlan(NamedTuple):
-    """A fit to `n` rows, or units: the candidate's parameters, the pipeline that has them, the noise of each private
-    step. What it is private for is noted on the pipeline.
+    """A fit to `n` rows, or groups: the parameters of the candidate, its pipeline, and the noise of each private step.
 
-    The noise is for a fit that costs as much as the others that it is compared with; all are scaled alike.
+    The privacy unit is stored on the pipeline. The noise is for a fit of the same cost as the other candidates; all
+    noise is scaled by the same factor.
     """
 
     parameters: dict[str, Any]
@@ -263,15 +264,15 @@ class FitPlan(NamedTuple):
     allocation: Allocation
 
     def event(self, scale: float) -> DpEvent:
-        """What the fit costs with its noise times `scale`."""
+        """Event of the fit with its noise times `scale`."""
         return self.allocation.scaled(scale).event
 
     def check_parameters(self, n_features: int) -> None:
-        """Before the charge: an error in the middle would tell that this candidate was tried."""
+        """Check before the charge: a later error would reveal that this candidate was tried."""
         self._fit(1.0, None).check_parameters(self.n, n_features)
 
     def check_rows(self, X: Any, y: Any, units: Units | None = None, weights: Any = None) -> None:
-        """Before the charge: refuse rows, labels and weights that the fit would refuse."""
+        """Reject rows, labels and weights before the charge that the fit would reject."""
         self._fit(1.0, None, weights, units).prepare(X, y)
 
     def run(self, scale: float, seed: int | None, rows: PartRows) -> PrivatePipeline:
@@ -279,20 +280,20 @@ class FitPlan(NamedTuple):
         whole, fit = self.pipeline._copied(), self._fit(scale, seed, rows.given_weights, rows.units)
         fit.prepare(rows.X, rows.y, rows.like)
         _, interrupted = fit.learn()
-        if interrupted:  # Ctrl-C ends the search, and not one trial of it
+        if interrupted:  # Ctrl-C ends the whole search, not one trial
             raise KeyboardInterrupt
         take_fit(whole, fit, self.event(scale))
         return whole
 
     def _fit(self, scale: float, seed: int | None, weights: Any = None, units: Units | None = None) -> JointFit:
-        """A fit with a public number of rows of its own."""
+        """Fit with its own public number of rows."""
         pipeline = with_public_rows(self.pipeline, self.n)
         given = {} if weights is None else {name: {"sample_weight": weights} for name in weighted_steps(pipeline)}
         return JointFit(pipeline.steps, self.allocation.scaled(scale), pipeline.delta, given, seed=seed, units=units)
 
 
 def with_public_rows(pipeline: PrivatePipeline, n: int) -> PrivatePipeline:
-    """A copy for a part of the rows, or units, which has a public number of its own where the whole has one."""
+    """A copy for a part of the rows, or groups, with the public number of that part if the number is public."""
     copied = pipeline._copied()
     for _, step in private_steps(copied.steps):
         step.estimator.set_params(adjacency=with_n_public(step.adjacency, n))
@@ -303,7 +304,7 @@ def fit_plans(
     grid: list[dict[str, Any]], candidates: list[PrivatePipeline], n: int, n_features: int, target: BudgetTarget,
     delta: float,
 ) -> list[FitPlan]:  # fmt: skip
-    """Fits to n rows, or units, that meet the target each; candidates that are planned alike share their noise."""
+    """Plans of fits to n rows, or groups, that meet the target each; equal candidates share their noise."""
     known: dict[Any, tuple[float, ...]] = {}
     made = []
     for parameters, pipeline in zip(grid, candidates, strict=True):
@@ -312,7 +313,7 @@ def fit_plans(
         key = tuple(plan.event_at(1.0) for plan in plans)
         if key not in known and len(plans) > 1:
             known[key] = noises_of(pipeline, plans, target)
-        elif key not in known:  # the noise of a single step is solved for more closely
+        elif key not in known:  # the noise of a single step is solved more accurately
             adjacency = private_steps(pipeline.steps)[0][1].adjacency
             known[key] = (calibrate_to(plans[0].event_at, target, adjacency=adjacency),)
         plan = FitPlan(parameters, pipeline, n, Allocation(plans, known[key]))

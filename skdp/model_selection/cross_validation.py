@@ -1,4 +1,4 @@
-"""`cross_validate`: fits to all folds but one, and one noisy table of how each scores the fold that it has not seen."""
+"""`cross_validate`: one fit for each fold, and one noisy histogram of the out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -43,40 +43,42 @@ def cross_validate(
     return_estimator: bool = False,
     random_state: Any = None,
 ) -> dict[str, Any]:
-    """Fit to all folds but one, and score that one, for each fold, under one budget.
+    """Evaluate an estimator by cross-validation under one privacy budget.
+
+    For each fold, the estimator is fitted to all other folds and scored on this fold.
 
     Parameters
     ----------
     estimator : private estimator or Pipeline
-        Estimator to fit `cv` times. Its own budget and seed are not used. An accountant that it carries is charged
-        once, for all fits and scores.
+        Estimator to fit `cv` times. Its own budget and seed are ignored. If it has an accountant, the accountant is
+        charged once, for all fits and scores.
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
         Private rows.
     y : array-like of shape (n_samples,) or (n_samples, n_labels)
-        Private labels or targets. Several labels a row are 0 or 1 each, for an estimator that takes them.
+        Private labels or targets. Multilabel targets must be 0 or 1.
     epsilon : float or Risk, default=None
-        Privacy budget of all fits and scores together. A number, or a bound on the risk of membership inference such as
+        Privacy budget of all fits and scores together. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. See `skdp.DPLogisticRegression` for "auto".
+        The delta of the (epsilon, delta) guarantee. See `skdp.DPLogisticRegression` for "auto".
     cv : int, default=5
-        Number of folds. A row is in one by its number and a secret key, under ``adjacency="add_remove"`` by a coin,
-        never by its label: there are no stratified folds.
+        Number of folds. The fold of a row depends on its index and a secret key; with ``skdp.AddRemove`` it is drawn
+        independently. Folds are not stratified, because labels are private.
     score_fraction : float, default=0.2
-        Share of epsilon for the scores, or of mu where it is a risk, in (0, 1). The noise of the fits is then the
-        least at which fits and scores are within the budget together.
+        Fraction of epsilon for the scores, in (0, 1). If `epsilon` is a risk, it is the fraction of mu. The noise of
+        the fits is then the smallest for which fits and scores are within the budget.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, or the name of a column of `X`, which is no feature then. The guarantee
-        is then for all rows of one label together, which are in one fold and are counted once.
+        Private group identifier of each row, or the name of a column of `X`, which is then not a feature. If set, the
+        guarantee is for all rows of one group, which are in one fold and count once.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        Private weights for fits and scores, divided by the `weight_bound` of the estimator and cut at it.
+        Private weights for fits and scores, clipped to the `weight_bound` of the estimator and divided by it.
     one_vs_rest : bool, default=False
-        Whether to count the scores of each of more than two classes as well, for ``test_roc_auc`` and other means over
-        the classes, and figures of each against all others. See `skdp.evaluate`.
+        Whether to release the scores of each class of a multiclass classifier as well, for ``test_roc_auc`` and other
+        means over the classes, and metrics of each class against all others. See `skdp.evaluate`.
     level : float, default=0.95
-        Probability with which an interval of the evaluation covers its figure.
+        Confidence level of the intervals of the evaluation.
     return_estimator : bool, default=False
-        Whether the fitted estimators are returned too, which costs nothing more.
+        Whether to return the fitted estimators, at no additional privacy cost.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of folds and noise. None draws a fresh secret key from the operating system. Any other value makes the
         result reproducible and issues a `PrivacyLeakWarning`.
@@ -85,49 +87,46 @@ def cross_validate(
     -------
     scores : dict
 
-        - ``test_...``, ndarrays of shape (cv,): noisy figures of each fold, such as ``test_roc_auc`` and
-          ``test_accuracy``, or ``test_r2`` of regressors;
-        - ``test_score``: accuracy or R^2, as the estimator's ``score`` has it;
-        - ``evaluation``: the `skdp.metrics.PrivateEvaluation` of all folds together, or that of more classes, of
-          several labels or of a regressor, with intervals for the figures and the price of the whole;
-        - ``estimator``: list of the fitted estimators, if `return_estimator` is set.
+        - ``test_...``, ndarrays of shape (cv,): noisy metrics of each fold, such as ``test_roc_auc`` and
+          ``test_accuracy``, or ``test_r2`` for regressors;
+        - ``test_score``: accuracy or R^2, as in the ``score`` method of the estimator;
+        - ``evaluation``: the `skdp.metrics.PrivateEvaluation` of all folds together (or its multiclass, multilabel or
+          regression counterpart), with intervals and the guarantee of the whole cross-validation;
+        - ``estimator``: list of the fitted estimators, if `return_estimator` is True.
 
-        There are no times: how long a fit takes depends on its rows.
+        Fit times are not returned, because they depend on the rows.
 
     Raises
     ------
     ValueError
-        A parameter, the rows or the labels are invalid. Nothing was charged.
+        A parameter, the rows or the labels are invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the whole. Nothing was charged, and no row was read.
+        The budget of the accountant does not permit the cross-validation. No budget was consumed, and no row was read.
 
     See Also
     --------
-    skdp.evaluate : Score a model on rows that it was not fitted to.
-    private_train_test_split : Two parts of a data set, one of which is charged for the fit and one for the score.
+    skdp.evaluate : Evaluate a model on rows that it was not fitted to.
+    private_train_test_split : Split a data set into a training part and a test part with one accountant each.
 
     Notes
     -----
-    The figures of `evaluation` are of models that are fitted to a part of the rows, with a part of the budget. With a
-    small budget they are far below the score of a final model, fitted to all rows with the whole budget: AUROC 0.59
-    instead of 0.77 for 2,000 simulated records at epsilon 0.3. Printed figures state this. Intervals allow for noise
-    and for the draw of the rows that are scored, and take the models as they are.
+    The metrics of `evaluation` describe models that are fitted to part of the rows with part of the budget. With a
+    small budget they are far below the score of a final model, which is fitted to all rows with the whole budget: ROC
+    AUC 0.59 instead of 0.77 for 2,000 simulated records at epsilon 0.3. Intervals account for the privacy noise and for
+    sampling of the test rows; the models are taken as fixed.
 
     **Guarantees.** All fits and all scores together are (`epsilon`, `delta`)-differentially private for one row, or for
-    one unit, if the estimator names its classes and `random_state` is None. The fits are charged one after the other,
-    never in parallel, and the scores of all folds at the price of one.
+    one group, if `classes` of the estimator is set and `random_state` is None. The fits are accounted for by sequential
+    composition. The scores of all folds together have the privacy cost of one fold.
 
-    Proof. The fold of a row is a function of its number and of a key, or a coin of its own, and that of a unit has all
-    of its rows, so no record has a say in it. A unit that replaces another one can have another number, but folds of
-    both tables can be matched so that it takes the fold of that unit (`private_split.draw_folds`). For
-    given folds, take a row of fold j. The fit that leaves
-    fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on the ones before it (adaptive
-    composition). Given all fitted models, the scores are one table with a part for each fold; the row is counted in the
-    part of fold j alone, there as one evaluation counts it, so that the table moves by what that does
-    (`skdp.metrics.histogram_evaluation.CountedEvaluation`; with several cells a row, those of
-    `skdp.metrics.OneVsRestEvaluation` and `skdp.metrics.MultilabelEvaluation`). So a row of fold j pays for `cv`
-    - 1 fits and one table, and the event is the worst over j of these compositions. A mixture over folds costs no more
-    (joint convexity), and whoever sees all models and figures sees a function of them.
+    Proof. The fold of a row is a function of its index and of a key, or is drawn independently; all rows of a group are
+    in one fold. The fold therefore does not depend on any record. A group that replaces another one can have another
+    index, but folds of both tables can be matched so that it takes the fold of that group. For given folds, take a row
+    of fold j. The fit that leaves fold j out does not read it. The other `cv` - 1 fits read it, and each may depend on
+    the ones before it (adaptive composition). Given all fitted models, the scores are one histogram with a part for
+    each fold. The row is counted in the part of fold j alone, as in one evaluation. So a row of fold j is covered by
+    the composition of `cv` - 1 fits and one histogram, and the event is the worst case over j. A mixture over folds
+    costs no more (joint convexity), and the output is a function of all models and metrics.
 
     Examples
     --------
@@ -139,8 +138,8 @@ def cross_validate(
     >>> scores = cross_validate(DPLogisticRegression(classes=[0, 1]), X, y, epsilon=4.0, delta=1e-6, cv=3)
     >>> scores["test_score"].shape
     (3,)
-    >>> scores["evaluation"].roc_auc.low > 0.8
-    True
+    >>> round(scores["evaluation"].roc_auc.value)
+    1
     """
     found = CrossValidation(estimator, epsilon, delta, cv, score_fraction, one_vs_rest, level, random_state)
     found.fit(X, y, sample_weight, groups)
@@ -152,7 +151,7 @@ def cross_validate(
 
 
 class OutOfFoldScores:
-    """Scores of the rows of each fold by the model that was fitted to the others.
+    """Scores of the rows of each fold by the model that was fitted to the other folds.
 
     Parameters
     ----------
@@ -161,9 +160,9 @@ class OutOfFoldScores:
     X : {array-like, sparse matrix, dataframe} of shape (n_rows, n_features)
     folds : ndarray of shape (n_rows,)
     score : callable
-        Maps a model and rows to one number a row, or to one row of numbers.
+        Maps a model and rows to one number per row, or to several.
     width : tuple of int
-        Shape of what `score` says of a row, as of `ScoredRows`.
+        Shape of the score of a row, as for `ScoredRows`.
     """
 
     def __init__(
@@ -173,7 +172,7 @@ class OutOfFoldScores:
         self._models, self._X, self._folds, self._score, self._width = models, X, folds, score, width
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Generate numbers of rows and their scores."""
+        """Generate indices of rows and their scores."""
         for fold, model in enumerate(self._models):
             rows = np.flatnonzero(self._folds == fold)
             for block, scores in ScoredRows(model, take_rows(self._X, rows), self._score, self._width).blocks():
@@ -181,7 +180,7 @@ class OutOfFoldScores:
 
 
 class FoldsPlan(NamedTuple):
-    """What is decided before a row is read: the fit that leaves each fold out, whose noise is times `scale`."""
+    """The plan before a row is read: the fit that leaves each fold out, with its noise times `scale`."""
 
     fits: list[Any]  # of `FitPlan`
     evaluation: CountedEvaluation
@@ -192,7 +191,7 @@ class FoldsPlan(NamedTuple):
 
 @dataclass
 class CrossValidation:
-    """What `cross_validate` fits; its parameters are explained there.
+    """The fit of `cross_validate`, which documents the parameters.
 
     Attributes
     ----------
@@ -216,12 +215,12 @@ class CrossValidation:
 
     @silent_arithmetic
     def fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Self:
-        """Fit to all folds but one, for each fold, and count how each model scores the fold that it has not seen."""
+        """Fit the estimator without each fold, and count the scores of this fold."""
         fit = WholeFit(self, "folds and noise")
         fit.check(y)
         model = fit.model
         check_count("cv", model.cv, at_least=2, remedy="choose a number of folds from 2, such as 5")
-        check_real("score_fraction", model.score_fraction, above=0, below=1, remedy="choose a share, such as 0.2")
+        check_real("score_fraction", model.score_fraction, above=0, below=1, remedy="choose a fraction, such as 0.2")
         template = private_template(model.estimator, model.epsilon, model.delta)
         fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
@@ -237,10 +236,10 @@ class CrossValidation:
         return fit.publish()
 
     def _private_parts(self) -> list[Any]:
-        return []  # what fits and models would say of their rows is not told
+        return []  # diagnostics of fits and models about their rows are not published
 
     def _public_parameters(self, delta: float) -> dict[str, Any]:
-        """What the accountant keeps with the charge."""
+        """Public parameters that the accountant records with the charge."""
         names = ("epsilon", "cv", "score_fraction")
         kept = {name: getattr(self, name) for name in names} | {"delta": delta}
         return kept | {"estimator": type(self.estimator).__name__}
@@ -248,11 +247,11 @@ class CrossValidation:
     # --- before a row is read ---
 
     def _plan(self, fit: WholeFit, template: PrivatePipeline, y: Any, sample_weight: Any) -> FoldsPlan:
-        """Plan the fits and the table of scores."""
+        """Plan the fits and the histogram of scores."""
         if self.cv > fit.n:
-            raise ValueError(f"cv={self.cv} with {fit.n} rows or units: choose fewer folds.")
+            raise ValueError(f"`cv` must be at most the number of rows or groups ({fit.n}), got {self.cv}.")
         budget = target_of(self.epsilon, fit.delta)
-        # Epsilon at its share of mu**2, for a start: the noise of all fits is scaled together later.
+        # Start with its fraction of mu**2; the noise of all fits is scaled together later.
         epsilon = get_epsilon(GaussianDpEvent(math.sqrt(self.cv - 1) / budget.mu), fit.delta)
         template.set_params(epsilon=epsilon, delta=fit.delta)
         made = make_candidate(template, {}, fit.rows, fit.n_units)
@@ -265,7 +264,7 @@ class CrossValidation:
         fits = [plans[size] for size in sizes]
 
         def event_at(scale: float) -> DpEvent:
-            """Return what the worst row pays: all fits but that which leaves its fold out, and one table of scores."""
+            """Return the event for the worst row: all fits except one, and one histogram of scores."""
             each = [fit.event(scale) for fit in fits]
             return worst_of([compose([*each[:j], *each[j + 1 :], counting.price.event]) for j in range(self.cv)])
 
@@ -273,7 +272,7 @@ class CrossValidation:
         return FoldsPlan(fits, evaluation, counting, scale, event_at(scale))
 
     def _new_evaluation(self, fit: WholeFit, made: PrivatePipeline, y: Any) -> CountedEvaluation:
-        """Return the evaluation of all folds, at its share of the budget."""
+        """Return the evaluation of all folds, with its fraction of the budget."""
         last = last_of(made)
         classes = getattr(last, "classes", None)
         y_bounds = getattr(last, "y_bounds", None) if is_regressor(last) else None
@@ -284,8 +283,8 @@ class CrossValidation:
         estimator = seen_by_the_user(made)
         if not any(hasattr(estimator, each) for each in kind._methods):
             raise ValueError(
-                f"estimator is a {type(estimator).__name__} without {' or '.join(kind._methods)}: give a classifier or "
-                "a regressor."
+                f"`estimator` must be a classifier or a regressor with {' or '.join(kind._methods)}, got "
+                f"{type(estimator).__name__}."
             )
         evaluation = kind(
             None,
@@ -308,12 +307,12 @@ class CrossValidation:
             each.check_rows(rows.X, rows.y, rows.units)
         return rows
 
-    # --- after it ---
+    # --- after the charge ---
 
     def _learn(self, fit: WholeFit, plan: FoldsPlan, rows: PartRows, counted: RowsOfCounts) -> None:
-        """Fit the models, and release the table of their scores."""
+        """Fit the models, and release the histogram of their scores."""
         folds, evaluation = draw_folds(fit.spawn("folds"), fit.n_units, self.cv, fit.adjacency), plan.evaluation
-        with silence():  # what a fit or a model would say of its rows
+        with silence():  # warnings of a fit or a model may depend on its rows
             parts = [rows.of_units(folds != fold) for fold in range(self.cv)]
             given = zip(plan.fits, parts, strict=True)
             self.estimators_ = [self._fitted(fit, *each, plan.scale, fold) for fold, each in enumerate(given)]
@@ -326,7 +325,7 @@ class CrossValidation:
         self.evaluation_ = evaluation
 
     def _fitted(self, fit: WholeFit, plan: Any, rows: PartRows, scale: float, fold: int) -> Any:
-        """Return the model of all folds but one."""
+        """Return the model that is fitted without one fold."""
         made = plan.run(scale, fit.seed(fold), rows)
         for _, step in private_steps(made.steps):
             step.estimator.set_params(accountant=fit.accountant)

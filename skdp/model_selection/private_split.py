@@ -1,4 +1,4 @@
-"""`private_train_test_split`: two parts of a data set, drawn once by a key that its accountant keeps."""
+"""`private_train_test_split`: two parts of a data set, drawn once by a key that the accountant stores."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _OUTCOMES = 2.0**64
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One part of a data set, and the accountant that its fits and scores are charged to.
+    """One part of a data set, and the accountant of its fits and scores.
 
     Attributes
     ----------
     X : {array-like, sparse matrix, dataframe}
-        Private rows, in the order in which they came, of the type that they had.
+        Private rows, in their original order and type.
     y : array-like or None
         Private labels or targets.
     groups : array-like or None
-        Private labels of units.
+        Private group identifiers.
     sample_weight : array-like or None
         Private weights.
     accountant : PrivacyAccountant
-        Of this part: the partition of the accountant that was split.
+        Accountant of this part, a partition of the accountant that was split.
     """
 
     X: Any = field(repr=False)
@@ -56,27 +56,28 @@ def private_train_test_split(
     groups: Any = None,
     sample_weight: Any = None,
 ) -> tuple[Part, Part]:
-    """Split private rows into a part to train on and a part to test on, once and for all.
+    """Split private rows into a training part and a test part with one accountant each.
 
-    Each row, or all rows of a unit, are in one part by a number and a key, never by what they say. The key is made once
-    and kept in the ledger: with a ledger in a file a second call gives the same parts, in any process. What is charged
-    to the ledger of a part concerns its units alone, so that one ledger prices both: what all rows paid, and then the
-    larger of the two parts.
+    The part of a row, or of all rows of a group, depends on its index or group identifier and on a secret key, not on
+    other values. The accountant stores the key, so that a second call returns the same parts, with a budget file also
+    in another process. Each part contains its own records only, so the accountant adds the larger privacy cost of the
+    two parts, not their sum (parallel composition). See ``docs/evaluation.md``.
 
     Parameters
     ----------
     X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-        Private rows, in memory: all of them, and without `groups` in the same order each time.
+        All private rows, in memory. Without `groups`, they must be in the same order in each call.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         Private labels or targets.
     accountant : PrivacyAccountant, str or path-like
-        Ledger of the whole data set, or the path of its file. One in memory keeps the parts as long as it lives.
+        Accountant of the whole data set, or the path of its budget file. An accountant in memory keeps the parts for
+        its lifetime.
     test_size : float, default=0.25
-        Share of the rows, or expected share of the units, in the part to test on.
+        Fraction of the rows, or expected fraction of the groups, in the test part.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, or the name of a column of `X`, which is no feature then. Needed by a
-        ledger of units, and taken by no other. A unit is in one part, as its label says: also in a table that has
-        grown, or is in another order.
+        Private group identifier of each row, or the name of a column of `X`, which is then not a feature. Required if
+        the unit of the accountant is a group, otherwise not allowed. The part of a group depends on its identifier
+        alone, also if rows are added or reordered.
     sample_weight : array-like of shape (n_samples,), default=None
         Private weights.
 
@@ -88,23 +89,24 @@ def private_train_test_split(
     Raises
     ------
     ValueError
-        If the ledger keeps another split, such as that of a table of another length; if it is one of units and there
-        are no `groups`, or the other way round; if lengths differ.
+        The accountant has another split, for example of a table of another length. Or `groups` is missing for an
+        accountant of groups, or set for an accountant of rows. Or lengths differ.
     BudgetFileError
-        If there is no such file, or it cannot be read, written or trusted.
+        The budget file does not exist, cannot be read or written, or is not trusted.
 
     Notes
     -----
     **Guarantees.**
 
-    - A record that changes, within the neighbouring relation of the charges to a part, moves no other to another part.
-    - A ledger takes one split. No call, in any process, puts a unit into both parts.
+    - Changing a record, within the neighboring relation of the charges to a part, does not change the part of any other
+      record.
+    - An accountant has one split. No call, in any process, assigns a group to both parts.
 
-    Without `groups` exactly `test_size` of the rows, to the nearest whole number, are tested on. Charges to a part are
-    refused under ``add_remove`` then, where a row that leaves would move all after it. With `groups` each unit has a
-    coin of its own, and charges to a part are refused under ``replace_one``, where a unit may be exchanged for one of
-    the other part. The proof is in `skdp.accounting.ledger.balance`. Rows in another order cannot be noticed: the
-    ledger keeps nothing of what they say.
+    Without `groups`, the test part has exactly the fraction `test_size` of the rows, rounded to an integer. Charges to
+    a part are then rejected under ``add_remove``, because removing a row would move later rows to another part. With
+    `groups`, the part of each group is drawn independently. Charges to a part are then rejected under ``replace_one``,
+    because a group could be replaced by one of the other part. A changed order of the rows is not detected, because the
+    accountant stores nothing about their values.
 
     Examples
     --------
@@ -119,10 +121,10 @@ def private_train_test_split(
     >>> test.X.shape, test.accountant.remaining()
     ((1250, 4), 1.0)
     """
-    share = check_real("test_size", test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.25")
+    share = check_real("test_size", test_size, above=0, below=1, remedy="choose a fraction of the rows, such as 0.25")
     shared = resolve_accountant(accountant)
     if shared is None:
-        raise TypeError("accountant=None keeps no split: pass a skdp.PrivacyAccountant, or the path of a budget file.")
+        raise TypeError("`accountant` must be a skdp.PrivacyAccountant or the path of a budget file, got None.")
     refuse_rows_elsewhere("private_train_test_split", X)
     X, groups = split_labels(X, groups)
     given = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
@@ -131,7 +133,7 @@ def private_train_test_split(
     for name, column in columns.items():
         found = n_rows if column is None else int(column.shape[0]) if hasattr(column, "shape") else len(column)
         if found != n_rows:
-            raise ValueError(f"{name} has {found} rows where X has {n_rows}: give one for each row.")
+            raise ValueError(f"`{name}` must have one value per row ({n_rows}), got {found}.")
     # Rows are drawn by their number, units by a coin of their label. Both follow from a key that the accountant keeps.
     if groups is None:
         count = n_tested(share, n_rows)
@@ -150,7 +152,7 @@ def private_train_test_split(
 
 
 def _tested_units(accountant: PrivacyAccountant, share: float, groups: Any, n_rows: int) -> np.ndarray:
-    """Which rows are tested on, by the coin of their unit: a hash of its label under the key (HMAC-SHA-256)."""
+    """Whether each row is in the test part, by a hash of its group identifier under the key (HMAC-SHA-256)."""
     units = read_units(groups, n_rows)
     key = accountant.keep_split(share, groups=units.name, unit=GROUP).key
     texts = (each.encode("utf-8", "backslashreplace") for each in keys_of_units(groups, units))
@@ -160,28 +162,28 @@ def _tested_units(accountant: PrivacyAccountant, share: float, groups: Any, n_ro
 
 
 def n_tested(test_size: float, n: int, unit: str = ROW) -> int:
-    """How many of `n` rows or units are tested on, at least one, and not all."""
+    """Number of test rows or groups of `n`, at least one and at most n - 1."""
     count = round(test_size * n)
     if not 0 < count < n:
         size = "n_samples" if unit == ROW else "n_groups"
         raise ValueError(
-            f"test_size={test_size!r} leaves no {unit} to train or to score of {size}={n}: "
-            f"choose another share, or give more {unit}s."
+            f"`test_size` must leave at least one {unit} for training and one for testing, got {test_size!r} with "
+            f"{size}={n}. Change `test_size`, or use more {unit}s."
         )
     return count
 
 
 def draw_by_number(stream: SecretStream, n: int, count: int) -> np.ndarray:
-    """Mark `count` of `n` rows or units, drawn by their number."""
+    """Mark `count` of `n` rows or groups, drawn by their index."""
     drawn = np.zeros(n, bool)
     drawn[np.argsort(stream.words(n), kind="stable")[:count]] = True
     return drawn
 
 
 def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, unit: str = ROW) -> np.ndarray:
-    """Mark the rows or units that are tested on, by number, or under add_remove by a coin of each.
+    """Mark the rows or groups of the test part, by index, or under add_remove independently.
 
-    No record has a say in it. By coins, one that is not there moves no other.
+    The marks do not depend on any record. Drawn independently, an absent record does not change the marks of others.
     """
     if adjacency == "add_remove":
         return stream.words(n) < np.uint64(test_size * _OUTCOMES)
@@ -189,16 +191,16 @@ def draw_tested(stream: SecretStream, n: int, test_size: float, adjacency: str, 
 
 
 def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> np.ndarray:
-    """Return the fold of each of `n` rows or units, by its number, or under add_remove by a coin of its own.
+    """Return the fold of each of `n` rows or groups, by its index, or under add_remove drawn independently.
 
-    By number, fold j has ``size_of_fold(n, n_folds, j)`` of them, whatever they say. By coins, one that is not there
-    moves no other.
+    By index, fold j has ``size_of_fold(n, n_folds, j)`` of them, independent of their values. Drawn independently, an
+    absent record does not change the folds of others.
 
-    Units are numbered in the order of their labels. A unit that replaces another one under a label of its own can thus
-    have another number, and so can the units between both. Let p map the numbers of one table to those of the other.
-    All orders of n numbers are equally likely, so folds f and f after p have the same distribution. For matched draws
-    the new unit has the fold of the unit that it replaces, and all others keep theirs. What holds for each pair of
-    matched draws holds for the mixture over them (joint convexity).
+    Groups are numbered in the order of their identifiers. A group that replaces another one under its own identifier
+    can thus have another number, and so can the groups between both. Let p map the numbers of one table to those of the
+    other. All orders of n numbers are equally likely, so folds f and f after p have the same distribution. For matched
+    draws the new group has the fold of the group that it replaces, and all others keep theirs. Any bound that holds for
+    each pair of matched draws holds for the mixture over them (joint convexity).
     """
     words = stream.words(n)
     if adjacency == "add_remove":
@@ -209,5 +211,5 @@ def draw_folds(stream: SecretStream, n: int, n_folds: int, adjacency: str) -> np
 
 
 def size_of_fold(n: int, n_folds: int, fold: int) -> int:
-    """Number of rows or units in a fold that is drawn by number."""
+    """Number of rows or groups in a fold that is drawn by index."""
     return -(-n * (fold + 1) // n_folds) + -n * fold // n_folds

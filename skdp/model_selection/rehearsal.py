@@ -1,8 +1,8 @@
-"""What a private fit would be worth, from public numbers alone: `rehearse` fits to simulated rows.
+"""`rehearse`: expected quality of a private fit from public numbers alone, on simulated rows.
 
-Simulated tables have the columns of a schema, and a target whose signal is stated. A few columns say much and many say
-little, some categories are frequent and most are rare, columns are alike. How much so was set on one census table
-(benchmarks/README.md).
+Simulated tables have the columns of a schema, and a target with a given signal. A few columns are informative and many
+are weakly informative, some categories are frequent and most are rare, and columns are correlated. The strengths were
+set on one census table (benchmarks/README.md).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 def draw_rows(schema: TableSchema | int, n: int, n_scores: int, rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-    """Draw rows, and what they say of a target.
+    """Draw rows, and their scores for a target.
 
     Parameters
     ----------
     schema : TableSchema or int
-        Columns, or how many numbers in [-1, 1].
+        Columns, or the number of numeric columns in [-1, 1].
     n : int
-        Rows.
+        Number of rows.
     n_scores : int
         Scores of each row.
     rng : Generator
@@ -47,24 +47,24 @@ def draw_rows(schema: TableSchema | int, n: int, n_scores: int, rng: np.random.G
     -------
     X : DataFrame, or ndarray of shape (n, d)
     scores : ndarray of shape (n_scores, n)
-        What rows say of their target, each with a mean of 0 and a variance of 1.
+        Contribution of the rows to the target, each with a mean of 0 and a variance of 1.
     """
     columns = [Column("number", (-1.0, 1.0))] * schema if isinstance(schema, int) else [c for _, c in schema.items()]
     common = rng.normal(size=n)
-    # The k-th column says the root of k times less than the first, in another order for each score.
+    # The k-th column has the signal of the first divided by the root of k, in another order for each score.
     weights = np.array([rng.permutation(np.arange(1.0, len(columns) + 1.0) ** -0.5) for _ in range(n_scores)])
     alone, made = [], []
     for column in columns:
-        # Half of the variance is common to all columns, and what they say agrees with it.
+        # Half of the variance is common to all columns, and their signal agrees with it.
         ranks = ndtr(math.sqrt(0.5) * common + math.sqrt(0.5) * rng.normal(size=n))
-        # Numbers are squares of uniform ones between their bounds: most columns reach their upper bound rarely.
+        # Numbers are squares of uniform ones between their bounds: most columns are rarely near their upper bound.
         cells, says = _draw_column(column, 1.0 if isinstance(schema, int) else 2.0, ranks, n_scores, rng)
         made.append(cells)
         says = _standard(says)
         says[0] *= 1.0 if says[0] @ common >= 0.0 else -1.0
         alone.append(says)
     scores = _standard(np.einsum("kd,dkn->kn", weights, alone))
-    # A tenth of the variance is what pairs of columns say together, and neither alone: as many pairs as columns.
+    # A tenth of the variance is due to interactions of pairs of columns, as many pairs as columns.
     order = rng.permutation(len(columns))
     pairs = zip(order, np.roll(order, 1), strict=True) if len(columns) > 1 else ()
     together = _standard(sum((alone[i] * alone[j] for i, j in pairs), np.zeros((n_scores, n))))
@@ -87,7 +87,7 @@ def _standard(values: np.ndarray) -> np.ndarray:
 def _draw_column(
     column: Column, low: float, ranks: np.ndarray, n_scores: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cells, and what each says of the target, of shape (n_scores, n); `ranks` are uniform."""
+    """Cells, and the contribution of each to the target, of shape (n_scores, n); `ranks` are uniform."""
     if column.kind == "drop":
         return np.zeros(ranks.size), np.zeros((n_scores, ranks.size))
     if column.kind in ("number", "date"):
@@ -104,7 +104,7 @@ def _draw_column(
             places = np.linspace(-1.0, 1.0, len(known))
             shares = np.exp(-2.0 * (places - rng.uniform(-0.5, 0.5)) ** 2)
             says = np.broadcast_to(places, says.shape)
-        else:  # the k-th category is the square of k times rarer than the first
+        else:  # the frequency of the k-th category is that of the first divided by k squared
             shares = rng.permutation(np.arange(1.0, len(known) + 1.0) ** -2.0)
         codes = np.searchsorted(np.cumsum(shares)[:-1] / shares.sum(), ranks)
         cells, says = np.array(known, dtype=object)[codes], says[:, codes]
@@ -118,15 +118,15 @@ def _draw_column(
 
 
 def draw_classes(scores: np.ndarray, shares: np.ndarray, auc: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw the number of a class for each row.
+    """Draw the index of a class for each row.
 
     Parameters
     ----------
     scores : ndarray of shape (n_classes - 1, n)
     shares : ndarray of shape (n_classes,)
-        Of all rows, with a sum of 1.
+        Class prevalences, with a sum of 1.
     auc : float
-        Area under the curve of whoever knows the probabilities, in (0.5, 1): of one class against the others, averaged.
+        ROC AUC of the true probabilities, in (0.5, 1): of one class against the others, averaged.
     rng : Generator
 
     Returns
@@ -134,7 +134,7 @@ def draw_classes(scores: np.ndarray, shares: np.ndarray, auc: float, rng: np.ran
     y : ndarray of shape (n,)
     """
     scores = np.vstack([np.zeros((1, scores.shape[1])), scores])
-    some = scores[:, :4_000]  # rows from which the scale of the signal is found
+    some = scores[:, :4_000]  # rows for the scale of the signal
     low, high = -5.0, 7.0
     for _ in range(25):
         middle = 0.5 * (low + high)
@@ -151,7 +151,7 @@ def _chances(scores: np.ndarray, scale: float, offsets: np.ndarray) -> np.ndarra
 
 
 def _offsets(scores: np.ndarray, scale: float, shares: np.ndarray) -> np.ndarray:
-    """Offsets at which classes have these shares, nearly."""
+    """Intercepts for which classes have approximately these prevalences."""
     offsets = np.log(shares)
     for _ in range(20):
         offsets = offsets + np.log(shares / np.maximum(_chances(scores, scale, offsets).mean(axis=1), 1e-12))
@@ -159,7 +159,7 @@ def _offsets(scores: np.ndarray, scale: float, shares: np.ndarray) -> np.ndarray
 
 
 def _area(chances: np.ndarray) -> float:
-    """The area under the curve that these probabilities have if they are true, averaged over classes."""
+    """The ROC AUC of these probabilities if they are true, averaged over classes."""
     areas = []
     for p in chances if len(chances) > 2 else chances[1:]:
         p = np.sort(p)
@@ -169,46 +169,46 @@ def _area(chances: np.ndarray) -> float:
 
 
 _TEST_ROWS = 10_000
-_FEWEST = 8  # public rows, two of which are scored then
+_FEWEST = 8  # public rows, two of which are test rows
 _SPREAD = 3.0
 """Standard deviations of a target between the middle of its bounds and either bound."""
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What fits to made-up rows have shown. `rehearse` makes it.
+    """Results of fits to simulated rows. Created by `rehearse`.
 
     Parameters
     ----------
     estimator : str
-        Its name, or that of the last step of a pipeline.
+        Name of the estimator, or of the last step of a pipeline.
     n : int
-        Rows.
+        Number of rows.
     n_columns : int
-        Columns before any step of a pipeline.
+        Number of columns before any step of a pipeline.
     metric : {"AUROC", "R2"}
-        What a score is.
+        Metric of the scores.
     signal : float or None
-        The metric of the best model there is, of made-up rows; None of public ones.
+        Metric of the best possible model on the simulated rows; None for public rows.
     without_noise : float
-        The metric of the estimator at an epsilon of 100.
+        Metric of the estimator at an epsilon of 100.
     target : float
-        Loss that is acceptable.
+        Acceptable loss.
     epsilons : tuple of float
-        Rising.
+        Values of epsilon, in ascending order.
     scores, errors : tuple of float
         Mean of the metric at each epsilon, and the standard error of that mean.
     coefficient_noise : tuple of float
-        Standard deviation of a coefficient from fit to fit at each epsilon, as root mean square of all of them; NaN of
-        models without coefficients, and of a single repeat.
+        Standard deviation of a coefficient between fits at each epsilon, as the root mean square over all coefficients;
+        NaN for models without coefficients, and for a single repeat.
     seconds : float
         Median time of a fit.
     megabytes : float
-        Peak of what Python and NumPy allocate during a fit.
+        Peak memory that Python and NumPy allocate during a fit.
 
     See Also
     --------
-    rehearse : Makes it.
+    rehearse : Run a rehearsal.
     """
 
     estimator: str
@@ -227,22 +227,23 @@ class Rehearsal:
 
     @property
     def losses(self) -> tuple[float, ...]:
-        """What noise costs, at each epsilon.
+        """Loss of the metric due to noise at each epsilon.
 
         Returns
         -------
         losses : tuple of float
+            Difference to the metric at an epsilon of 100.
         """
         return tuple(self.without_noise - score for score in self.scores)
 
     @property
     def epsilon(self) -> float | None:
-        """Least epsilon from which on noise costs at most `target`.
+        """Smallest epsilon from which on the loss is at most `target`.
 
         Returns
         -------
         epsilon : float or None
-            One of `epsilons`; None if the largest is too small.
+            One of `epsilons`; None if the loss is larger at the largest.
         """
         enough = None
         for epsilon, loss in zip(reversed(self.epsilons), reversed(self.losses), strict=True):
@@ -252,7 +253,7 @@ class Rehearsal:
         return enough
 
     def to_frame(self) -> Any:
-        """Return a table with a row for each epsilon.
+        """Return a data frame with one row for each epsilon.
 
         Returns
         -------
@@ -276,7 +277,7 @@ class Rehearsal:
         return f"<p>{escaped(self._headline())}</p>{html_table(header, rows)}{remarks}"
 
     def _headline(self) -> str:
-        rows = "public rows" if self.signal is None else f"made-up rows, whose best model has {self.signal:.3g}"
+        rows = "public rows" if self.signal is None else f"simulated rows (best possible: {self.signal:.3g})"
         return f"{self.estimator}, {self.n} rows, {self.n_columns} columns: {self.metric} on {rows}"
 
     def _table(self) -> list[list[str]]:
@@ -286,20 +287,20 @@ class Rehearsal:
             [f"{epsilon:g}", *(f"{value:.4f}" for value in values), *([f"{noise:.3g}"] if with_noise else [])]
             for epsilon, *values, noise in found
         ]
-        return [["epsilon", "score", "loss", "error", *(["coef noise"] if with_noise else [])], *rows]
+        return [["epsilon", "score", "loss", "std error", *(["coef noise"] if with_noise else [])], *rows]
 
     def _remarks(self) -> list[str]:
         found = self.epsilon
-        told = f"from epsilon {found:g} on" if found is not None else "at none of these epsilons"
+        told = f"at epsilon {found:g} and above" if found is not None else "at none of these epsilons"
         remarks = [
-            f"without noise: {self.without_noise:.4f}; {told} noise costs at most {self.target:g}",
-            f"a fit takes {self.seconds:.2g} s and {self.megabytes:.0f} MB; nothing was charged",
+            f"Score without noise: {self.without_noise:.4f}. The loss is at most {self.target:g} {told}.",
+            f"A fit takes {self.seconds:.2g} s and {self.megabytes:.0f} MB. No budget was consumed.",
         ]
         if self.signal is not None and self.metric != "R2":
             remarks.append(
-                "losses were right within 0.02 on four census and credit tables with classes of 20% or more; for a "
-                "rare class beside skewed columns they were 3 to 5 times as large: use public records there instead "
-                "of a schema"
+                "The simulated loss was accurate within 0.02 on four census and credit tables with class prevalences "
+                "of 20% or more. For a rare class with skewed columns the true loss was 3 to 5 times as large. Use "
+                "public records instead of a schema in this case."
             )
         return remarks
 
@@ -317,83 +318,87 @@ def rehearse(
     n_repeats: int = 3,
     random_state: int = 0,
 ) -> Rehearsal:
-    """Fit to made-up rows at several budgets, to see from public numbers at which epsilon noise costs little.
+    """Simulate private fits at several values of epsilon, from public numbers alone.
 
-    No private row is read, and nothing is charged. A table with the columns of the schema is drawn, with a target that
-    its rows tell as well as `signal` says, and the estimator is fitted to `n` of its rows at each epsilon, and at an
-    epsilon of 100. The scores are those of 10,000 other rows. What real rows lose differs from that: on three census
-    and credit tables by less than .01 AUROC for a linear model at epsilons from .1 on. Random trees lost up to .02 more
-    at .1, and .01 more at .5 (benchmarks/README.md). For a rare class beside skewed columns the loss was 3 to 5 times
-    as large as simulated, which the printed result states: use public records there.
+    The function answers how large `n` and epsilon must be for a given model, before any private row is read. It draws a
+    table with the columns of the schema and a target of strength `signal`. It fits the estimator to `n` rows at each
+    epsilon, and at an epsilon of 100 as the reference, and computes the scores on 10,000 other rows. No budget is
+    consumed. See ``docs/epsilon.md``.
 
     Parameters
     ----------
     estimator : private estimator or pipeline
-        Classifier or regressor, as it is meant to be fitted. It is copied; its budget, ledger and seed are not used.
+        Classifier or regressor with its intended parameters. It is cloned; its budget, accountant and seed are ignored.
     schema_or_shape : TableSchema, mapping, int, shape, or (X, y)
-        Columns of the made-up table, which need not be those of private rows; or how many columns of numbers in [-1, 1]
-        there are, the last number of a shape; or public rows, a quarter of which is kept to score and from the others
-        of which `n` are drawn.
+        One of the following: the schema of the simulated table; the number of numeric columns in [-1, 1], or a shape
+        whose last entry is that number; or public rows, a quarter of which are test rows, while `n` training rows are
+        drawn from the others.
     n : int
-        Public number of rows of a fit.
+        Public number of training rows.
     epsilons : sequence of float
-        Budgets.
+        Values of epsilon.
     target : float or None, default=None
-        Loss that is acceptable, in the units of the score. None is .01.
+        Acceptable loss, in units of the score. None is 0.01.
     signal : float or None, default=None
-        AUROC of the best model that there is (of one class against the others, averaged), between 0.5 and 1; of a
-        regressor its R2, between 0 and 1. None is .8, or .5. Not for public rows.
+        Score of the best possible model on the simulated rows: for classifiers the ROC AUC (averaged over one class
+        against the others), between 0.5 and 1, with default 0.8; for regressors R^2, between 0 and 1, with default 0.5.
+        Not allowed with public rows.
     class_prevalences : sequence of float or None, default=None
-        Public shares of the classes, in the order of the parameter `classes` of the estimator (of 0 and 1, if it has
-        none). None are equal ones. Not for public rows.
+        Public class prevalences, in the order of the parameter `classes` of the estimator (0 and 1 if it has none). If
+        None, they are equal. Not allowed with public rows.
     n_repeats : int, default=3
-        Fits at each epsilon, with fresh noise.
+        Number of fits at each epsilon, with independent noise.
     random_state : int, default=0
-        Seed of rows and noise, none of which is private.
+        Seed of the simulated rows and the noise, which are not private.
 
     Returns
     -------
     rehearsal : Rehearsal
-        Scores, losses, and the least epsilon that suffices; text when printed.
+        Scores, losses, and the smallest sufficient epsilon. Print it for a table.
 
     Raises
     ------
     TypeError
-        `estimator` is not private, or no classifier or regressor.
+        `estimator` is not private, or neither a classifier nor a regressor.
     ValueError
-        A number is not valid.
+        A parameter is invalid.
     ImportError
-        pandas is missing, which tables with a schema need.
+        pandas is not installed, which a schema requires.
 
     Warns
     -----
     PrivacyLeakWarning
-        Rows are given: they must be public. An error under ``config_context(on_leak="raise")``.
+        Rows were passed, which must be public. An error under ``config_context(on_leak="raise")``.
 
     Notes
     -----
-    Time and memory are those of a fit here. Of models with ``coef_`` the noise of a coefficient is how much it differs
-    between fits to the same rows.
+    The loss on real rows differs from the simulated loss. On three census and credit tables, the difference was below
+    0.01 ROC AUC for a linear model at epsilons of 0.1 and above; random trees lost up to 0.02 more at 0.1, and 0.01
+    more at 0.5 (benchmarks/README.md). For a rare class with skewed columns, the loss was 3 to 5 times as large as
+    simulated. Use public records in this case.
+
+    Time and memory are those of a fit on this machine. For models with ``coef_``, the noise of a coefficient is its
+    standard deviation between fits to the same rows.
 
     Examples
     --------
     >>> import skdp
     >>> model = skdp.DPLogisticRegression(data_norm=2.0, classes=[0, 1])
-    >>> found = skdp.rehearse(model, 4, n=2000, epsilons=[0.01, 10.0])
-    >>> found.epsilon, found.losses[0] > found.losses[1]
-    (10.0, True)
+    >>> rehearsal = skdp.rehearse(model, 4, n=2000, epsilons=[0.01, 10.0])
+    >>> rehearsal.epsilon
+    10.0
     """
     if isinstance(estimator, type) or not hasattr(type(estimator), "_private_parts"):
-        raise TypeError(f"estimator={show(estimator)} is not private: give an instance such as a tabular_pipeline.")
+        raise TypeError(f"`estimator` must be a private estimator such as a tabular_pipeline, got {show(estimator)}.")
     if not (is_classifier(estimator) or is_regressor(estimator)):
-        raise TypeError(f"estimator={type(estimator).__name__} has no target: give a classifier or a regressor.")
-    budgets = sorted({check_real("epsilons", each, above=0, remedy="give numbers above 0") for each in epsilons})
+        raise TypeError(f"`estimator` must be a classifier or a regressor, got {type(estimator).__name__}.")
+    budgets = sorted({check_real("epsilons", each, above=0, remedy="choose numbers above 0") for each in epsilons})
     if not budgets:
-        raise ValueError("epsilons is empty: give one or more budgets, such as [0.1, 1.0].")
-    n = check_count("n", n, at_least=2, remedy="give the public number of rows")
-    n_repeats = check_count("n_repeats", n_repeats, remedy="give a whole number above 0")
+        raise ValueError("`epsilons` must contain at least one value, such as [0.1, 1.0].")
+    n = check_count("n", n, at_least=2, remedy="set the public number of rows")
+    n_repeats = check_count("n_repeats", n_repeats, remedy="choose a whole number above 0")
     metric = "AUROC" if is_classifier(estimator) else "R2"
-    most_lost = check_real("target", 0.01 if target is None else target, above=0, remedy="give a loss such as 0.01")
+    most_lost = check_real("target", 0.01 if target is None else target, above=0, remedy="choose a loss such as 0.01")
     rng = np.random.default_rng(random_state)
     given: Any = schema_or_shape
     if isinstance(given, tuple) and len(given) in (1, 2) and all(isinstance(size, numbers.Integral) for size in given):
@@ -403,13 +408,13 @@ def rehearse(
     else:
         least, usual = (0.5, 0.8) if metric == "AUROC" else (0.0, 0.5)
         stated = usual if signal is None else signal
-        signal = check_real("signal", stated, above=least, below=1, remedy=f"give a number from {least:g} to 1")
+        signal = check_real("signal", stated, above=least, below=1, remedy=f"choose a number from {least:g} to 1")
         stage = _made_up_rows(estimator, given, n, signal, class_prevalences, rng)
     return _play(estimator, stage, metric, signal, most_lost, budgets, n_repeats, rng)
 
 
 class _Stage(NamedTuple):
-    """Rows to fit and rows to score, none of them private."""
+    """Training rows and test rows, which are not private."""
 
     X: Any
     y: np.ndarray
@@ -420,16 +425,17 @@ class _Stage(NamedTuple):
 def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _Stage:
     if len(given) != 2 or np.ndim(given[1]) != 1:
         raise ValueError(
-            "schema_or_shape is a tuple, and neither a shape nor a pair (X, y) of public rows: give a schema."
+            "`schema_or_shape` must be a schema, a number of columns, a shape, or a pair (X, y) of public rows, got "
+            "another tuple."
         )
     X, y = indexable(given[0]), np.asarray(given[1])
     if table_shape(X)[0] != len(y):
-        raise ValueError(f"X has {table_shape(X)[0]} public rows and y has {len(y)}: give one target a row.")
+        raise ValueError(f"`y` must have one target per row of `X` ({table_shape(X)[0]}), got {len(y)}.")
     if len(y) < _FEWEST:
-        raise ValueError(f"X has {len(y)} public rows, a quarter of which is to be scored: give {_FEWEST} or more.")
+        raise ValueError(f"`X` must have at least {_FEWEST} public rows, got {len(y)}.")
     report_leak(
-        "schema_or_shape=(X, y) are rows that are scored exactly, without a charge: they must be public or made up; "
-        "give a schema for rows that are made up."
+        "schema_or_shape=(X, y) must be public or simulated rows: their scores are computed without noise and without "
+        "a charge. Pass a schema to simulate rows."
     )
     rows = rng.permutation(len(y))
     kept = len(y) // 4
@@ -440,9 +446,9 @@ def _public_rows(given: tuple[Any, Any], n: int, rng: np.random.Generator) -> _S
 def _made_up_rows(
     estimator: Any, described: Any, n: int, signal: float, class_prevalences: Any, rng: np.random.Generator
 ) -> _Stage:
-    """Rows of this description, with labels or targets that the estimator takes."""
+    """Simulated rows with the columns of a schema, with labels or targets for the estimator."""
     if isinstance(described, numbers.Integral):
-        described = check_count("schema_or_shape", described, remedy="give a number of columns, or a schema")
+        described = check_count("schema_or_shape", described, remedy="set a number of columns, or a schema")
     else:
         described = TableSchema(described)
     if is_classifier(estimator):
@@ -452,15 +458,15 @@ def _made_up_rows(
             shares = np.asarray(class_prevalences, dtype=np.float64)
         if shares.shape != (len(labels),) or not (shares > 0.0).all() or not abs(shares.sum() - 1.0) < 1e-6:
             raise ValueError(
-                f"class_prevalences={class_prevalences!r}: give a share above 0 for each of {len(labels)} classes, "
-                "with sum 1."
+                f"`class_prevalences` must be {len(labels)} numbers above 0 with sum 1, one per class, got "
+                f"{class_prevalences!r}."
             )
         X, scores = draw_rows(described, n + _TEST_ROWS, len(labels) - 1, rng)
         y = np.asarray(labels)[draw_classes(scores, shares, signal, rng)]
     else:
         low, high = _parameter(estimator, "y_bounds", (-_SPREAD, _SPREAD))
         X, scores = draw_rows(described, n + _TEST_ROWS, 1, rng)
-        # A mean of 0 and a variance of 1, of which the rows explain a share of `signal`.
+        # A mean of 0 and a variance of 1, of which the rows explain the fraction `signal`.
         drawn = math.sqrt(signal) * scores[0] + math.sqrt(1.0 - signal) * rng.normal(size=scores.shape[1])
         y = np.clip(0.5 * (low + high) + 0.5 * (high - low) / _SPREAD * drawn, low, high)
     fitted, held = np.arange(n), np.arange(n, n + _TEST_ROWS)
@@ -468,7 +474,7 @@ def _made_up_rows(
 
 
 def _parameter(estimator: Any, name: str, default: Any) -> Any:
-    """The value of a parameter, of the estimator or of one of its parts, where it is set."""
+    """The value of a parameter of the estimator or of one of its parts, if it is set."""
     found = estimator.get_params(deep=True)
     values = (value for key, value in found.items() if key.rpartition("__")[2] == name and value is not None)
     return next(values, default)
@@ -478,19 +484,19 @@ def _play(
     estimator: Any, stage: _Stage, metric: str, signal: float | None, target: float, budgets: list[float],
     n_repeats: int, rng: np.random.Generator,
 ) -> Rehearsal:  # fmt: skip
-    """Fit at each budget, and keep what was seen."""
+    """Fit at each budget, and collect the results."""
     started = not tracemalloc.is_tracing()
     if started:
         tracemalloc.start()
     tracemalloc.reset_peak()
     before = tracemalloc.get_traced_memory()[0]
     try:
-        whole = _fitted(estimator, 100.0, stage, rng)[0]  # at which noise is taken to cost nothing
+        whole = _fitted(estimator, 100.0, stage, rng)[0]  # noise is negligible at this epsilon
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         if started:
             tracemalloc.stop()
-    # Then fits at each budget, whose mean loss and spread are kept.
+    # Then fits at each budget, with their mean loss and standard error.
     fits = [[_fitted(estimator, epsilon, stage, rng) for _ in range(n_repeats)] for epsilon in budgets]
     scores = np.array([[_score(model, stage, metric) for model, _ in row] for row in fits])
     spread = scores.std(axis=1, ddof=1) if n_repeats > 1 else np.full(len(fits), np.nan)
@@ -512,7 +518,7 @@ def _play(
 
 
 def _fitted(estimator: Any, epsilon: float, stage: _Stage, rng: np.random.Generator) -> tuple[Any, float]:
-    """A copy that is fitted at this budget, without a ledger, and the seconds that it took."""
+    """A clone fitted at this budget, without an accountant, and the time in seconds."""
     made = clone(estimator)
     own = made.get_params(deep=False)
     made.set_params(epsilon=epsilon, **({"noise_multiplier": None} if "noise_multiplier" in own else {}))
@@ -526,7 +532,7 @@ def _fitted(estimator: Any, epsilon: float, stage: _Stage, rng: np.random.Genera
         elif name == "random_state" and is_private(parts.get(prefix, made)):
             seeds[key] = int(rng.integers(2**31))
     made.set_params(**free, **seeds)
-    with config_context(), silence():  # no row is private, so nothing leaks
+    with config_context(), silence():  # the rows are not private
         start = time.perf_counter()
         made.fit(stage.X, stage.y)
         return made, time.perf_counter() - start
@@ -543,7 +549,7 @@ def _score(model: Any, stage: _Stage, metric: str) -> float:
 
 
 def _coefficient_noise(models: list[Any]) -> float:
-    """Root mean square of the standard deviations of all coefficients over models; NaN where there are none."""
+    """Root mean square of the standard deviations of all coefficients between models; NaN without coefficients."""
     last = [last_step(model) for model in models]
     if len(last) < 2 or not all(hasattr(model, "coef_") for model in last):
         return float("nan")

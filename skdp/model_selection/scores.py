@@ -1,4 +1,4 @@
-"""Scores that can be released: sums over rows, or over units of several rows, of bounded contributions."""
+"""Scores that can be released: sums over rows, or over groups, of bounded contributions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from skdp.metrics.replicates import Metric, project
 from skdp.metrics.scored_rows import ScoredRows, bins_of
 
 LOSS_BOUND = 5.0
-"""Where a row's log-loss is cut off: at a probability of 0.7 % for what is true."""
+"""Bound of the log loss of a row: that of a probability of 0.7% for the true class."""
 
 
 class Moves(VectorQuery):
-    """Query (`skdp.mechanisms.bounded_sum`) of numbers of a known size, such as contributions less their middle."""
+    """Query (`skdp.mechanisms.bounded_sum`) of bounded numbers, such as centered contributions."""
 
     width = 1
 
@@ -38,33 +38,34 @@ class Moves(VectorQuery):
 
 @dataclass(frozen=True)
 class PrivateScore:
-    """Mean over rows of bounded contributions, a score that one row moves by a known amount.
+    """Score that is a mean over rows of bounded contributions.
+
+    A private search can release such a score with noise, because one row changes it by a known amount.
 
     Parameters
     ----------
     name : str
-        Name of the score, used in messages and in the ledger.
+        Name of the score in messages and in the accountant's record.
     contributions : callable
         ``contributions(estimator, X, y)`` returns an array of shape (n,) with one number in [0, `bound`] per row. Each
-        number depends on its row and the estimator only. Numbers outside the range are clipped to it. NaN and infinity
-        count as the worst contribution, which is 0, or `bound` if less is better, so a model that diverged cannot win.
+        number must depend on its row and the estimator only. Numbers outside the range are clipped to it. NaN and
+        infinity count as the worst contribution, which is 0, or `bound` if less is better, so that a diverged model
+        cannot win.
     bound : float
         Largest contribution of a row, finite and above 0.
     greater_is_better : bool, default=True
-        Whether larger means are better. If not, the score is -1 times the mean.
+        Whether larger means are better. If False, the score is -1 times the mean.
 
     Notes
     -----
-    **Guarantees.** One row that is replaced by a null row, added or removed moves `total` by at most `sensitivity`,
-    half of `bound`; replaced by any other row, by at most twice that. The same holds for a unit, however many rows it
-    has.
+    **Guarantees.** Zeroing out, adding or removing one row changes `total` by at most `sensitivity`, which is half of
+    `bound`. Replacing one row changes it by at most twice that. The same holds for one group, for any number of rows.
 
-    Proof. Whatever `contributions` returns for a row, the value counted lies in [0, `bound`]: a finite number is
-    clipped to this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only.
-    Counted from the middle of the range, a row adds a number in [-C, C] that depends on no other row, and a null row
-    adds 0. Counting from the middle halves the noise. Times the share of the row's weight, a number in [0, 1], it is no
-    longer. What the rows of a unit add together is clipped to [-C, C] by one number that multiplies all of them
-    (`skdp.mechanisms.bounded_sum`).
+    Proof. Any value that `contributions` returns for a row is mapped to [0, `bound`]: a finite number is clipped to
+    this range, and any other is replaced by one of its ends, which depends on `greater_is_better` only. Relative to the
+    center of the range, a row contributes a number in [-C, C] that depends on no other row, and a zeroed-out row
+    contributes 0. Centering halves the noise. Multiplication by the relative weight, a number in [0, 1], keeps the
+    bound. The contributions of a group are summed and clipped to [-C, C] by one factor for all of its rows.
 
     Examples
     --------
@@ -84,19 +85,19 @@ class PrivateScore:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.bound < math.inf:
-            raise ValueError(f"bound={self.bound!r} is out of range: give the largest contribution of a row, above 0.")
-        object.__setattr__(self, "bound", float(self.bound))  # half of it in a narrower type may be 0
+            raise ValueError(f"`bound` must be the largest contribution of a row, above 0, got {self.bound!r}.")
+        object.__setattr__(self, "bound", float(self.bound))  # half of a narrower type can underflow to 0
 
     @property
     def sensitivity(self) -> float:
-        """C: the largest move of `total` by one row; an exchange is priced as a move by 2 C."""
+        """Sensitivity C of `total`; replacing a row is accounted for as 2 C."""
         return 0.5 * self.bound
 
     def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> float:
-        """Sum the contributions, counted from the middle of their range.
+        """Sum the contributions, relative to the center of their range.
 
-        The sum of a unit is clipped to the sensitivity. So the accuracy of units is the share of those with more right
-        rows than wrong ones, where a tie counts as one half.
+        The sum of a group is clipped to the sensitivity. The accuracy of groups is therefore the fraction of groups
+        with more correct than wrong rows, where a tie counts as one half.
 
         Parameters
         ----------
@@ -107,41 +108,41 @@ class PrivateScore:
         y : ndarray of shape (n_samples,)
             Private labels.
         weights : ndarray of shape (n_samples,) or None, default=None
-            Private weights, divided by their bound and cut at it, by which contributions are multiplied.
+            Private weights, clipped to their bound and divided by it. Contributions are multiplied by them.
         units : Units or None, default=None
-            Private units of the rows. None: each row is one.
+            Private groups of the rows. If None, each row is one.
 
         Returns
         -------
         float
-            Exact sum, which a mechanism has to release.
+            Exact sum, to be released by a mechanism.
 
         Raises
         ------
         ValueError
-            `contributions` does not give one real number per row.
+            `contributions` does not return one real number per row.
         """
         return self._sum(self._moves(estimator, X, y), weights, units)
 
     def _moves(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
-        """What each row adds: its contribution, counted from the middle of the range."""
+        """Contribution of each row, relative to the center of the range."""
         if len(y) == 0:
             return np.zeros(0)
         found = values_of("the score", self.contributions(estimator, X, y))
         if found.shape != (len(y),):
             raise WrongTypeError(
-                f"scoring={self.name!r} gave shape {found.shape} for so many rows: give one number a row."
+                f"`contributions` of the score {self.name!r} must return one number per row, got shape {found.shape}."
             )
         kind, found = numbers_of(found)
         if kind != NUMBER:
-            raise WrongTypeError(f"scoring={self.name!r} gave something else than real numbers: give one number a row.")
+            raise WrongTypeError(f"`contributions` of the score {self.name!r} must return one real number per row.")
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
         counted = np.clip(np.where(np.isfinite(found), found, self._worst), 0.0, self.bound)
         return np.asarray(counted - self.sensitivity, np.float64)
 
     def _sum(self, moves: np.ndarray, weights: Any, units: Units | None) -> float:
-        """The sum over units, each clipped to [-C, C]."""
+        """The sum over groups, each clipped to [-C, C]."""
         size, power = math.frexp(self.sensitivity)  # whose square is a normal number
         total = Moves(size).new_sum("zero_out")
         total.add(np.ldexp(moves, -power), 1.0 if weights is None else weights, units=units)
@@ -152,9 +153,9 @@ class PrivateScore:
         return 0.0 if self.greater_is_better else self.bound
 
     def total_of_all(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> float:
-        """Compute `total`, counting a row that cannot be predicted as the worst, without reporting it.
+        """Compute `total`, counting a row without a prediction as the worst, without reporting it.
 
-        Contributions are functions of one row each, so bisection finds which rows are refused.
+        Contributions are functions of one row each, so bisection finds the rows that fail.
 
         Parameters
         ----------
@@ -172,12 +173,12 @@ class PrivateScore:
         Returns
         -------
         float
-            Exact sum, which a mechanism has to release.
+            Exact sum, to be released by a mechanism.
         """
         return self._sum(self._moves_of_all(estimator, X, y), weights, units)
 
     def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
-        """What each row adds, that of a row that cannot be predicted being the worst."""
+        """Contribution of each row; a row that cannot be predicted has the worst."""
         try:
             return self._moves(estimator, X, y)
         except (ValueError, ArithmeticError) as error:
@@ -199,7 +200,7 @@ class PrivateScore:
         total : float
             Exact or noisy total.
         n : float
-            Public number of rows, or of units.
+            Public number of rows, or of groups.
 
         Returns
         -------
@@ -227,21 +228,21 @@ SCORES = {
 """Scores of classifiers, the default first."""
 
 ERRORS = {"neg_mean_absolute_error": 1, "neg_mean_squared_error": 2}
-"""Scores of regressors, the default first, and the power of the error that each is a mean of."""
+"""Scores of regressors, the default first, and the power of the error whose mean each is."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Powers of the errors of targets that are moved into public bounds.
+    """Powers of the errors of targets that are clipped to public bounds.
 
     Notes
     -----
-    **Guarantees.** A contribution is a function of its own row, and `PrivateScore` cuts it off at `bound`, the power
-    of the distance between the bounds, which parameters alone decide.
+    **Guarantees.** A contribution is a function of its own row, and `PrivateScore` clips it to `bound`, the power of
+    the distance between the bounds, which is a function of parameters alone.
 
-    Proof. Bounds are constructor parameters, and a target or a prediction is a function of one row and of the model.
-    If both lie between the bounds, so does their distance, and nothing is cut off; a prediction further off counts as
-    the worst.
+    Proof. Bounds are constructor parameters, and a target or a prediction is a function of one row and of the model. If
+    both lie between the bounds, so does their distance, and nothing is clipped; a prediction outside counts as the
+    worst.
     """
 
     low: float
@@ -260,15 +261,15 @@ class Errors:
 
 
 def name_of_score(scoring: Any, *, regressor: bool) -> str:
-    """Return the name of a score, refused if it is none that classifiers, or regressors, can be compared by.
+    """Return the name of a score, or raise an error if classifiers, or regressors, cannot be compared by it.
 
     Parameters
     ----------
     scoring : str, PrivateScore or None
-        None is accuracy, or the mean absolute error, of which noise hides less than of squares: these are small parts
-        of their bound.
+        None is accuracy, or the mean absolute error, which has less relative noise than squared errors: these are small
+        compared with their bound.
     regressor : bool
-        Whether numbers are predicted.
+        Whether the estimator is a regressor.
 
     Returns
     -------
@@ -276,26 +277,26 @@ def name_of_score(scoring: Any, *, regressor: bool) -> str:
     """
     if isinstance(scoring, PrivateScore | TableScore):
         if regressor and isinstance(scoring, TableScore):
-            raise ValueError(f"scoring={scoring.name!r} compares classes, and the estimator predicts numbers.")
+            raise ValueError(
+                f"`scoring` must be a score for regressors, got {scoring.name!r}, which is for classifiers."
+            )
         return scoring.name
     known, others = (ERRORS, SCORES) if regressor else (SCORES, ERRORS)
     name = next(iter(known)) if scoring is None else scoring
     if isinstance(name, str) and name in known:
         return name
-    remedy = f"use one of {', '.join(map(repr, known))}, or give a skdp.model_selection.PrivateScore"
+    remedy = f"Use one of {', '.join(map(repr, known))}, or a skdp.model_selection.PrivateScore"
     if isinstance(name, str) and name in others:
-        what = "compares classes, and the estimator predicts numbers"
-        what = what if regressor else "compares numbers, and the estimator predicts classes"
-        raise ValueError(f"scoring={name!r} {what}: {remedy}.")
+        needed, wrong = ("regressors", "classifiers") if regressor else ("classifiers", "regressors")
+        raise ValueError(f"`scoring` must be a score for {needed}, got {name!r}, which is for {wrong}. {remedy}.")
     if name in ("r2", "explained_variance", "d2_absolute_error_score") and regressor:
         raise ValueError(
-            f"scoring={name!r} divides by how far targets spread, so a row is no bounded part of it: {remedy}; the "
-            "smallest mean of squares is also the largest R^2."
+            f"`scoring` must be a mean of bounded contributions, got {name!r}, which divides by the variance of the "
+            f"targets. {remedy}; the smallest mean squared error is also the largest R^2."
         )
     raise ValueError(
-        f"scoring={scoring!r} has no private mechanism here (of roc_auc and the like a row is no bounded part: use "
-        "make_private_scorer): "
-        f"{remedy}."
+        f"`scoring` must be a score with bounded contributions, got {scoring!r}. {remedy}. For roc_auc and similar "
+        "metrics, use make_private_scorer."
     )
 
 
@@ -305,7 +306,9 @@ def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
         classes = getattr(estimator, "classes", None)
         if classes is None or len(classes) != 2:
             name = type(estimator).__name__
-            raise ValueError(f"scoring={scoring.name!r} is for two classes and {name} has others: use 'accuracy'.")
+            raise ValueError(
+                f"`scoring` must be 'accuracy' for multiclass {name}, got {scoring.name!r}, a binary score."
+            )
         return scoring
     if isinstance(scoring, PrivateScore):
         return scoring
@@ -315,8 +318,8 @@ def score_of(scoring: Any, estimator: Any) -> PrivateScore | TableScore:
     given = getattr(estimator, "y_bounds", None)
     if given is None:
         raise ValueError(
-            f"scoring={name!r} cuts errors off by y_bounds, which {type(estimator).__name__} has not: give a "
-            "skdp.model_selection.PrivateScore with a bound of your own."
+            f"`scoring` must be a skdp.model_selection.PrivateScore with its own bound, got {name!r}, which requires "
+            f"the parameter y_bounds. {type(estimator).__name__} does not have it."
         )
     errors = Errors(float(given[0]), float(given[1]), ERRORS[name])
     return PrivateScore(name, errors, errors.bound, greater_is_better=False)
@@ -339,31 +342,31 @@ METRICS: dict[str, Metric] = {
     "f1": _f1,
     "neg_brier_score": _neg_brier_score,
 }
-"""Scores that `make_private_scorer` knows by name, larger for a better model."""
+"""Names of scores for `make_private_scorer`, larger for a better model."""
 
 
 @dataclass(frozen=True)
 class TableScore:
-    """A figure of a table of scores, which one row moves by one count. Made by `make_private_scorer`.
+    """Score that is computed from a noisy histogram of the model's scores. Created by `make_private_scorer`.
 
     Parameters
     ----------
     name : str
-        Name of the score, used in messages and in the ledger.
+        Name of the score in messages and in the accountant's record.
     metric : callable
-        Maps tables of shape (n_tables, 2, n_bins), negatives and then positives in bins of the score, to one number a
-        table, larger for a better model.
+        Maps histograms of shape (n_tables, 2, n_bins), negatives and then positives in bins of the score, to one number
+        for each histogram, larger for a better model.
     n_bins : int
         Number of bins of the score.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit of several rows, that is replaced by a null row, added or removed moves `total`
-    by at most 1 in Euclidean norm; replaced by any other, by at most twice that.
+    **Guarantees.** Zeroing out, adding or removing one row, or one group of rows, changes `total` by at most 1 in
+    Euclidean norm; replacing one changes it by at most twice that.
 
-    Proof. A row has one score and one class, so it is in one cell, and adds 1 to it, or its share of the weight, which
-    is in [0, 1]. What the rows of a unit add is not negative and has a sum of at most 1 (`amounts_of`), so its
-    Euclidean norm is at most 1. A null row adds nothing.
+    Proof. A row has one score and one class, so it is in one cell, and contributes 1 to it, or its relative weight,
+    which is in [0, 1]. The contributions of a group are nonnegative and sum to at most 1, so their Euclidean norm is at
+    most 1. A zeroed-out row contributes nothing.
     """
 
     name: str
@@ -373,25 +376,25 @@ class TableScore:
     sensitivity = 1.0
 
     def total(self, estimator: Any, X: Any, y: Any, weights: Any = None, units: Units | None = None) -> np.ndarray:
-        """Count rows, or units, by class and score.
+        """Count rows, or groups, by class and score.
 
         Parameters
         ----------
         estimator : estimator
             Fitted estimator.
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Private rows. A row that the estimator refuses has the score 0.
+            Private rows. If the estimator raises an error for a row, the row has the score 0.
         y : ndarray of shape (n_samples,)
             Private labels.
         weights : ndarray of shape (n_samples,) or None, default=None
-            Private weights, divided by their bound and cut at it.
+            Private weights, clipped to their bound and divided by it.
         units : Units or None, default=None
-            Private units of the rows. None: each row is one.
+            Private groups of the rows. If None, each row is one.
 
         Returns
         -------
         ndarray of shape (2, n_bins)
-            Exact counts, which a mechanism has to release.
+            Exact counts, to be released by a mechanism.
         """
         amounts = amounts_of(1.0 if weights is None else weights, units, len(y))
         rows = RowsOfCounts(encode_labels(y, estimator.classes_), amounts, None)
@@ -400,14 +403,14 @@ class TableScore:
     total_of_all = total
 
     def value(self, total: Any, n: float) -> float:
-        """Convert a table to a score.
+        """Convert a histogram to a score.
 
         Parameters
         ----------
         total : ndarray of shape (2, n_bins)
             Exact or noisy counts.
         n : float
-            Not used: the table has its own number of rows.
+            Ignored: the histogram has its own number of rows.
 
         Returns
         -------
@@ -418,31 +421,31 @@ class TableScore:
 
 
 def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | None = None) -> TableScore:
-    """Make a score of searches from a figure that follows from a table of counts.
+    """Make a score for private searches from a metric of a histogram.
 
-    A row contributes no bounded term to an AUROC, so a search cannot release the AUROC itself with little noise. It can
-    release a table of how many rows of either class have a score in each of some bins, at the price of one score: the
-    AUROC follows from it. There is more noise in it than in "accuracy", which is one number.
+    The contribution of a row to a ROC AUC is not bounded, so a search cannot release the ROC AUC itself with little
+    noise. It can release a noisy histogram of the model's scores at the privacy cost of one score, and compute the ROC
+    AUC from it. The noise is larger than that of "accuracy", which is a single number.
 
     Parameters
     ----------
     metric : {"roc_auc", "average_precision", "f1", "neg_brier_score"} or callable
-        What follows from the table: by name, or a function of tables of shape (n_tables, 2, n_bins), negatives and then
-        positives in bins of the score, to one number a table, larger for a better model.
+        Name of a metric, or a function of histograms of shape (n_tables, 2, n_bins), negatives and then positives in
+        bins of the score, that returns one number for each histogram, larger for a better model.
     n_bins : int, default=16
-        Number of bins of the score, which are finer near 0 and 1 (`skdp.metrics.scored_rows.scores_at`).
+        Number of bins of the score, which are finer near 0 and 1.
     name : str or None, default=None
-        Name of the score in messages and in the ledger. None takes that of `metric`.
+        Name of the score in messages and in the accountant's record. If None, the name of `metric` is used.
 
     Returns
     -------
     TableScore
-        A value of `scoring`, for classifiers of two classes.
+        A value of `scoring` for binary classifiers.
 
     Raises
     ------
     ValueError
-        `metric` is no name that is known.
+        `metric` is an unknown name.
 
     See Also
     --------
@@ -463,4 +466,4 @@ def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | N
         return TableScore(metric if name is None else name, METRICS[metric], bins)
     if callable(metric):
         return TableScore(str(getattr(metric, "__name__", "score")) if name is None else name, metric, bins)
-    raise ValueError(f"metric={show(metric)} is not known: use one of {', '.join(map(repr, METRICS))}, or a function.")
+    raise ValueError(f"`metric` must be a function or one of {', '.join(map(repr, METRICS))}, got {show(metric)}.")

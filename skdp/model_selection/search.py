@@ -1,4 +1,4 @@
-"""The body of a private search: charge, split, trials, choice, refit, and what is published."""
+"""Private search: charge, split, trials, selection, refit, and publication."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from skdp.pipeline.private_pipeline import PrivatePipeline
 
 
 class _Tried(NamedTuple):
-    """A candidate's number, the estimator as fitted to the part that trains, and its noisy score."""
+    """The index of a candidate, the estimator as fitted to the training part, and its noisy score."""
 
     number: int
     estimator: PrivatePipeline
@@ -43,7 +43,7 @@ class _Tried(NamedTuple):
 
 @with_parameters
 class PrivateSearch(ScoresOfPart):
-    """Base of the searches: their parameters and their fit. Subclasses say by `_candidates` what is searched."""
+    """Base of the searches: their parameters and their fit. Subclasses define the candidates by `_candidates`."""
 
     estimator: Any
     _: KW_ONLY
@@ -64,7 +64,7 @@ class PrivateSearch(ScoresOfPart):
     _candidates: ClassVar[Callable[[Any, SecretStream], list[dict[str, Any]]]]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose a candidate under the budget, and fit it to all rows if `refit` is set.
+        """Select a candidate within the privacy budget, and fit it to all rows if `refit` is True.
 
         Parameters
         ----------
@@ -73,16 +73,15 @@ class PrivateSearch(ScoresOfPart):
         y : array-like of shape (n_samples,)
             Private labels or targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, for fits and scores alike. They are divided by the `weight_bound` of the
-            estimator, one public number for all steps that take weights, and cut at it. A score is then the mean over
-            rows of contributions that are counted from the middle of their range, times the result: the less weights
-            are, the nearer it is to the middle.
+            Private, nonnegative weights for fits and scores. They are clipped to the `weight_bound` of the estimator,
+            which must be the same for all steps with weights, and divided by it. A score is then a weighted mean of
+            contributions relative to the center of their range; smaller weights shrink it to the center.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row. A unit
-            trains or scores as a whole. A score is then the mean over units: what the rows of a unit add, counted from
-            the middle of the range of a row, is summed and cut off at the ends of that range. So "accuracy" is the
-            share of units with more right rows than wrong ones, where a tie counts as one half.
+            Private group identifier of each row, such as a person or a household, or the name of a column of `X`, which
+            is then not a feature. If set, the guarantee is for all rows of one group, otherwise for one row. All rows
+            of a group are in the same part. A score is then the mean over groups: the centered contributions of the
+            rows of a group are summed and clipped to the range of one row. The "accuracy" is the fraction of groups
+            with more correct than wrong rows, where a tie counts as one half.
 
         Returns
         -------
@@ -92,9 +91,9 @@ class PrivateSearch(ScoresOfPart):
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are invalid. Nothing was charged.
+            A parameter, the rows or the labels are invalid. No budget was consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the search. Nothing was charged, and no row was read.
+            The budget of the accountant does not permit the search. No budget was consumed, and no row was read.
         """
         fit = WholeFit(self, "split, noise and number of trials")
         fit.check(y)
@@ -116,44 +115,44 @@ class PrivateSearch(ScoresOfPart):
     # --- before a row is read ---
 
     def _check_own_parameters(self) -> None:
-        """Reject parameters."""
-        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a share of the rows, such as 0.2")
+        """Check parameters."""
+        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a fraction of the rows, such as 0.2")
         check_choice("strategy", self.strategy, ("random_stopping", "compose"))
         if not (isinstance(self.n_trials, str) and self.n_trials == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
             check_real("n_trials", self.n_trials, at_least=1, at_most=1000, remedy=remedy)
 
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
-        """Refuse what a trial could not be scored with."""
+        """Reject a score that the estimator cannot have."""
         name = name_of_score(self.scoring, regressor=is_regressor(estimator))
         if isinstance(self.scoring, PrivateScore | TableScore):
             scores = hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")
             if isinstance(self.scoring, TableScore) and not scores:
                 raise ValueError(
-                    f"estimator is a {type(estimator).__name__} without predict_proba or decision_function, which "
-                    f"scoring={self.scoring.name!r} needs: put a classifier behind it."
+                    f"`estimator` must end in a classifier with predict_proba or decision_function for "
+                    f"scoring={self.scoring.name!r}, got {type(estimator).__name__}."
                 )
-            if not hasattr(X, "shape"):  # a score that takes columns of an array would fail after the charge
-                raise ValueError(f"scoring={self.scoring.name!r} with X as a list of rows: give an array or a frame.")
+            if not hasattr(X, "shape"):  # a score that indexes columns of an array would fail after the charge
+                raise ValueError(f"`X` must be an array or a frame for scoring={self.scoring.name!r}, got a list.")
             return
         needed = "predict_proba" if name == "neg_log_loss" else "predict"
         if not hasattr(estimator, needed):
             raise ValueError(
-                f"estimator is a {type(estimator).__name__} without {needed}, which scoring={name!r} needs: put "
-                "a classifier behind it, or give a skdp.model_selection.PrivateScore."
+                f"`estimator` must end in a classifier with {needed} for scoring={name!r}, got "
+                f"{type(estimator).__name__}. Or use a skdp.model_selection.PrivateScore."
             )
         if name == "neg_log_loss" and number_of_columns(y) > 1:
             raise ValueError(
-                "scoring='neg_log_loss' takes one class a row and y has several columns: use 'accuracy', or give a "
-                "skdp.model_selection.PrivateScore."
+                "`y` must have one class per row for scoring='neg_log_loss'. For multilabel targets, use 'accuracy' or "
+                "a skdp.model_selection.PrivateScore."
             )
 
     def _plan(self, fit: WholeFit, template: PrivatePipeline, y: Any, sample_weight: Any) -> SearchPlan:
-        """Draw the candidates, which are public, and plan the fits, the choice and the scores."""
+        """Draw the candidates, which are public, and plan the fits, the selection and the scores."""
         template.set_params(delta=fit.delta)
         grid = self._candidates(fit.public_stream("settings"))
         if not grid:
-            raise ValueError("the search has no candidate: give a grid with at least one value a parameter.")
+            raise ValueError("The search must have at least one candidate. Add a value for each parameter of the grid.")
         candidates.refuse_terms_of_the_budget(grid)
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
         fit.settle_candidates(made, y, sample_weight, "a search")
@@ -162,19 +161,17 @@ class PrivateSearch(ScoresOfPart):
             self.epsilon, fit.delta, fit.adjacency, self.strategy, self.n_trials, bool(self.refit)
         )
         plan = candidates.plan_search(grid, made, sizes, terms)
-        # All candidates are compared by one score, of a known and equal bound.
+        # All candidates are compared by one score, with the same public bound.
         self.scorer_, *others = (score_of(self.scoring, last_of(each)) for each in made[1:])
         if any(other != self.scorer_ for other in others):
-            raise ValueError(
-                f"y_bounds differs between the candidates, and scoring={self.scorer_.name!r} needs one: give one."
-            )
+            raise ValueError(f"`y_bounds` must be the same for all candidates with scoring={self.scorer_.name!r}.")
         return plan
 
     def _n_scored(self, n: int) -> int:
         return n_tested(self.test_size, n, self.privacy_unit_)
 
     def _public_parameters(self, plan: SearchPlan, delta: float) -> dict[str, Any]:
-        """What the accountant keeps with the charge."""
+        """Public parameters that the accountant records with the charge."""
         names = ("strategy", "n_trials", "refit", "test_size", "epsilon")
         kept = {name: getattr(self, name) for name in names} | {"delta": delta}
         score = self.scorer_.name
@@ -184,18 +181,18 @@ class PrivateSearch(ScoresOfPart):
 
     def _read_parts(self, fit: WholeFit, plan: SearchPlan) -> PartRows:
         rows = fit.read_parts()
-        for each in plan.finals or plan.tried:  # what any would refuse of all rows, and so of a part of them
+        for each in plan.finals or plan.tried:  # an error about all rows must not depend on the trials
             each.check_rows(rows.X, rows.y, rows.units)
         return rows
 
     # --- the search ---
 
     def _learn(self, fit: WholeFit, template: PrivatePipeline, plan: SearchPlan, rows: PartRows) -> None:
-        """Try, choose, fit the winner, and note what is published."""
-        with silence():  # no warning of a trial gets out, as it would count trials
+        """Run the trials, select and fit the winner, and collect the results."""
+        with silence():  # a warning of a trial would reveal the number of trials
             tried = [] if len(plan.tried) == 1 else self._try_all(fit, plan, rows)
             best = max(tried, key=lambda each: each.score, default=None)
-            # The winner, on all rows if `refit` is set; the only candidate; the default, if none was tried.
+            # The winner, on all rows if `refit` is set; the only candidate; the default, if there was no trial.
             if best is not None and not self.refit:
                 fitted = best.estimator
             else:
@@ -205,7 +202,7 @@ class PrivateSearch(ScoresOfPart):
         self._take(fit, fitted, template)
 
     def _try_all(self, fit: WholeFit, plan: SearchPlan, rows: PartRows) -> list[_Tried]:
-        """Train and score. The number of trials is a secret, so nothing is shown until the best is chosen."""
+        """Train and score. The number of trials is secret, so there is no output until the best is selected."""
         numbers = self._numbers(plan, fit.spawn("tries"))
         scored, score = fit.split(self.test_size), self.scorer_
         given = plan.scale, score, os.getpid(), rows.of_units(~scored), rows.of_units(scored)
@@ -222,16 +219,16 @@ class PrivateSearch(ScoresOfPart):
         ]
 
     def _numbers(self, plan: SearchPlan, stream: SecretStream) -> list[int]:
-        """The candidates to try: each one once, or as many as the law says, each drawn at random."""
+        """The candidates to try: each one once, or a random number of them, each drawn at random."""
         if plan.trials is None:
             return list(range(len(plan.tried)))
         count = plan.trials.draw([int(word) for word in stream.words(2)])
         return [int(word) * len(plan.tried) >> 64 for word in stream.words(count)]
 
-    # --- what is published ---
+    # --- published results ---
 
     def _take(self, fit: WholeFit, fitted: PrivatePipeline, template: PrivatePipeline) -> None:
-        """Take over the winner, with the accountant that it came with and the price of the whole search."""
+        """Set the winner as the result, with the accountant of the estimator and the guarantee of the whole search."""
         owners = [step.estimator for _, step in private_steps(template.steps)]
         given = next((own.accountant for own in owners if own.accountant is not None), None)
         for _, step in private_steps(fitted.steps):
@@ -269,7 +266,7 @@ class PrivateSearch(ScoresOfPart):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Compute the exact score of the best estimator on public rows.
 
-        The score is the one that `scoring` names. Nothing is charged.
+        The score is the one of `scoring`. No budget is consumed, so the rows must be public.
 
         Parameters
         ----------
@@ -319,7 +316,7 @@ class PrivateSearch(ScoresOfPart):
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, n_classes)
-            Logarithms of what ``predict_proba`` returns.
+            Logarithms of the probabilities of ``predict_proba``.
         """
         return self._fitted_part().predict_log_proba(X)
 
@@ -333,11 +330,11 @@ class PrivateSearch(ScoresOfPart):
         return tags
 
 
-# --- small parts ---
+# --- private parts ---
 
 
 def _fit_and_total(plan: Any, seed: int | None, scale: float, score: Any, searcher: int, *parts: PartRows) -> Any:
-    """A fitted candidate and its exact total, for the noise that the searching process adds."""
+    """A fitted candidate and its exact total; the searching process adds the noise."""
     train, test = parts
     with silence() if os.getpid() != searcher else contextlib.nullcontext():
         fitted = plan.run(scale, seed, train)
@@ -347,23 +344,23 @@ def _fit_and_total(plan: Any, seed: int | None, scale: float, score: Any, search
 
 @with_parameters
 class DPGridSearchCV(PrivateSearch):
-    """Differentially private search over a grid of parameters.
+    """Differentially private grid search over hyperparameters.
 
-    One total budget (`epsilon`, `delta`) covers the trials, their scores, the choice and the final fit. The noise of
-    all of them is calibrated jointly.
+    One total budget (`epsilon`, `delta`) covers the trials, their scores, the selection and the final fit. The noise of
+    all of them is calibrated jointly. See ``docs/hyperparameter_tuning.md``.
 
     Parameters
     ----------
     estimator : private estimator or Pipeline
-        Estimator to search over. A Pipeline of private steps gets one joint budget per fit (see
-        `skdp.allocate_budget`). Its own budget and seed are not used. An accountant that it carries is charged once,
-        for the whole search.
+        Estimator to search over. A Pipeline of private steps has one joint budget per fit (see `skdp.allocate_budget`).
+        Its own budget and seed are ignored. If it has an accountant, the accountant is charged once, for the whole
+        search.
     param_grid : dict or list of dict
         Grid of parameters, as for ``sklearn.model_selection.GridSearchCV``. Budgets, seeds and classes cannot be
         searched.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on membership-inference risk such
+        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -372,23 +369,24 @@ class DPGridSearchCV(PrivateSearch):
         How candidates are tried:
 
         - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
-          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one trial.
-        - "compose": every candidate is tried once and paid for. All noisy scores are published.
+          (Papernot & Steinke 2022). The privacy cost is little more than that of one trial, for any number of
+          candidates.
+        - "compose": every candidate is tried once, and the budget covers all trials. All noisy scores are published.
     n_trials : float or "auto", default="auto"
-        Expected number of trials under random stopping. "auto" means the number of candidates, at most 10. The number
-        of trials is geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs
-        less noise for the same probability to try one of the best tenth of the candidates.
+        Expected number of trials with random stopping. "auto" is the number of candidates, at most 10. The number of
+        trials has a geometric distribution with this mean. A logarithmic or Poisson distribution is used instead if it
+        needs less noise for the same probability to try one of the best tenth of the candidates.
     scoring : str, PrivateScore, TableScore or None, default=None
-        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
-        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
-        5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
-        bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
+        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" for classifiers,
+        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" for regressors. The log loss of a row is clipped to
+        5, targets and errors to the public `y_bounds` of the regressor. Scores without bounded contributions of the
+        rows, such as "r2", are rejected. For "roc_auc" and similar metrics use `make_private_scorer`.
     refit : bool, default=True
-        Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
-        winner as trained on its part of the rows, and leaves the whole budget to the trials.
+        Whether to fit the winner to all rows, with three quarters of the budget (in mu**2). If False, the winner as
+        fitted to the training part is kept, and the trials have the whole budget.
     test_size : float, default=0.2
-        Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
-        There are no folds and no stratification.
+        Fraction of the rows for the scores of the candidates. The split depends on the number of rows and a secret seed
+        only. There are no folds and no stratification.
     n_jobs : int or None, default=None
         Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
@@ -396,39 +394,40 @@ class DPGridSearchCV(PrivateSearch):
         system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does
         not hold against anyone who knows the value.
     verbose : int, default=0
-        Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
+        Verbosity of joblib if ``strategy="compose"``. Ignored with random stopping, because progress would reveal the
         number of trials.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        Winning estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
+        Best estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
     best_params_ : dict
-        Parameters of the winner. Empty if no candidate was tried, which is possible under the Poisson law: the
+        Parameters of the winner. Empty if no candidate was tried, which is possible with the Poisson distribution: the
         estimator is then fitted with its own parameters.
     best_index_ : int
         Index of the winner in ``cv_results_["params"]``, or -1 if no candidate was tried.
     best_score_ : float
-        Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
+        Noisy score of the winner as fitted to the training part; NaN if there is none.
     score_noise_ : float
-        Standard deviation of the noise in a score; where it follows from a table, of a count, as a share of the rows.
+        Standard deviation of the noise in a score. For a `TableScore`, that of a count divided by the number of test
+        rows.
     cv_results_ : dict
-        Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
-        all candidates but the winner are NaN, whether tried or not.
+        Dictionary with ``params`` of all candidates and their ``mean_test_score``. With random stopping, the scores of
+        all candidates except the winner are NaN, tried or not.
     scorer_ : PrivateScore or TableScore
         Score by which candidates were compared.
     epsilon_ : float
-        Price of the whole search at `delta_`, at most `epsilon`.
+        Epsilon of the whole search at `delta_`, at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the whole search, from which `epsilon_` is computed.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator. Defined only for classifiers.
+        Class labels of the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -436,26 +435,25 @@ class DPGridSearchCV(PrivateSearch):
 
     See Also
     --------
-    DPRandomizedSearchCV : Search over settings that are drawn at random.
+    DPRandomizedSearchCV : Search over randomly drawn parameters.
     allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, the choice and the final fit included, if
-      the estimator names its classes and `random_state` is None.
-    - A row is in the part that trains or in the part that scores, and no label moves another row.
-    - With `groups` all of this holds for all rows of one label together: they are in one part, and what they add to a
-      score is cut off together, where one row would be.
-    - Parameters of all candidates are checked and the accountant is asked before a row is read; rows and labels are
-      checked, for all candidates alike, before the charge; the accountant is charged once, for all of it.
-    - Under random stopping nothing reveals the candidates that lost, nor how many were tried: no attribute, no entry of
-      the ledger, no warning, no progress.
-    - A search over one candidate skips choice and score and costs one fit.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, including the selection and the final fit,
+      if `classes` of the estimator is set and `random_state` is None.
+    - A row is in the training part or in the test part, and labels do not change the part of any row.
+    - With `groups`, all of this holds for all rows of one group. They are in one part, and their contributions to a
+      score are clipped together to the range of one row.
+    - Parameters of all candidates are checked and the accountant is asked before a row is read. Rows and labels are
+      checked, for all candidates alike, before the charge. The accountant is charged once, for the whole search.
+    - With random stopping, no attribute, record of the accountant, warning or progress reveals the rejected candidates
+      or the number of trials.
+    - A search over one candidate has no selection and no score, and costs one fit.
 
-    The time that ``fit`` takes reveals the number of trials and is not covered (see ``docs/limitations.md``).
-    The proof is in the docstring of ``skdp.model_selection.candidates.SearchPlan``.
+    The time of ``fit`` reveals the number of trials and is not covered (see ``docs/limitations.md``).
 
     References
     ----------
@@ -471,8 +469,8 @@ class DPGridSearchCV(PrivateSearch):
     >>> y = (X[:, 0] > 0).astype(int)
     >>> grid = {"max_grad_norm": [0.1, 0.5], "alpha": [0.0, 0.1]}
     >>> search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), grid, epsilon=1.0).fit(X, y)
-    >>> bool(0.999 < search.epsilon_ <= 1.0)
-    True
+    >>> len(search.cv_results_["params"]), round(search.epsilon_, 1)
+    (4, 1.0)
     """
 
     param_grid: Any
@@ -483,22 +481,23 @@ class DPGridSearchCV(PrivateSearch):
 
 @with_parameters
 class DPRandomizedSearchCV(PrivateSearch):
-    """Differentially private search over parameters that are drawn at random.
+    """Differentially private randomized search over hyperparameters.
 
     The candidates are `n_iter` settings, drawn before the data are read. The guarantees are those of `DPGridSearchCV`.
+    See ``docs/hyperparameter_tuning.md``.
 
     Parameters
     ----------
     estimator : private estimator or Pipeline
-        Estimator to search over. A Pipeline of private steps gets one joint budget per fit (see
-        `skdp.allocate_budget`). Its own budget and seed are not used. An accountant that it carries is charged once,
-        for the whole search.
+        Estimator to search over. A Pipeline of private steps has one joint budget per fit (see `skdp.allocate_budget`).
+        Its own budget and seed are ignored. If it has an accountant, the accountant is charged once, for the whole
+        search.
     param_distributions : dict or list of dict
         Distributions of parameters, as for ``sklearn.model_selection.RandomizedSearchCV``. Budgets, seeds and classes
         cannot be searched.
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of one ``fit``, which is the whole search. A number, or a bound on membership-inference risk such
+        as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -507,23 +506,24 @@ class DPRandomizedSearchCV(PrivateSearch):
         How candidates are tried:
 
         - "random_stopping": a secret random number of candidates is tried, each drawn at random, and the best is kept
-          (Papernot & Steinke 2022). However many candidates there are, this costs little more than one trial.
-        - "compose": every candidate is tried once and paid for. All noisy scores are published.
+          (Papernot & Steinke 2022). The privacy cost is little more than that of one trial, for any number of
+          candidates.
+        - "compose": every candidate is tried once, and the budget covers all trials. All noisy scores are published.
     n_trials : float or "auto", default="auto"
-        Expected number of trials under random stopping. "auto" means `n_iter`, at most 10. The number of trials is
-        geometric, logarithmic or Poisson. The geometric law has this mean; another law is used if it needs less noise
-        for the same probability to try one of the best tenth of the candidates.
+        Expected number of trials with random stopping. "auto" is `n_iter`, at most 10. The number of trials has a
+        geometric distribution with this mean. A logarithmic or Poisson distribution is used instead if it needs less
+        noise for the same probability to try one of the best tenth of the candidates.
     scoring : str, PrivateScore, TableScore or None, default=None
-        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" of classifiers,
-        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" of regressors. The log-loss of a row is cut off at
-        5, targets and errors at the public `y_bounds` of the regressor. Scores to which a row does not contribute a
-        bounded term, such as "r2", are refused; `make_private_scorer` makes one of "roc_auc".
+        Score by which candidates are compared: "accuracy" (None) or "neg_log_loss" for classifiers,
+        "neg_mean_absolute_error" (None) or "neg_mean_squared_error" for regressors. The log loss of a row is clipped to
+        5, targets and errors to the public `y_bounds` of the regressor. Scores without bounded contributions of the
+        rows, such as "r2", are rejected. For "roc_auc" and similar metrics use `make_private_scorer`.
     refit : bool, default=True
-        Whether to fit the winner again to all rows, with three quarters of the budget (in mu**2). False keeps the
-        winner as trained on its part of the rows, and leaves the whole budget to the trials.
+        Whether to fit the winner to all rows, with three quarters of the budget (in mu**2). If False, the winner as
+        fitted to the training part is kept, and the trials have the whole budget.
     test_size : float, default=0.2
-        Fraction of the rows that score the candidates. The split depends on the number of rows and a secret seed only.
-        There are no folds and no stratification.
+        Fraction of the rows for the scores of the candidates. The split depends on the number of rows and a secret seed
+        only. There are no folds and no stratification.
     n_jobs : int or None, default=None
         Number of trials that run in parallel, as in joblib.
     random_state : int, RandomState or Generator instance or None, default=None
@@ -531,42 +531,42 @@ class DPRandomizedSearchCV(PrivateSearch):
         system. Any other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does
         not hold against anyone who knows the value.
     verbose : int, default=0
-        Verbosity of joblib if ``strategy="compose"``. Ignored under random stopping, where progress would reveal the
+        Verbosity of joblib if ``strategy="compose"``. Ignored with random stopping, because progress would reveal the
         number of trials.
     n_iter : int, default=10
-        Number of settings. All settings are published; under random stopping it remains secret which of them were
-        tried.
+        Number of settings. All settings are published; with random stopping it remains secret which of them were tried.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        Winning estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
+        Best estimator. Its `epsilon_` and `privacy_event_` are those of the whole search.
     best_params_ : dict
-        Parameters of the winner. Empty if no candidate was tried, which is possible under the Poisson law: the
+        Parameters of the winner. Empty if no candidate was tried, which is possible with the Poisson distribution: the
         estimator is then fitted with its own parameters.
     best_index_ : int
         Index of the winner in ``cv_results_["params"]``, or -1 if no candidate was tried.
     best_score_ : float
-        Noisy score of the winner as trained on its part of the rows, or NaN if there is none.
+        Noisy score of the winner as fitted to the training part; NaN if there is none.
     score_noise_ : float
-        Standard deviation of the noise in a score; where it follows from a table, of a count, as a share of the rows.
+        Standard deviation of the noise in a score. For a `TableScore`, that of a count divided by the number of test
+        rows.
     cv_results_ : dict
-        Dictionary with ``params`` of all candidates and their ``mean_test_score``. Under random stopping the scores of
-        all candidates but the winner are NaN, whether tried or not.
+        Dictionary with ``params`` of all candidates and their ``mean_test_score``. With random stopping, the scores of
+        all candidates except the winner are NaN, tried or not.
     scorer_ : PrivateScore or TableScore
         Score by which candidates were compared.
     epsilon_ : float
-        Price of the whole search at `delta_`, at most `epsilon`.
+        Epsilon of the whole search at `delta_`, at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the whole search, from which `epsilon_` is computed.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the best estimator. Defined only for classifiers.
+        Class labels of the best estimator. Defined only for classifiers.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -574,7 +574,7 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     See Also
     --------
-    DPGridSearchCV : Search over all points of a grid, with the guarantees in full.
+    DPGridSearchCV : Search over all points of a grid; its Notes list the guarantees.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What classifiers share that follow from a noisy table of scores: one plan for a fit and for the table."""
+"""Base of classifiers that are derived from a noisy histogram of scores: one plan for a fit and for the histogram."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from skdp.pipeline.joint_fit import weighted_steps
 from skdp.pipeline.private_pipeline import PrivatePipeline
 
 _ROOM = 0.99
-"""Part of epsilon, or of mu, that a table beside a fit costs: the worst of two may be priced a little above either."""
+"""Reduction of epsilon, or of mu, of a histogram beside a fit: the worst of two can cost slightly more than each."""
 
 
 class TablePlan(NamedTuple):
-    """What is decided of a fit and a table before a row is read: the noise of the fit, which is times `scale`.
+    """The plan of a fit and a histogram before a row is read: the noise of the fit, times `scale`.
 
-    `fitting` is None where the estimator is fitted.
+    `fitting` is None if the estimator is fitted.
     """
 
     table: PrivateEvaluation
@@ -47,30 +47,30 @@ class TablePlan(NamedTuple):
 
 
 class TableClassifier(ClassifierMixin, WholeEstimator):
-    """Base of classifiers of two classes that follow from another one, and from one noisy table of its scores.
+    """Base of binary classifiers that are derived from another one and from one noisy histogram of its scores.
 
     Constructor parameters are public, arguments of `fit` are private. A subclass has the parameters ``estimator,
-    epsilon, delta, test_size, classes, weight_bound, adjacency, accountant,
-    random_state``, and says by `_check_purpose` and `_follow` what follows from the table.
+    epsilon, delta, test_size, classes, weight_bound, adjacency, accountant, random_state``, and defines the
+    post-processing of the histogram by `_check_purpose` and `_follow`.
 
     Notes
     -----
     **Guarantees.**
 
-    - With a fitted `estimator` the table alone is released, of all rows, and the price is that of the table.
-    - With an unfitted one each row, or unit, is in the part that the estimator is fitted to or in the part whose scores
-      are counted, and no record has a say in where any is.
-    - `privacy_event_` is the worst of the fit and the table, charged once, before either reads a row.
-    - What follows is a function of what was released and of public parameters.
+    - With a fitted `estimator`, the histogram of all rows is the only release, and determines the privacy cost.
+    - With an unfitted one, each row, or group, is in the part to which the estimator is fitted or in the part whose
+      scores are counted, independent of all records.
+    - `privacy_event_` is the worst of the fit and the histogram, charged once, before either reads a row.
+    - The result is a function of the releases and of public parameters.
 
-    Proof of the price. Given the split, a record is in one part. In the part that is fitted to it enters through the
-    fit alone, as the table is computed from what the fit released and from other rows; in the other part, through the
-    table alone. So both together cost no more than the larger of the two for each split (`WorstOfDpEvent`), and a
-    mixture over splits no more (joint convexity). The split is drawn by number, and a record that becomes null keeps
-    its number. A unit that replaces another one need not: it can have another label, and more or fewer rows. But all
-    splits are equally likely, so those of both tables can be matched: it takes the part of the unit that it replaces,
-    and all others keep theirs (`private_split.draw_folds`). Under ``add_remove`` each unit has a coin of
-    its own, and one that leaves moves none.
+    Proof of the privacy cost. Given the split, a record is in one part. In the part of the fit it enters through the
+    fit alone, because the histogram is computed from the released fit and from other rows; in the other part, through
+    the histogram alone. So both together cost no more than the larger of the two for each split (`WorstOfDpEvent`), and
+    a mixture over splits costs no more (joint convexity). The split is drawn by index, and a zeroed-out record keeps
+    its index. A group that replaces another one need not: it can have another identifier, and more or fewer rows. But
+    all splits are equally likely, so those of both tables can be matched: it takes the part of the group that it
+    replaces, and all others keep theirs (`private_split.draw_folds`). Under ``add_remove`` the part of each group is
+    drawn independently, and removing a group does not change the part of any other.
     """
 
     epsilon: float | None
@@ -79,39 +79,39 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     _part_name = "estimator_"
     accountant: Any
-    categories: Any = None  # public subgroups that the table has apart
+    categories: Any = None  # public subgroups with their own part of the histogram
     by: str | None = None  # column of their labels
 
     def __post_init__(self) -> None:
         self.accountant = parameters.absolute_path(self.accountant)
 
-    # --- what a subclass says ---
+    # --- definitions of a subclass ---
 
     def _check_purpose(self) -> None:
-        """Refuse parameters of its own."""
-        raise NotImplementedError(f"{type(self).__name__} does not check its parameters: write _check_purpose.")
+        """Check parameters of the subclass."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _check_purpose.")
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
-        """Set what follows from a noisy table."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what follows: write _follow.")
+        """Set the results that are computed from a noisy histogram."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _follow.")
 
     # --- the fit ---
 
     @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the estimator if it is not fitted, release the table, and take from it what follows.
+        """Fit the estimator if it is not fitted, release the histogram of scores, and post-process it.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            Private rows; other ones than those that a fitted estimator was fitted to.
+            Private rows. If the estimator is fitted, they must be other rows than its training rows.
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private weights, for fit and table alike.
+            Private weights for the fit and the histogram.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or a household, or the name of a column of `X`, which
+            is then not a feature. If set, the guarantee is for all rows of one group, otherwise for one row.
 
         Returns
         -------
@@ -121,9 +121,9 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are invalid. Nothing was charged.
+            A parameter, the rows or the labels are invalid. No budget was consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the whole. Nothing was charged, and no row was read.
+            The budget of the accountant does not permit the fit. No budget was consumed, and no row was read.
         """
         fit = WholeFit(self, "split and noise")
         fit.check(y)
@@ -144,8 +144,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
     # --- before a row is read ---
 
     def _check_own_parameters(self) -> None:
-        """Reject parameters."""
-        remedy = "choose a share of the rows, such as 0.25"
+        """Check parameters."""
+        remedy = "choose a fraction of the rows, such as 0.25"
         parameters.check_real("test_size", self.test_size, above=0, below=1, remedy=remedy)
         WeightReader.of(self.weight_bound)
         self._check_purpose()
@@ -153,8 +153,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         inner = inner_of(self.estimator)
         if not hasattr(inner, "predict_proba") and not hasattr(inner, "decision_function"):
             raise parameters.WrongTypeError(
-                f"estimator is a {type(inner).__name__} without predict_proba and decision_function: give a "
-                "classifier, or a fitted one as sklearn.frozen.FrozenEstimator(model)."
+                f"`estimator` must be a classifier with predict_proba or decision_function, got "
+                f"{type(inner).__name__}. Pass a fitted classifier as sklearn.frozen.FrozenEstimator(model)."
             )
         if self._is_frozen() and hasattr(inner, "fit"):
             check_is_fitted(inner)
@@ -163,12 +163,12 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return isinstance(self.estimator, FrozenEstimator)
 
     def _public_parameters(self) -> dict[str, Any]:
-        """What the accountant keeps with the charge."""
+        """Public parameters that the accountant records with the charge."""
         names = ("epsilon", "delta", "test_size", "weight_bound")
         return {name: getattr(self, name) for name in names} | {"estimator": type(inner_of(self.estimator)).__name__}
 
     def _plan(self, fit: WholeFit, y: Any, sample_weight: Any) -> TablePlan:
-        """Plan the table, and the fit to the other rows if the estimator is not fitted."""
+        """Plan the histogram, and the fit to the other rows if the estimator is not fitted."""
         if self._is_frozen():
             table = self._new_table(self.classes, fit.n, 1.0)
             counting = table._plan_inside(self, y, sample_weight, fit.n_units)
@@ -189,30 +189,30 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return TablePlan(table, counting, fit.priced(event_at(scale)), fitting, scale)
 
     def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
-        """Return the estimator as a pipeline of private steps, with the terms of the whole."""
+        """Return the estimator as a pipeline of private steps, with the budget and adjacency of the whole fit."""
         adjacency = parameters.stated_adjacency(self)
         template = candidates.private_template(self.estimator, self.epsilon, fit.delta, adjacency)
         for _, step in private_steps(template.steps):
             if step.adjacency != self.adjacency:
                 raise ValueError(
-                    f"adjacency={step.adjacency!r} of the estimator is not {self.adjacency!r}, that of the whole: give "
-                    "both the same."
+                    f"`adjacency` of the estimator must be None or {self.adjacency!r}, that of {type(self).__name__}, "
+                    f"got {step.adjacency!r}."
                 )
             if step.accountant is not None:
                 raise ValueError(
-                    f"accountant of the estimator is not charged here: give it to {type(self).__name__}, and none to "
-                    "the estimator."
+                    f"`accountant` of the estimator must be None, because it is not charged. Set `accountant` of "
+                    f"{type(self).__name__}."
                 )
-        # The candidate has the public numbers of all rows, from which those of its part follow.
+        # The candidate has the public numbers of all rows; those of its part follow from them.
         fit.adopt(template, fit.rows)
         whole = candidates.with_public_rows(template, fit.n)
         made = candidates.make_candidate(whole, {}, fit.rows, fit.n_units)
         last = last_of(made)
         if "classes" not in last.get_params(deep=False):
             raise parameters.WrongTypeError(
-                f"estimator ends in a {type(last).__name__}, which is no classifier: put one behind it."
+                f"`estimator` must end in a classifier, got a pipeline that ends in a {type(last).__name__}."
             )
-        # Classes are named for the whole, or read once, with a warning that nothing accounts for it.
+        # Classes are set for the whole fit, or read once, with a warning.
         classes = last.classes if self.classes is None else self.classes
         if classes is None:
             report_classes_read(self)
@@ -223,7 +223,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         return made
 
     def _new_table(self, classes: Any, n_public: int, share: float) -> PrivateEvaluation:
-        """Return the evaluation whose table is released at a share of the budget; its model may not be fitted yet."""
+        """Return the evaluation whose histogram is released with a fraction of the budget."""
         model = inner_of(self.estimator) if self._is_frozen() else None
         known = classes if classes is not None else getattr(model, "classes_", (0, 1))
         _check_two(known)
@@ -252,10 +252,10 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         given = {"y": rows.y, "sample_weight": rows.given_weights, "by": self._labels_of_subgroups(rows.X)}
         return plan.table._read_counted(len(rows.y), rows.units, given)
 
-    # --- after it ---
+    # --- after the charge ---
 
     def _learn(self, fit: WholeFit, plan: TablePlan, rows: PartRows, counted: RowsOfCounts) -> None:
-        """Fit the estimator if it is not fitted, release the table of the other rows, and set what follows from it."""
+        """Fit the estimator if it is not fitted, release the histogram of the other rows, and set the results."""
         table, X, fitted = plan.table, rows.X, inner_of(self.estimator)
         if plan.fitting is not None:
             held = fit.split(self.test_size)
@@ -277,7 +277,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     @property
     def epsilon_(self) -> float:
-        """Price of `privacy_event_` at `delta_`, in nats."""
+        """Epsilon of `privacy_event_` at `delta_`, in nats."""
         return self._fitted_epsilon if self.__dict__.get("delta_") == 0.0 else super().epsilon_
 
     # --- the fitted classifier ---
@@ -287,7 +287,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         if self.by is None:
             return None
         if self.by not in (column_names(X) or ()):
-            raise ValueError(f"by={self.by!r} is no column of X: name one of a frame.")
+            raise ValueError(f"`by` must be the name of a column of X, got {self.by!r}.")
         return X[self.by]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -295,7 +295,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     @parameters.silent_arithmetic
     def _scores(self, X: Any) -> np.ndarray:
-        """Scores of the estimator, as they were counted."""
+        """Scores of the estimator, as in the histogram."""
         check_is_fitted(self)
         return score_of_two(self.estimator_, without_labels(self, X))
 
@@ -310,11 +310,11 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
 def _check_two(classes: Any) -> None:
     if len(classes) != 2:
-        raise ValueError(f"Only binary classification is supported. classes has {len(classes)}: give a model of two.")
+        raise ValueError(f"Only binary classification is supported. `classes` has {len(classes)} classes.")
 
 
 def _read_two_classes(y: Any, n_rows: int) -> list[Any]:
-    """Return the classes that labels have, or reject these."""
+    """Return the two classes of labels, or raise an error."""
     classes: list[Any] = classes_of(check_labels(y, n_rows)).tolist()
     _check_two(classes)
     return classes

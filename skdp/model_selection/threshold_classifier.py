@@ -1,4 +1,4 @@
-"""`DPThresholdClassifier`: a threshold for a purpose, from a noisy table of scores."""
+"""`DPThresholdClassifier`: decision thresholds, from a noisy histogram of scores."""
 
 from __future__ import annotations
 
@@ -19,50 +19,51 @@ from skdp.model_selection.whole_fit import ScoresOfPart
 
 @with_parameters
 class DPThresholdClassifier(ScoresOfPart, TableClassifier):
-    """Classifier of two classes whose threshold is chosen on private rows.
+    """Differentially private choice of the decision threshold of a binary classifier.
 
-    One noisy table is released, how many rows of either class have a score in each of some bins, and the threshold of
-    least cost is read from it, among those that keep a precision, a recall, or equal rates of public subgroups. The
-    estimator was fitted to other rows (``FrozenEstimator(model)``, private or not), or is fitted here, to a part of the
-    rows that is drawn by number.
+    The class releases one noisy histogram of the scores of each class, and computes the threshold of the smallest cost
+    from it. The threshold can be constrained to a minimum precision or recall, or to equal rates of public subgroups.
+    The estimator is either fitted already, to other rows (``FrozenEstimator(model)``, private or not), or it is fitted
+    here to a random part of the rows. See ``docs/calibration.md``.
 
     Constructor parameters are public, arguments of `fit` are private.
 
     Parameters
     ----------
     estimator : estimator
-        Unfitted private classifier, or pipeline of private steps; or a fitted classifier of any library with
+        Unfitted private classifier or pipeline of private steps, or a fitted classifier of any library with
         ``predict_proba`` or ``decision_function`` in a `sklearn.frozen.FrozenEstimator`.
     cost : array-like of shape (2, 2) or None, default=None
-        Cost of a row by its class (rows) and what is predicted (columns); a gain is a negative cost. None: each mistake
-        costs 1; with `min_precision` alone only misses count, with `min_recall` alone only false alarms.
+        Cost of a row by its true class (rows) and predicted class (columns); a gain is a negative cost. If None, each
+        error costs 1; with `min_precision` alone only false negatives count, with `min_recall` alone only false
+        positives.
     min_precision : float or None, default=None
-        Least precision, by the table. Where no threshold keeps it, the one that comes closest is taken.
+        Smallest precision, estimated from the histogram. If no threshold reaches it, the closest one is used.
     min_recall : float or None, default=None
-        Least recall, in the same way.
+        Smallest recall, estimated from the histogram. If no threshold reaches it, the closest one is used.
     equal_rates : {"selection_rate", "true_positive_rate", "false_positive_rate"} or None, default=None
-        Rate that is to be equal in all subgroups, each of which has a threshold of its own then.
+        Rate to equalize between subgroups. If set, each subgroup has its own threshold.
     by : str or None, default=None
-        Name of the column of `X` with the subgroups, for `equal_rates`. It may be a feature or none.
+        Name of the column of `X` with the subgroups, for `equal_rates`. The column can be a feature.
     categories : list or None, default=None
-        Public list of the subgroups. Rows of others are in "other".
+        Public list of the subgroups. Rows of other subgroups are in "other".
     epsilon : float or Risk, default=1.0
-        Privacy budget of one ``fit``, which is all of it: where the estimator is fitted here, fit and table concern
-        different rows, and cost it once. A number, or a bound on the risk of membership inference such as
+        Privacy budget of one ``fit``, including the fit of `estimator`. Fit and histogram use different rows, so
+        together they have the privacy cost of one. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. The table alone, of a fitted estimator, has a delta of 0.
+        rounded down to a power of ten, for more. With a fitted estimator, delta is 0.
     test_size : float, default=0.25
-        Share of the rows, or units, that the table is made of where the estimator is fitted here.
+        Fraction of the rows, or groups, for the histogram if the estimator is fitted here.
     classes : array-like of shape (2,) or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. The classes of the estimator, where it names some, stand in their place.
+        `PrivacyLeakWarning` is issued. Ignored if the estimator has classes.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1. It is that of the estimator too, where that is fitted here.
+        mean weight. None is a bound of 1. An estimator that is fitted here uses the same bound.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -72,11 +73,11 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
           uses `n_public`, a public number near it.
 
-        None uses the relation of `accountant`, otherwise "zero_out". An estimator that is fitted here has the same.
+        None uses the relation of `accountant`, otherwise "zero_out". An estimator that is fitted here uses the same.
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute. The estimator has none.
+        and is made absolute. Do not set an accountant for `estimator`.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the split and the noise. None draws a fresh secret key from the operating system. Any other value
         makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone
@@ -85,42 +86,42 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
     Attributes
     ----------
     estimator_ : estimator
-        Fitted estimator, whose scores are compared with the threshold.
+        Fitted estimator whose scores are compared with the threshold.
     evaluation_ : PrivateEvaluation
-        Figures of the estimator, from the same table: free, at any threshold.
+        Metrics of the estimator at any threshold, from the same histogram, at no additional privacy cost.
     thresholds_ : dict of str to float
-        Threshold of each subgroup. Without `by` it has one, of "all".
+        Threshold of each subgroup. Without `by`, the only key is "all".
     classes_ : ndarray of shape (2,)
-        Classes, that of the scores last.
+        Negative class and positive class.
     n_features_in_ : int
-        Number of columns.
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the columns, where they have names.
+        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the whole for these rows, at most `epsilon`. Those that a fitted estimator was fitted to have one of
-        their own.
+        Epsilon of the whole fit at `delta_`, at most `epsilon`. It does not include the earlier fit of a fitted
+        estimator to other rows.
     delta_ : float
-        Delta of the price; 0 for the table alone.
+        Delta of the guarantee; 0 with a fitted estimator.
     adjacency_ : str
-        How neighbouring tables differ.
+        Neighboring relation for which `epsilon_` holds.
     privacy_event_ : DpEvent
-        The table; or the worst of the fit and the table.
+        Event of the histogram, or the worst case of the fit and the histogram.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
 
     See Also
     --------
     DPCalibratedClassifier : Calibrate the probabilities of a classifier.
-    skdp.evaluate : Figures of a model at any threshold.
+    skdp.evaluate : Metrics of a model at any threshold.
 
     Notes
     -----
-    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one unit with `groups`, if
-    classes are named and `random_state` is None: `TableClassifier` has the proof. Thresholds are a function of the
-    noisy table and of public parameters.
+    **Guarantees.** ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, or one group with `groups`, if
+    `classes` is set and `random_state` is None. Thresholds are a function of the noisy histogram and of public
+    parameters.
 
-    A least precision is kept by the estimate, and not with certainty: ``evaluation_.precision(threshold)`` has the
-    interval.
+    `min_precision` and `min_recall` hold for the estimates, not with certainty: ``evaluation_.precision(threshold)``
+    returns the interval.
 
     Examples
     --------
@@ -156,13 +157,13 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         given = [self.equal_rates is not None, self.by is not None, self.categories is not None]
         if any(given) and not all(given):
             raise ValueError(
-                "equal_rates, by and categories belong together: name a rate, a column, and a public list of subgroups."
+                "`equal_rates`, `by` and `categories` must be set together: a rate, a column, and a list of subgroups."
             )
         if self.by is not None and not isinstance(self.by, str):
-            raise ValueError(f"by={self.by!r} is no name of a column: thresholds by subgroup read it of new rows too.")
+            raise ValueError(f"`by` must be the name of a column, which new rows must have too, got {self.by!r}.")
 
     def _purpose(self) -> Purpose:
-        """What thresholds are for, checked."""
+        """The checked objective of the thresholds."""
         precision, recall = self._checked_share("min_precision"), self._checked_share("min_recall")
         if self.equal_rates is not None:
             check_choice("equal_rates", self.equal_rates, RATES)
@@ -174,11 +175,11 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         with contextlib.suppress(TypeError, ValueError):
             cost = np.asarray(given, np.float64)
         if cost is None or cost.shape != (2, 2) or not np.isfinite(cost).all():
-            raise ValueError(f"cost={given!r} is no matrix of 2 x 2 numbers: give e.g. [[0, 1], [5, 0]], a miss at 5.")
+            raise ValueError(f"`cost` must be a 2 x 2 matrix of numbers such as [[0, 1], [5, 0]], got {given!r}.")
         return Purpose(cost, precision, recall, self.equal_rates)
 
     def _checked_share(self, name: str) -> float | None:
-        given, remedy = getattr(self, name), "choose a share, such as 0.9"
+        given, remedy = getattr(self, name), "choose a fraction, such as 0.9"
         return None if given is None else check_real(name, given, above=0, at_most=1, remedy=remedy)
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
@@ -187,7 +188,7 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         self.thresholds_ = dict(zip(names, chosen.tolist(), strict=True))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict the second class where the score is at or above the threshold.
+        """Predict the positive class if the score is at or above the threshold.
 
         Parameters
         ----------
@@ -205,22 +206,22 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         return self.classes_[(scores >= thresholds[0 if groups is None else groups]).astype(int)]
 
 
-# --- thresholds for a purpose, from counts of scores of either class, for each subgroup ---
+# --- choice of thresholds, from counts of scores of each class, for each subgroup ---
 
 RATES = "selection_rate", "true_positive_rate", "false_positive_rate"
 
 
 class Purpose(NamedTuple):
-    """What thresholds are for.
+    """Objective of the thresholds.
 
     Attributes
     ----------
     cost : ndarray of shape (2, 2)
-        Of a row by its class and what is predicted.
+        Cost of a row by its true class and predicted class.
     min_precision, min_recall : float or None
-        Least of either.
+        Smallest precision and recall.
     equal_rates : str or None
-        One of `RATES`, which subgroups have in common.
+        One of `RATES`, to be equal in all subgroups.
     """
 
     cost: np.ndarray
@@ -232,8 +233,8 @@ class Purpose(NamedTuple):
 def choose_thresholds(tables: np.ndarray, purpose: Purpose) -> np.ndarray:
     """Return the threshold of each subgroup.
 
-    Among all candidates that keep the least precision and recall the one of least cost is taken; where none does, the
-    one that comes closest.
+    Among all candidates with the required precision and recall, the one with the smallest cost is used; if there is
+    none, the one that comes closest.
 
     Parameters
     ----------
@@ -260,13 +261,13 @@ def choose_thresholds(tables: np.ndarray, purpose: Purpose) -> np.ndarray:
 
 
 def _candidates(tables: np.ndarray, rate: str | None) -> np.ndarray:
-    """Places of thresholds to choose from, of shape (n_subgroups, n_candidates), from high to low ones."""
+    """Positions of candidate thresholds, of shape (n_subgroups, n_candidates), in descending order."""
     edges = np.arange(tables.shape[-1], -1, -1) / tables.shape[-1]
     if rate is None:
         return np.broadcast_to(edges, (len(tables), len(edges)))
     wanted, places = np.linspace(0.0, 1.0, 201), []
     upward = 1e-12 * np.arange(len(edges))  # the highest of the thresholds of one rate
-    for table in tables:  # places at which a subgroup has the wanted rates; evenly spread ones where it has no rows
+    for table in tables:  # positions with the required rates; evenly spaced ones for an empty subgroup
         negatives, positives = above(table[None], edges)[0]
         counts = {"selection_rate": negatives + positives, "true_positive_rate": positives}.get(rate, negatives)
         rates = np.maximum.accumulate(counts / counts[-1]) + upward if counts[-1] > 0 else None
@@ -275,7 +276,7 @@ def _candidates(tables: np.ndarray, rate: str | None) -> np.ndarray:
 
 
 def _short_of(least: float | None, counts: np.ndarray, of: np.ndarray) -> np.ndarray:
-    """By how much a share falls short; a share of nobody does not."""
+    """Shortfall of a fraction; 0 for an empty denominator."""
     if least is None:
         return np.zeros(np.shape(counts))
     of = np.broadcast_to(of, np.shape(counts))

@@ -1,6 +1,6 @@
-"""One charge for fits of private estimators to parts of the rows, as searches, cross-validation and calibration make.
+"""One charge for several fits to parts of the rows, for searches, cross-validation and calibration.
 
-They share their checks, public numbers, parts of the rows and seeds, and the base of those that are estimators.
+They share their checks, public numbers, parts of the rows and seeds, and a base class of estimators.
 """
 
 from __future__ import annotations
@@ -52,27 +52,27 @@ from skdp.pipeline.private_pipeline import PrivatePipeline
 
 
 class PartWeights(NamedTuple):
-    """Weights of all rows as they were given, checked, and as shares of their bound."""
+    """Weights of all rows, checked: as passed, and divided by their bound."""
 
     given: np.ndarray
     shares: np.ndarray
 
     @classmethod
     def of(cls, reader: WeightReader, sample_weight: Any, n_rows: int) -> PartWeights:
-        """Read the weights, or refuse them."""
+        """Read the weights, or raise an error."""
         weights = check_weights(sample_weight, n_rows)
         return cls(weights, reader.shares(weights))
 
     def take(self, rows: np.ndarray) -> PartWeights:
-        """Weights of some rows, 0 to train with as the least number above it: what a row then adds is lost in rounding.
+        """Weights of some rows; for training, 0 is replaced by the smallest positive number, which rounding removes.
 
-        A trial would refuse weights that are all 0, after the charge, and tell that it was made.
+        A trial would reject weights that are all 0, after the charge, and reveal that it was run.
         """
         return PartWeights(np.maximum(self.given[rows], np.finfo(np.float64).tiny), self.shares[rows])
 
 
 class PartRows(NamedTuple):
-    """Checked private rows, with all that belongs to each; `like` is one of the table that they are a part of."""
+    """Checked private rows, with the data of each; `like` is a part of the table."""
 
     X: Any
     y: np.ndarray
@@ -82,15 +82,15 @@ class PartRows(NamedTuple):
 
     @property
     def given_weights(self) -> np.ndarray | None:
-        """Weights to train with."""
+        """Weights for training."""
         return None if self.weights is None else self.weights.given
 
     def places(self, marked: np.ndarray) -> np.ndarray:
-        """Numbers of all rows of the units that are marked: no unit is split."""
+        """Indices of all rows of the groups that are marked: no group is split."""
         return np.flatnonzero(marked if self.units is None else marked[self.units.codes])
 
     def of_units(self, marked: np.ndarray) -> PartRows:
-        """All rows of the units that are marked."""
+        """All rows of the groups that are marked."""
         rows = self.places(marked)
         weights = None if self.weights is None else self.weights.take(rows)
         units = self.units and self.units.take(rows)
@@ -98,28 +98,28 @@ class PartRows(NamedTuple):
 
 
 def last_of(pipeline: PrivatePipeline) -> Any:
-    """The last private estimator of a candidate, which is the one that labels are for."""
+    """The last private estimator of a candidate, which uses the labels."""
     return private_steps(pipeline.steps)[-1][1].estimator
 
 
 class WholeFit(Fit):
-    """The fit of a whole: fits of private estimators to parts of the rows, and what is released of the other parts.
+    """A fit with several parts: fits of private estimators to parts of the rows, and releases of the other parts.
 
     Parameters
     ----------
     whole : object
         With the parameters `delta` and `random_state`.
     drawn : str
-        What is random, for the warning of a seed.
+        Name of the random quantities, for the warning about a seed.
 
     Attributes
     ----------
     adjacency : str
     accountant : PrivacyAccountant or None
     delta : float
-        Once the rows are taken.
+        Set when the rows are read.
     paid : tuple of Release
-        The charge, once the fit is planned. What depends on it shares it.
+        The charge, set when the fit is planned. All dependent results share it.
     """
 
     n_features: int
@@ -134,16 +134,16 @@ class WholeFit(Fit):
         self._drawn, self._kept = drawn, dict[str, Any]()
 
     def check(self, y: Any) -> None:
-        """Reject labels that are missing, and a budget that is not stated once."""
+        """Reject missing labels, and a budget that is set twice or not at all."""
         if y is None:
-            raise ValueError(f"{self._name} requires y to be passed, but the target y is None: give labels.")
+            raise ValueError(f"{self._name} requires y to be passed, but the target y is None. Pass labels.")
         read_epsilon(self.model.epsilon)
         check_delta(self.model.delta)
 
     def read_shape(self, X: Any, groups: Any, template: PrivatePipeline | None = None) -> None:
-        """Note what is public of the rows, and settle delta.
+        """Record the public facts about the rows, and set delta.
 
-        `template` is what is fitted, where it has the accountant and the adjacency, and not the whole.
+        `template` is the estimator if it has the accountant and the adjacency, instead of the whole.
         """
         refuse_rows_elsewhere(self._name, X)
         model = self.model
@@ -162,16 +162,16 @@ class WholeFit(Fit):
         self._payment = self._find_payment()
 
     def adopt(self, template: PrivatePipeline, X: Any) -> None:
-        """Let a pipeline be private for what the whole is, and check the types of its rows."""
+        """Set the privacy unit of a pipeline to that of the whole, and check the types of its rows."""
         first = template._take_unit(self.model).steps[0][1]
         if not is_private(first) and not takes_any_types(first):
             check_types(X)
 
     def settle_candidates(self, made: list[PrivatePipeline], y: Any, sample_weight: Any, what: str) -> None:
-        """Settle bounds, weights and classes, which all candidates share. Classes without names are read here."""
-        for each in map(last_of, made):  # regressors that would read bounds of their own from the targets of each trial
+        """Set bounds, weights and classes, which all candidates share. Unset classes are read here."""
+        for each in map(last_of, made):  # regressors must not read bounds from the targets of each trial
             if "y_bounds" in each.get_params(deep=False) and each.y_bounds is None:
-                raise ValueError(f"y_bounds=None in {what}: give public bounds on the targets, e.g. y_bounds=(0, 100).")
+                raise ValueError(f"`y_bounds` must be set in {what}. Pass public bounds, e.g. y_bounds=(0, 100).")
         self._y, self._sample_weight = y, sample_weight
         self._reader = None if sample_weight is None else common_weight_reader(made, sample_weight, what)
         self._labels, self._last = self.read_before_plan(name_classes, made, self._y, self.n_rows), last_of(made[0])
@@ -180,7 +180,7 @@ class WholeFit(Fit):
 
     @property
     def weight_bound(self) -> float | None:
-        """The bound of the weights that all candidates share; None without weights."""
+        """The common bound of the weights of all candidates; None without weights."""
         return None if self._reader is None else self._reader.bound
 
     # --- plan ---
@@ -190,7 +190,7 @@ class WholeFit(Fit):
         return PrivacyCost(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
 
     def keep(self, **public: Any) -> None:
-        """Note public parameters, which the accountant keeps with the charge."""
+        """Store public parameters, which the accountant records with the charge."""
         self._kept = public
         self._payment = self._find_payment()
 
@@ -205,7 +205,7 @@ class WholeFit(Fit):
         self.paid = (new_release(self.cost.event, self.adjacency, unit_of(self.model)),)
 
     def public_stream(self, what: str) -> SecretStream:
-        """Return the stream of what is drawn before a row is read, and is published."""
+        """Return the stream of public random draws, made before a row is read."""
         return self._stream.spawn(what)
 
     # --- parts of the rows ---
@@ -221,12 +221,12 @@ class WholeFit(Fit):
         return PartRows(self.rows, labels, given, self.units)
 
     def split(self, test_size: float) -> np.ndarray:
-        """Mark the rows or groups that are scored."""
+        """Mark the test rows or groups."""
         unit = unit_of(self.model)
         return draw_tested(self.spawn("split"), self.n_units, test_size, self.adjacency, unit)
 
     def seed(self, *number: int) -> int | None:
-        """Return the seed of a fit, None where the whole has none."""
+        """Return the seed of a fit; None if the whole has none."""
         stream = self.spawn("seed", *number)
         return None if self.model.random_state is None else int(stream.words(1)[0] >> np.uint64(2))
 
@@ -239,9 +239,9 @@ class WholeFit(Fit):
 
 
 def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str) -> WeightReader:
-    """Return a reader of the weights by the bound that all steps of all candidates share, which scores need too."""
+    """Return a reader of the weights by the common bound of all steps of all candidates, for the scores."""
     if not all(has_fit_parameter(last_of(each), "sample_weight") for each in made):
-        raise ValueError(f"sample_weight is not taken by {type(last_of(made[0])).__name__}: leave it out.")
+        raise ValueError(f"`sample_weight` is not supported by {type(last_of(made[0])).__name__}. Remove it.")
     weighted = [step.estimator for each in made for _, step in private_steps(each.steps)]
     weighted = [step for step in weighted if has_fit_parameter(step, "sample_weight")]
     bounds = [getattr(step, "weight_bound", None) for step in weighted]
@@ -250,25 +250,25 @@ def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: 
     if any(faults):
         at = faults.index(True)
         raise ValueError(
-            f"weight_bound={bounds[at]!r} of {type(weighted[at]).__name__} in {what} with weights, whose fits and "
-            "scores need one public bound for all private steps of all candidates: give all of them one."
+            f"`weight_bound` must be the same public bound for all private steps of all candidates in {what} with "
+            f"weights, got {bounds[at]!r} for {type(weighted[at]).__name__}."
         )
     warn_of_no_bound(bounds[-1], sample_weight)
     return readers[-1]
 
 
 def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> np.ndarray | None:
-    """Give all candidates the same classes: the part of the rows that they train on need not hold every class.
+    """Set the same classes for all candidates, because the training part need not contain every class.
 
-    The labels, where they had to be read for that.
+    Returns the labels if they had to be read.
     """
     last = [last_of(each) for each in made]
     unnamed = [each for each in last if "classes" in each.get_params(deep=False) and each.classes is None]
     if not unnamed or number_of_columns(y) > 1:
         return None
     report_leak(
-        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur "
-        "in the estimator, e.g. classes=[0, 1]."
+        "`classes` was not set, so the classes were read from `y`. This is not covered by the privacy guarantee. Set "
+        "`classes` of the estimator to all possible classes, e.g. classes=[0, 1]."
     )
     labels = check_labels(y, n_samples)
     for each in unnamed:
@@ -277,7 +277,7 @@ def name_classes(made: list[PrivatePipeline], y: Any, n_samples: int) -> np.ndar
 
 
 def share_of_budget(epsilon: Any, share: float) -> float | Risk:
-    """Return a share of a budget, of its epsilon or, of a risk, of its mu."""
+    """Return a fraction of a budget: of its epsilon or, for a risk, of its mu."""
     if not isinstance(epsilon, Risk):
         return share * float(epsilon)
     target = RiskTarget.of(epsilon)
@@ -285,17 +285,17 @@ def share_of_budget(epsilon: Any, share: float) -> float | Risk:
 
 
 def inner_of(estimator: Any) -> Any:
-    """Return the model that is fitted, or was."""
+    """Return the model that is to be fitted, or is fitted."""
     return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
 
 
 def part_has(method: str) -> Callable[[Any], bool]:
-    """Return the condition that a `WholeEstimator`'s part, or what is to be fitted, has a method."""
+    """Condition that the fitted part of a `WholeEstimator`, or its unfitted estimator, has a method."""
     return lambda self: hasattr(self.__dict__.get(self._part_name, inner_of(self.estimator)), method)
 
 
 class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
-    """Base of estimators that are fitted as a whole, and predict by one of their parts."""
+    """Base of estimators with one charge for several fits, which predict by one of their parts."""
 
     _part_name: str  # of the attribute that holds that part
 
@@ -309,7 +309,7 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         **params : dict of str to object
-            Parameters of this object, or of the estimator as ``estimator__parameter``. A path given as `accountant` is
+            Parameters of this object, or of the estimator as ``estimator__parameter``. A path passed as `accountant` is
             made absolute.
 
         Returns
@@ -330,12 +330,12 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Columns seen in ``fit``."""
+        """Number of columns seen during ``fit``."""
         return int(self._of_part("n_features_in_"))
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns seen in ``fit``, where they have names."""
+        """Names of columns seen during ``fit``, if all are strings."""
         return np.asarray(self._of_part("feature_names_in_"))
 
     def _fitted_part(self) -> Any:
@@ -349,7 +349,7 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
 
 
 class ScoresOfPart(WholeEstimator):
-    """Base of those that have the scores of their part."""
+    """Base of estimators with the scores of their part."""
 
     @available_if(part_has("predict_proba"))  # type: ignore[untyped-decorator]
     @silent_arithmetic

@@ -1,14 +1,13 @@
-"""Displays, as in scikit-learn: numbers that are held, and drawn by `plot`.
+"""Display classes in the style of scikit-learn: they store numbers, and `plot` draws them.
 
-matplotlib is imported when something is drawn. `_axes` has what all displays share.
+matplotlib is imported when something is drawn. `_axes` has the shared functions.
 
-- `_axes`: what the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot
-- `accountants`: `AccountantComparisonDisplay`: what one computation costs by several methods of accounting
-- `budget`: `BudgetDisplay`: what each charge took from a ledger, and what is left
-- `coefficients`: `CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or
-  importances
-- `scores`: displays of private evaluations: curves and confusion matrix with bands, and figures of subgroups
-- `utility`: `PrivacyUtilityDisplay`: the quality of a model against its privacy budget
+- `_axes`: shared axes, colors and notes. Axes that are passed are used without pyplot
+- `accountants`: `AccountantComparisonDisplay`: epsilon of one computation by several accounting methods
+- `budget`: `BudgetDisplay`: charges of an accountant and its remaining budget; `RiskDisplay`
+- `coefficients`: `CoefficientDisplay`: coefficients and their noise, or importances; `EffectDisplay`
+- `scores`: displays of private evaluations: curves and confusion matrix with intervals, and metrics of subgroups
+- `utility`: `PrivacyUtilityDisplay`: score of a model against its privacy budget
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot."""
+"""Shared axes, colors and notes of the displays. Axes that are passed are used without pyplot."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 BLACK, BLUE, VERMILION, GREEN, PURPLE = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-"""Colours that colour-blind readers tell apart (Okabe & Ito 2008)."""
+"""Colors that color-blind readers can distinguish (Okabe & Ito 2008)."""
 GREY, PALE = "#666666", "#D9D9D9"
 
 AS_IT_IS = {"parse_math": False, "usetex": False}
-"""What a text is given that a table or a user wrote: otherwise matplotlib reads "$" as TeX."""
+"""Style of texts from a table or a user; otherwise matplotlib interprets "$" as TeX."""
 
 _MOST_TICKS = 8
 _LONGEST = 48  # characters of a name
 
 
 def require_matplotlib(display: Any) -> None:
-    """Refuse what needs a picture where none can be drawn, before any work is done for it."""
+    """Raise an error if matplotlib is not installed, before any computation."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ImportError(f'{type(display).__name__} needs matplotlib; run `pip install "skdp[plot]"`.') from error
+        raise ImportError(f'{type(display).__name__} requires matplotlib. Run `pip install ".[plot]"`.') from error
 
 
 def axes_for(display: Any, ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> Any:
-    """The axes that were given, or those of a new figure of this size in inches."""
+    """The axes that were passed, or those of a new figure of this size in inches."""
     require_matplotlib(display)
     if ax is not None:
         return ax
@@ -36,34 +36,34 @@ def axes_for(display: Any, ax: Any, size: tuple[float, float] = (6.4, 4.4)) -> A
 
 
 def clear_frame(ax: Any, grid: str = "both") -> None:
-    """Take away the upper and right border, and put a faint grid behind what is drawn."""
+    """Remove the upper and right border, and draw a faint grid in the background."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=grid, alpha=0.25)
     ax.set_axisbelow(True)
 
 
 def width_beside(names: Iterable[str]) -> float:
-    """The width of a figure in inches with these names to the left of what is drawn."""
+    """The width of a figure in inches with these names to the left of the axes."""
     return 6.4 + 0.08 * max(0, max(map(len, names), default=0) - 20)
 
 
 def in_a_line(name: Any) -> str:
-    """A name as one line that leaves room for the picture: a long one loses its middle."""
+    """A name as one line; the middle of a long one is removed."""
     text = _printable(str(name))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2 - 1]}…{text[-(_LONGEST // 2) :]}"
 
 
 def _printable(text: str) -> str:
-    """Line breaks, and what has no glyph, as Python writes them."""
+    """Line breaks, and characters without a glyph, as Python escapes."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 
 
 def draw_legend(ax: Any, named: Iterable[tuple[Any, str]], **style: Any) -> None:
-    """Draw a legend of what was on the axes before, then of these artists, by names that are drawn as they are.
+    """Draw a legend of the existing artists of the axes, then of these artists, with names drawn literally.
 
-    Otherwise matplotlib leaves out artists whose labels begin with an underscore, which is how it marks those without
-    one. An artist that the user labelled is treated as matplotlib does. The names are kept with the axes, for a second
-    display on them.
+    Otherwise matplotlib omits artists whose labels begin with an underscore, which marks those without a label. Artists
+    with a label of the user are treated as in matplotlib. The names are stored with the axes, for a second display on
+    them.
     """
     there = ax.get_children()
     ours = ax.skdp_names = [pair for pair in (*getattr(ax, "skdp_names", ()), *named) if pair[0] in there]
@@ -83,7 +83,7 @@ def draw_legend(ax: Any, named: Iterable[tuple[Any, str]], **style: Any) -> None
 
 
 def small_print(ax: Any, text: str, width: int = 92) -> Any:
-    """Write a text below the label of the x axis; the annotation, which layouts leave room for."""
+    """Write a note below the label of the x axis, as an annotation for which layouts leave room."""
     lines = textwrap.fill(_printable(" ".join(text.split())), width)
     return ax.annotate(
         lines, (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label), textcoords="offset points",
@@ -92,18 +92,18 @@ def small_print(ax: Any, text: str, width: int = 92) -> Any:
 
 
 def log_axis_of_epsilon(ax: Any, epsilons: Sequence[float]) -> None:
-    """A logarithmic x axis, with a tick for each budget where there is room for them."""
+    """A logarithmic x axis, with a tick for each budget if there is room."""
     ax.set_xscale("log")
     if len(epsilons) <= _MOST_TICKS:
         ax.set_xticks(list(epsilons), [f"{epsilon:g}" for epsilon in epsilons])
         ax.set_xticks([], minor=True)
-    ax.set_xlabel("privacy budget epsilon of one fit (log scale; left is more private)")
+    ax.set_xlabel("epsilon of one fit (log scale; smaller is more private)")
 
 
 def keep_small_differences_small(ax: Any, least: float) -> None:
-    """Let the y axis span `least` or more: stretched over a difference of .001 it would look like a loss.
+    """Let the y axis span `least` or more: stretched over a difference of 0.001 it would look like a loss.
 
-    The limits of the data are widened, not those of the axes, which follow what is drawn later.
+    The limits of the data are widened, not those of the axes, which adapt to later artists.
     """
     (x, low), (_, high) = ax.dataLim.get_points()
     slack = max(0.0, least - (high - low)) / 2

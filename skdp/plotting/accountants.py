@@ -1,4 +1,4 @@
-"""`AccountantComparisonDisplay`: what one computation costs by several methods of accounting."""
+"""`AccountantComparisonDisplay`: epsilon of one computation by several accounting methods; `TradeOffDisplay`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _METHOD_COLOURS = {
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AccountantComparisonDisplay:
-    """Display of epsilon against the length of a computation, with one line per accounting method.
+    """Epsilon against the length of a computation, with one line per accounting method.
 
     It is recommended to use `from_event` to create a display. All parameters are stored as attributes.
 
@@ -35,7 +35,7 @@ class AccountantComparisonDisplay:
     delta : float
         Delta at which epsilon was computed, in (0, 1).
     xlabel : str, default="step"
-        Label of the x axis, which says what `steps` counts.
+        Label of the x axis, the unit of `steps`.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class AccountantComparisonDisplay:
         methods: Sequence[str] = ("naive", "strong", "moments", "rdp", "pld"), adjacency: str = "zero_out",
         xlabel: str = "step", ax: Any = None, **kwargs: Any,
     ) -> AccountantComparisonDisplay:  # fmt: skip
-        """Price an event at several lengths by several methods, and plot the result.
+        """Compute epsilon of an event at several lengths by several accounting methods, and plot it.
 
         Parameters
         ----------
@@ -69,11 +69,11 @@ class AccountantComparisonDisplay:
         delta : float
             Delta at which epsilon is computed, in (0, 1).
         methods : sequence of str
-            Methods of `skdp.accounting.get_epsilon`. Methods that are not guarantees are drawn dashed.
+            Methods of `skdp.accounting.get_epsilon`. Methods that are not guarantees have dashed lines.
         adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            Neighbouring relation.
+            Neighboring relation.
         xlabel : str, default="step"
-            Label of the x axis, which says what `steps` counts.
+            Label of the x axis, the unit of `steps`.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -82,12 +82,12 @@ class AccountantComparisonDisplay:
         Returns
         -------
         display : AccountantComparisonDisplay
-            Display that holds the plot.
+            The display with its plot.
         """
         unknown = [method for method in methods if method not in METHODS + APPROXIMATIONS]
         if unknown:
             known = ", ".join(METHODS + APPROXIMATIONS)
-            raise ValueError(f"methods={list(methods)!r}: {unknown[0]!r} is not known; choose from {known}.")
+            raise ValueError(f"`methods` must be among {known}, got {unknown[0]!r} in {list(methods)!r}.")
         at = list(steps)
         events = [event_of_steps(step) for step in at]
         epsilons = {
@@ -135,16 +135,16 @@ _CURVE_COLOURS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TradeOffDisplay:
-    """Display of trade-off functions: false negatives against false positives of the best test for one record.
+    """Trade-off functions: the smallest false negative rate against the false positive rate of a test for one record.
 
     It is recommended to use `from_events` or `from_audit` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     type_1 : sequence of float
-        Shares of false positives, in [0, 1].
+        False positive rates, in [0, 1].
     type_2 : mapping of str to sequence of float
-        Least share of false negatives at each of `type_1`, by name.
+        Smallest false negative rate at each of `type_1`, by name.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class TradeOffDisplay:
     lines_ : dict of str to matplotlib.lines.Line2D
         One line for each name.
     chance_level_ : matplotlib.lines.Line2D
-        The line of guessing, the most private there is.
+        The line of random guessing, which is perfect privacy.
     """
 
     type_1: Sequence[float]
@@ -171,13 +171,13 @@ class TradeOffDisplay:
         Parameters
         ----------
         events : DpEvent or mapping of str to DpEvent
-            One event, or several by the names that the legend shows.
+            One event, or several by their names in the legend.
         adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            Neighbouring relation.
+            Neighboring relation.
         method : str, default="pld"
             Method of `skdp.accounting.get_epsilon`.
         group_size : int, default=1
-            In how many records neighbours differ.
+            Number of records in which neighbors differ.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -186,10 +186,10 @@ class TradeOffDisplay:
         Returns
         -------
         display : TradeOffDisplay
-            Display that holds the plot.
+            The display with its plot.
         """
         named = {"": events} if isinstance(events, DpEvent) else dict(events)
-        half = 0.5 * np.linspace(0.0, 1.0, 201) ** 3  # most points where curves are steep
+        half = 0.5 * np.linspace(0.0, 1.0, 201) ** 3  # most points in the steep part of the curves
         type_1 = np.concatenate([half, 1.0 - half[-2::-1]])
         options: dict[str, Any] = {"adjacency": adjacency, "method": method, "group_size": group_size}
         type_2 = {name: PrivacyProfile(event, **options).trade_off(type_1) for name, event in named.items()}
@@ -197,12 +197,12 @@ class TradeOffDisplay:
 
     @classmethod
     def from_audit(cls, audit: Any, *, ax: Any = None, **kwargs: Any) -> TradeOffDisplay:
-        """Plot what an audit compares: the curve that is claimed, and that of what the canary saw.
+        """Plot the claimed trade-off function of an audit, and that of the detected releases.
 
         Parameters
         ----------
         audit : AuditResult
-            What `skdp.audit.audit_estimator` returned.
+            Result of `skdp.audit.audit_estimator`.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -211,10 +211,10 @@ class TradeOffDisplay:
         Returns
         -------
         display : TradeOffDisplay
-            Display that holds the plot. A curve below the claimed one is a violation. Where the canary saw no event,
-            there is no curve of it.
+            The display with its plot. A curve below the claimed one is a violation. Without an event for the canary,
+            there is only the claimed curve.
         """
-        named = {"claimed": audit.claimed_event, "seen by the canary": audit.event}
+        named = {"claimed": audit.claimed_event, "detected by the audit": audit.event}
         events = {name: event for name, event in named.items() if not isinstance(event, NoOpDpEvent)}
         return cls.from_events(events, adjacency=audit.adjacency, ax=ax, **kwargs)
 
@@ -226,7 +226,7 @@ class TradeOffDisplay:
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
-            Keyword arguments of every call of `matplotlib.axes.Axes.plot` but that for the line of guessing.
+            Keyword arguments of every call of `matplotlib.axes.Axes.plot` except that for the chance level.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class TradeOffDisplay:
             colour = _CURVE_COLOURS[place % len(_CURVE_COLOURS)]
             style: dict[str, Any] = {"color": colour, "label": _axes.in_a_line(name) or None}
             (self.lines_[name],) = ax.plot(self.type_1, values, **{**style, **kwargs})
-        ax.set(xlabel="false positives", ylabel="false negatives, at least", xlim=(0, 1), ylim=(0, 1))
+        ax.set(xlabel="false positive rate", ylabel="smallest false negative rate", xlim=(0, 1), ylim=(0, 1))
         _axes.clear_frame(ax)
         named = [(line, _axes.in_a_line(name)) for name, line in self.lines_.items()]
         _axes.draw_legend(ax, [(self.chance_level_, "guessing"), *named], fontsize="small")

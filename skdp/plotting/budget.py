@@ -1,4 +1,4 @@
-"""`BudgetDisplay`: what each charge took from a ledger, and what is left."""
+"""`BudgetDisplay`: charges of an accountant and its remaining budget; `RiskDisplay`: membership-inference risk."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ _MOST_BARS = 16
 @without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class BudgetDisplay:
-    """Display of a ledger: what each charge took, the running total, the budget and what remains.
+    """Charges of an accountant: epsilon added by each charge, running total, budget and remaining budget.
 
     It is recommended to use `from_accountant` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     labels : sequence of str of length n_charges
-        What each charge was for, in order.
+        Label of each charge, in order.
     totals : sequence of float of length n_charges
-        Joint price of all charges up to each one, in nats. A charge takes the difference to the one before, which is
-        less than its price alone.
+        Epsilon of all charges up to each one, in nats, under composition. A charge adds the difference to the total
+        before it, which is less than its epsilon alone.
     delta : float
         Delta at which the totals are computed.
     privacy_costs : sequence of (float or None) of length n_charges, default=None
-        Price of each charge alone. None where a bar represents several.
+        Epsilon of each charge alone. None if a bar represents several charges.
     budget : float or None, default=None
-        Budget on epsilon.
+        Budget of epsilon.
     remaining : float or None, default=None
-        Epsilon of one more fit like the last one that the budget admits.
+        Largest epsilon of one more fit like the last one within the budget.
     note : str, default=""
-        Small print below the axes.
+        Note below the axes.
 
     Attributes
     ----------
@@ -49,17 +49,17 @@ class BudgetDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     bars_ : matplotlib.container.BarContainer
-        One bar a charge, from the total before it to the total after it.
+        One bar per charge, from the total before it to the total after it.
     remaining_bar_ : matplotlib.patches.Rectangle or None
-        From the total to the budget; None without a budget, or if the budget is reached.
+        From the total to the budget; None without a budget, or if the budget is used up.
     budget_line_ : matplotlib.lines.Line2D or None
         Line at the budget; None without one.
     note_ : matplotlib.text.Annotation or None
-        Small print; None if there is nothing to say.
+        Note below the axes; None if it is empty.
 
     See Also
     --------
-    skdp.PrivacyAccountant : The ledger.
+    skdp.PrivacyAccountant : The accountant.
     """
 
     labels: Sequence[str]
@@ -74,14 +74,15 @@ class BudgetDisplay:
     def from_accountant(
         cls, accountant: Any, *, delta: float | None = None, ax: Any = None, **kwargs: Any
     ) -> BudgetDisplay:
-        """Plot the ledger of an accountant. The ledger is read, and nothing is charged.
+        """Plot the charges of an accountant. No budget is consumed.
 
         Parameters
         ----------
         accountant : PrivacyAccountant, str or path-like
-            Ledger, or the file of one. Of more than 16 charges the earlier ones share a bar.
+            Accountant, or the path of a budget file. If there are more than 16 charges, the earlier ones share a bar.
         delta : float, optional
-            Delta at which the totals are computed. The budget's if left out, and no other under a budget.
+            Delta at which the totals are computed. By default, and always if the accountant has a budget, the delta of
+            the budget.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -90,16 +91,16 @@ class BudgetDisplay:
         Returns
         -------
         display : BudgetDisplay
-            Display that holds the plot.
+            The display with its plot.
 
         Raises
         ------
         ValueError
-            There is neither a budget nor a `delta`, or `delta` is not the budget's.
+            There is neither a budget nor a `delta`, or `delta` is not that of the budget.
         """
         ledger = resolve_accountant(accountant)
         if ledger is None:
-            raise TypeError("accountant=None is not valid: give a PrivacyAccountant or the path of a ledger's file.")
+            raise TypeError("`accountant` must be a PrivacyAccountant or the path of a budget file, got None.")
         delta = _check_delta(ledger, delta)
         labels, totals, privacy_costs = _running_totals(ledger, delta)
         return cls(
@@ -108,7 +109,7 @@ class BudgetDisplay:
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the bars, the budget and what remains.
+        """Plot the charges, the budget and the remaining budget.
 
         Parameters
         ----------
@@ -126,7 +127,7 @@ class BudgetDisplay:
         starts = np.concatenate([[0.0], ends[:-1]]) if len(ends) else ends
         rows = np.arange(len(ends))
         ticks = [_axes.in_a_line(tick) for tick in self.labels]
-        if self.budget is not None:  # in three digits, and never more than it is
+        if self.budget is not None:  # three digits, rounded down
             left = "" if self.remaining is None else f": {to_digits(float(self.remaining), 3)}"
             ticks.append(f"remaining{left}")
         ax = _axes.axes_for(self, ax, size=(0.8 + _axes.width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
@@ -151,7 +152,7 @@ class BudgetDisplay:
         return self
 
     def _draw_budget(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
-        """The line of the budget, and below the charges the room up to it."""
+        """The line of the budget, and below the charges the remaining budget."""
         if self.budget is None:
             return None, None
         line = ax.axvline(self.budget, color=_axes.VERMILION, linestyle="--", linewidth=1.2)
@@ -169,7 +170,7 @@ _ON_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.
 
 
 def _spent(epsilon: float) -> str:
-    """What was spent in three digits, and never less than it is."""
+    """The spent epsilon with three digits, rounded up."""
     return to_digits(max(float(epsilon), 0.0), 3, up=True)
 
 
@@ -180,15 +181,15 @@ def _beside(price: float | None, total: float) -> str:
 def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
     if ledger.delta is not None:
         if delta not in (None, ledger.delta):
-            raise ValueError(f"delta={delta!r} is not the budget's, {ledger.delta!r}: leave it out.")
+            raise ValueError(f"`delta` must be that of the budget, {ledger.delta!r}, got {delta!r}. Remove `delta`.")
         return ledger.delta
     if delta is None:
-        raise ValueError("delta=None is not valid without a budget: give a number such as delta=1e-5.")
+        raise ValueError("`delta` must be set for an accountant without a budget, e.g. delta=1e-5.")
     return delta
 
 
 def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str], list[float], list[float | None]]:
-    """Labels of the bars, the joint price after each, and the price of each alone, by ledgers in memory."""
+    """Labels of the bars, epsilon of all charges up to each, and epsilon of each alone."""
     charges, again = ledger.history, PrivacyAccountant()
     n_together = len(charges) - _MOST_BARS + 1 if len(charges) > _MOST_BARS else 0
     if ledger.split is not None:
@@ -210,20 +211,20 @@ def _running_totals(ledger: PrivacyAccountant, delta: float) -> tuple[list[str],
 
 
 def _note(ledger: PrivacyAccountant, delta: float) -> str:
-    """What the totals are valid for, and what the bars do not show."""
+    """The conditions of the totals, and records of the accountant without a bar."""
     adaptive = ledger.get_epsilon(delta, adaptive=True)
-    figure = _spent(adaptive) if math.isfinite(adaptive) else "not known"
+    figure = _spent(adaptive) if math.isfinite(adaptive) else "not available"
     kinds = [entry.kind for entry in ledger.entries]
-    parts = ["Bars: what each charge adds to the joint price of all."]
+    parts = ["Bars: epsilon that each charge adds to the total under composition."]
     if ledger.epsilon is None:
-        parts.append(f"The price of charges that were chosen after seeing outputs: {figure}.")
+        parts.append(f"Total for adaptively chosen charges: {figure}.")
     else:
-        parts.append("Remaining: epsilon of one more fit like the last one, by the rule that admits adaptive charges.")
+        parts.append("Remaining: largest epsilon of one more fit like the last one, with adaptive composition.")
     if raises := kinds.count("raise"):
-        parts.append(f"The budget was raised ({raises} x): what is guaranteed is the adaptive price, {figure}.")
+        parts.append(f"The budget was increased ({raises} times), so the guarantee is the adaptive total, {figure}.")
     if refusals := kinds.count("refusal"):
-        parts.append(f"Refusals of rows, without a price: {refusals}.")
-    return " ".join([*parts, f"One record: a {ledger.unit}."])
+        parts.append(f"Rejected fits without a charge: {refusals}.")
+    return " ".join([*parts, f"Privacy unit: one {ledger.unit}."])
 
 
 PEOPLE = 1000
@@ -232,7 +233,7 @@ _COLUMNS = 40
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RiskDisplay:
-    """Display of what an attacker gains: 1,000 people whose records were used, and those who are named as such.
+    """Membership-inference risk: 1,000 people in the data, and those that an attacker can detect.
 
     It is recommended to use `from_event` or `from_estimator` to create a display. All parameters are stored as
     attributes.
@@ -240,14 +241,14 @@ class RiskDisplay:
     Parameters
     ----------
     by_chance : int
-        How many of the 1,000 are named without the release.
+        Number of the 1,000 people that are detected without the release.
     with_release : int
-        How many of them are named at most by whoever has it; rounded up.
+        Largest number of them that are detected with the release; rounded up.
     fpr : float
-        Share of people who are named although their records were not used; the same with and without the release.
+        False positive rate: fraction of detections among people who are not in the data; the same in both cases.
     right_guesses : int
-        Of 1,000 guesses whether a record was used, where a fair coin decides that, how many are right at most. Without
-        the release 500 are.
+        Largest number of correct guesses of 1,000 if each person is in the data with probability 50%. Without the
+        release it is 500.
 
     Attributes
     ----------
@@ -256,15 +257,15 @@ class RiskDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     people_ : list of matplotlib.collections.PathCollection
-        Those named by chance, those named in addition, and the others; a kind without people is left out.
+        Detected without the release, additionally detected with it, and not detected; empty kinds are omitted.
     text_ : str
-        What the picture says, in words.
+        The plot in words.
 
     Notes
     -----
-    The attacker knows all other records, the record in question and every public parameter, and names whom the best
-    test names (`skdp.accounting.PrivacyProfile.true_positive_rate`). Real attackers know less. Rows of one person have
-    to be one unit (`docs/privacy_unit.md`) for a dot to be a person.
+    The attacker knows all other records, the record in question and every public parameter, and uses the best test
+    (`skdp.accounting.PrivacyProfile.true_positive_rate`). Real attackers know less. For a dot to be a person, the
+    privacy unit must be a person (``docs/privacy_unit.md``).
     """
 
     by_chance: int
@@ -276,16 +277,16 @@ class RiskDisplay:
     def from_event(
         cls, event: DpEvent, *, adjacency: str = "zero_out", fpr: float = 0.01, ax: Any = None, **kwargs: Any
     ) -> RiskDisplay:
-        """Compute what the release of an event lets an attacker find, and plot it.
+        """Compute the membership-inference risk of an event, and plot it.
 
         Parameters
         ----------
         event : DpEvent
-            All that is released.
+            Event of all releases.
         adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            Neighbouring relation.
+            Neighboring relation.
         fpr : float, default=0.01
-            Share of false positives, in (0, 1).
+            False positive rate, in (0, 1).
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -294,7 +295,7 @@ class RiskDisplay:
         Returns
         -------
         display : RiskDisplay
-            Display that holds the plot.
+            The display with its plot.
         """
         profile = PrivacyProfile(event, adjacency=adjacency)
         found = {
@@ -306,14 +307,14 @@ class RiskDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, fpr: float = 0.01, ax: Any = None, **kwargs: Any) -> RiskDisplay:
-        """Compute it for a fitted private estimator, pipeline or search, and plot it.
+        """Compute the membership-inference risk of a fitted private estimator, pipeline or search, and plot it.
 
         Parameters
         ----------
         estimator : estimator
             Fitted private estimator, pipeline or search.
         fpr : float, default=0.01
-            Share of false positives, in (0, 1).
+            False positive rate, in (0, 1).
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -322,7 +323,7 @@ class RiskDisplay:
         Returns
         -------
         display : RiskDisplay
-            Display that holds the plot.
+            The display with its plot.
         """
         return cls.from_event(estimator.privacy_event_, adjacency=estimator.adjacency_, fpr=fpr, ax=ax, **kwargs)
 
@@ -345,11 +346,11 @@ class RiskDisplay:
         place = np.arange(PEOPLE)
         x, y = place % _COLUMNS, place // _COLUMNS
         more = max(0, self.with_release - self.by_chance)
-        # Three kinds of people, in this order: named by chance, named with the model, not named.
+        # Three kinds of people, in this order: detected by chance, detected with the model, not detected.
         kinds = [
-            (slice(0, self.by_chance), _axes.BLUE, f"{self.by_chance} named without the model"),
-            (slice(self.by_chance, self.by_chance + more), _axes.VERMILION, f"{more} more named with it, at most"),
-            (slice(self.by_chance + more, PEOPLE), _axes.PALE, "not named"),
+            (slice(0, self.by_chance), _axes.BLUE, f"{self.by_chance} detected without the model"),
+            (slice(self.by_chance, self.by_chance + more), _axes.VERMILION, f"at most {more} more with the model"),
+            (slice(self.by_chance + more, PEOPLE), _axes.PALE, "not detected"),
         ]
         self.people_ = []
         named = []
@@ -360,13 +361,13 @@ class RiskDisplay:
                 named.append((self.people_[-1], name))
         ax.set(xticks=[], yticks=[], xlim=(-1, _COLUMNS), ylim=(PEOPLE // _COLUMNS, -1))
         ax.spines[:].set_visible(False)
-        ax.set_xlabel(f"{PEOPLE:,} people whose records were used")
+        ax.set_xlabel(f"{PEOPLE:,} people in the training data")
         _axes.draw_legend(ax, named, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(named))
         self.text_ = (
-            f"An attacker who knows all other records accepts to name {self.fpr:.3g} of those who are not in the data: "
-            f"of {PEOPLE:,} people who are, {self.by_chance} are then named by chance, and {self.with_release} at most "
-            f"with the model. If a coin decides who is in, {self.right_guesses} of {PEOPLE:,} guesses are right at "
-            f"most, instead of {PEOPLE // 2}."
+            f"The attacker knows all other records and accepts a false positive rate of {self.fpr:.3g}. Of {PEOPLE:,} "
+            f"people in the data, {self.by_chance} are then detected by chance, and at most {self.with_release} with "
+            f"the model. If each person is in the data with probability 50%, at most {self.right_guesses} of {PEOPLE:,} "
+            f"guesses are correct, instead of {PEOPLE // 2}."
         )
         _axes.small_print(ax, self.text_)
         self.ax_, self.figure_ = ax, ax.figure
@@ -374,5 +375,5 @@ class RiskDisplay:
 
 
 def _up(number: float) -> int:
-    """A number of people, rounded up; rounding of the figure itself does not make one more."""
+    """A number of people, rounded up, except for rounding errors."""
     return min(PEOPLE, math.ceil(number - 1e-9))

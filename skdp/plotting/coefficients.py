@@ -1,4 +1,4 @@
-"""`CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or importances."""
+"""`CoefficientDisplay`: coefficients and their noise, or importances; `EffectDisplay`: effects of columns."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
 @without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoefficientDisplay:
-    """Display of the coefficients of a private linear model, beside what noise alone could make of them.
+    """Coefficients of a private linear model with noise intervals, or feature importances.
 
-    The noise of a private fit is known, so a coefficient that the rows do not call for can be distinguished from one
-    that they do. Of a model of random trees, whose coefficients are those of thousands of leaves, the importances of
-    the columns of the table are drawn, from which the part of the noise is subtracted. It is recommended to use
-    `from_estimator` to create a display. All parameters are stored as attributes.
+    The noise of a private fit has a known standard deviation. The display shows which coefficients are statistically
+    distinguishable from the noise. For a model of random trees, it draws the importances of the columns, from which the
+    contribution of the noise is subtracted. It is recommended to use `from_estimator` to create a display. All
+    parameters are stored as attributes.
 
     Parameters
     ----------
     coef : array-like of shape (n_features,)
         Coefficients, or importances.
     coef_noise : array-like of shape (n_features,) or None
-        Standard deviation of each coefficient by the noise alone. None draws no band, as for importances.
+        Standard deviation of each coefficient due to noise. If None, there are no intervals, as for importances.
     feature_names : sequence of str of length n_features
         Names of the columns.
     level : float, default=0.95
-        Share of coefficients, in (0, 1), that noise alone leaves within the band.
+        Probability, in (0, 1), that noise alone leaves a coefficient within its interval.
     max_features : int, default=20
-        Most columns that are drawn: those whose coefficients are largest, measured by their noise if it is given.
+        Largest number of columns to draw: those with the largest coefficients, divided by their noise if it is known.
     xlabel : str, default="coefficient"
         Label of the x axis.
 
@@ -49,13 +49,13 @@ class CoefficientDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     bars_ : matplotlib.container.BarContainer
-        Bars of the coefficients, the largest first, measured by their noise if it is given.
+        Bars of the coefficients, the largest first, divided by their noise if it is known.
     bands_ : matplotlib.container.BarContainer or None
-        What noise alone makes of a coefficient of 0, for the same columns; None without `coef_noise`.
+        Noise intervals of a coefficient of 0, for the same columns; None without `coef_noise`.
     features_ : ndarray of shape (n_drawn,)
-        Numbers of the columns that are drawn, in the order of the bars.
+        Indices of the columns that are drawn, in the order of the bars.
     note_ : matplotlib.text.Annotation or None
-        Small print; None if all columns are drawn.
+        Note below the axes; None if all columns are drawn.
 
     See Also
     --------
@@ -76,7 +76,7 @@ class CoefficientDisplay:
         cls, estimator: Any, *, feature_names: Sequence[str] | None = None, class_label: Any = None,
         level: float = 0.95, max_features: int = 20, ax: Any = None, **kwargs: Any,
     ) -> CoefficientDisplay:  # fmt: skip
-        """Plot the coefficients of a fitted model. No data are read, and nothing is charged.
+        """Plot the coefficients of a fitted model, at no additional privacy cost.
 
         Parameters
         ----------
@@ -84,13 +84,13 @@ class CoefficientDisplay:
             Fitted model with `feature_importances_`, or with `coef_` and `coef_noise_`, such as
             `skdp.DPLogisticRegression`, or a pipeline that ends in one.
         feature_names : sequence of str, optional
-            Names of the columns. By default those that the model saw, or that the steps before it give.
+            Names of the columns. By default the feature names of the fit, or of the steps before the model.
         class_label : object, optional
-            Class whose coefficients are drawn. Required for more than two classes; importances are of all classes.
+            Class whose coefficients are drawn. Required for multiclass models; importances are for all classes.
         level : float, default=0.95
-            Share of coefficients, in (0, 1), that noise alone leaves within the band.
+            Probability, in (0, 1), that noise alone leaves a coefficient within its interval.
         max_features : int, default=20
-            Most columns that are drawn: those whose coefficients are largest, measured by their noise.
+            Largest number of columns to draw: those with the largest coefficients, divided by their noise.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -99,12 +99,12 @@ class CoefficientDisplay:
         Returns
         -------
         display : CoefficientDisplay
-            Display that holds the plot.
+            The display with its plot.
 
         Raises
         ------
         ValueError
-            The model has no known noise in its coefficients, or several rows of them and no `class_label`.
+            The noise of the coefficients is unknown, or the model is multiclass and `class_label` is not set.
         """
         model = last_step(estimator)
         drawn: dict[str, Any] = {"level": level, "max_features": max_features}
@@ -113,8 +113,8 @@ class CoefficientDisplay:
         if importances is None and (coef is None or noise is None):
             missing = "coef_" if coef is None else "coef_noise_"
             raise ValueError(
-                f"estimator: {type(model).__name__} has no {missing}: give a fitted DPLogisticRegression, or a "
-                "pipeline that ends in one."
+                f"`estimator` must be a fitted DPLogisticRegression or a pipeline that ends in one; "
+                f"{type(model).__name__} has no {missing}."
             )
         names = _names_of(estimator, model) if feature_names is None else list(feature_names)
         if importances is not None:
@@ -123,11 +123,11 @@ class CoefficientDisplay:
         row, of_class = _row_of(model, class_label)
         return cls(
             coef=np.asarray(coef)[row], coef_noise=np.asarray(noise)[row], feature_names=names,
-            xlabel=f"coefficient, in favour of {of_class}", **drawn,
+            xlabel=f"coefficient for class {of_class}", **drawn,
         ).plot(ax=ax, **kwargs)  # fmt: skip
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the coefficients as bars, each on the band of its noise if that is given.
+        """Plot the coefficients as bars, with noise intervals if they are known.
 
         Parameters
         ----------
@@ -146,20 +146,20 @@ class CoefficientDisplay:
         names = list(self.feature_names)
         if not coef.ndim == noise.ndim == 1 or not len(coef) == len(noise) == len(names):
             raise ValueError(
-                f"coef has the shape {coef.shape}, coef_noise {noise.shape} and feature_names {len(names)} names: give "
-                "one of each a column."
+                f"`coef`, `coef_noise` and `feature_names` must have one entry per column, got shapes {coef.shape}, "
+                f"{noise.shape} and {len(names)} names."
             )
-        level = check_real("level", self.level, above=0, below=1, remedy="choose a share such as 0.95")
-        # The columns that stand out most, and the band that noise alone would reach.
+        level = check_real("level", self.level, above=0, below=1, remedy="choose a probability such as 0.95")
+        # The columns with the largest coefficients, and their noise intervals.
         self.features_ = self._largest(coef, noise)
         reach = NormalDist().inv_cdf(0.5 + level / 2) * noise[self.features_]
         rows = np.arange(len(self.features_))
         ticks = [_axes.in_a_line(names[number]) for number in self.features_]
         ax = _axes.axes_for(self, ax, size=(_axes.width_beside(ticks), 1.6 + 0.26 * len(rows)))
-        # Bars on their bands.
+        # Bars on their intervals.
         self.bands_ = None
         if self.coef_noise is not None:
-            band = f"noise alone, for a coefficient of 0 ({level:.0%})"
+            band = f"{level:.0%} noise interval of a zero coefficient"
             self.bands_ = ax.barh(rows, 2 * reach, left=-reach, height=0.82, color=_axes.PALE, label=band)
         style = {"color": _axes.BLUE, "height": 0.4, "label": "coefficient", **kwargs}
         self.bars_ = ax.barh(rows, coef[self.features_], **style)
@@ -169,42 +169,42 @@ class CoefficientDisplay:
         ax.set_xlabel(self.xlabel, **_axes.AS_IT_IS)
         _axes.clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
-        # A legend for the bands, and a note if columns are left out.
+        # A legend for the intervals, and a note if columns are omitted.
         text = f"{len(rows)} of {len(coef)} columns, the most important ones."
         if self.bands_ is not None:
             corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
             _axes.draw_legend(ax, [], ncols=2, fontsize="small", **corner)
-            text = f"{len(rows)} of {len(coef)} columns, those that stand out most from the noise."
+            text = f"{len(rows)} of {len(coef)} columns, with the largest coefficients relative to their noise."
         self.note_ = _axes.small_print(ax, text) if len(rows) < len(coef) else None
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _largest(self, coef: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Numbers of the columns to draw, the largest coefficient first, measured by its noise."""
+        """Indices of the columns to draw, the largest coefficient first, divided by its noise."""
         n_drawn = check_count("max_features", self.max_features, remedy="choose a whole number of columns above 0")
         size = np.abs(coef) / np.maximum(noise, np.finfo(float).tiny)
         return np.argsort(-size, kind="stable")[:n_drawn]
 
 
 def _row_of(model: Any, class_label: Any) -> tuple[int, str]:
-    """The row of `coef_` for a class, and the class in words."""
+    """The row of `coef_` for a class, and the class as text."""
     classes = np.asarray(model.classes_)
     if len(classes) == 2:
         if class_label is not None and class_label != classes[1]:
-            raise ValueError(f"class_label: of two classes the coefficients are those of {classes[1]}: leave it out.")
+            raise ValueError(f"`class_label` must be None or {classes[1]} for binary models, got {class_label!r}.")
         return 0, f"class {_axes.in_a_line(classes[1])}"
     found = [] if class_label is None else np.flatnonzero(classes == class_label).tolist()
     if not found:
-        raise ValueError(f"class_label={class_label!r} with {len(classes)} classes: give one of classes_.")
+        raise ValueError(f"`class_label` must be one of the {len(classes)} values of classes_, got {class_label!r}.")
     return found[0], f"class {_axes.in_a_line(classes[found[0]])}"
 
 
 def _names_of(estimator: Any, model: Any) -> list[str]:
-    """Names of the columns that the model saw."""
+    """Feature names of the model."""
     if hasattr(estimator, "steps") and len(estimator.steps) > 1:
         try:
             return list(estimator[:-1].get_feature_names_out())
-        except (AttributeError, ValueError):  # a step that gives no names
+        except (AttributeError, ValueError):  # a step without feature names
             pass
     given = getattr(model, "feature_names_in_", None)
     return [f"x{number}" for number in range(model.n_features_in_)] if given is None else list(given)
@@ -216,19 +216,19 @@ _MOST_TICKS = 5
 @without_removed
 @dataclass(kw_only=True, eq=False, repr=False)
 class EffectDisplay:
-    """Display of what columns do to the score of a private model, each beside what its noise could make of it.
+    """Effects of columns on the score of a private model, with noise intervals.
 
-    A curve is the mean of the score at a value of the column, over public values of the others, less its mean. The band
-    is that of the noise of the fit, which is known. It tells nothing of the rows that happened to be there. A pair of
-    columns is a map of what both do beyond each alone; cells that noise alone could make are hatched. It is recommended
-    to use `from_estimator` to create a display. All parameters are stored as attributes.
+    A curve is the mean score at a value of the column, over public values of the other columns, minus its mean. The
+    band accounts for the noise of the fit, and not for the sampling of the rows. The effect of a pair of columns is a
+    heat map of their interaction; cells that are not distinguishable from the noise are hatched. It is recommended to
+    use `from_estimator` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     effects : list of ColumnEffect
-        Of `skdp.inspection.column_effects`.
+        Result of `skdp.inspection.column_effects`.
     level : float, default=0.95
-        Share of values, in (0, 1), that noise alone leaves within the band.
+        Probability, in (0, 1), that noise alone leaves a value within its band.
 
     Attributes
     ----------
@@ -237,11 +237,11 @@ class EffectDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     note_ : matplotlib.text.Annotation or None
-        Small print below the last axes; None where no effect has known noise.
+        Note below the last axes; None if the noise of all effects is unknown.
 
     See Also
     --------
-    skdp.inspection.column_effects : The numbers.
+    skdp.inspection.column_effects : The effects as numbers.
     CoefficientDisplay : Coefficients or importances as bars.
 
     Examples
@@ -249,8 +249,8 @@ class EffectDisplay:
     >>> import skdp
     >>> from skdp.datasets import make_census
     >>> from skdp.plotting import EffectDisplay
-    >>> people = make_census(5_000, as_frame=True, random_state=0)
-    >>> model = skdp.tabular_pipeline(schema=people.schema, classes=people.classes).fit(people.data, people.target)
+    >>> census = make_census(5_000, as_frame=True, random_state=0)
+    >>> model = skdp.tabular_pipeline(schema=census.schema, classes=census.classes).fit(census.data, census.target)
     >>> display = EffectDisplay.from_estimator(model, features=["age", ("age", "sex")])
     >>> len(display.axes_)
     2
@@ -265,20 +265,20 @@ class EffectDisplay:
         cls, estimator: Any, *, features: Sequence[Any] | None = None, class_label: Any = None,
         level: float = 0.95, max_features: int = 6, ax: Any = None, **kwargs: Any,
     ) -> EffectDisplay:  # fmt: skip
-        """Plot what columns of a fitted model do. No row is read, and nothing is charged.
+        """Plot the effects of columns of a fitted model, at no additional privacy cost.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             Fitted model, as for `skdp.inspection.column_effects`.
         features : list of str or (str, str), optional
-            Columns, and pairs of columns. By default the columns that do most.
+            Columns, and pairs of columns. By default the columns with the largest effects.
         class_label : object, optional
-            Class whose score it is. Required for more than two classes.
+            Class of the score. Required for multiclass models.
         level : float, default=0.95
-            Share of values, in (0, 1), that noise alone leaves within the band.
+            Probability, in (0, 1), that noise alone leaves a value within its band.
         max_features : int, default=6
-            Number of columns that are drawn where `features` is None.
+            Number of columns to draw if `features` is None.
         ax : matplotlib axes or array of them, optional
             Axes to plot on, one for each effect. If None, a new figure is created.
         **kwargs : dict
@@ -287,12 +287,12 @@ class EffectDisplay:
         Returns
         -------
         display : EffectDisplay
-            Display that holds the plot.
+            The display with its plot.
 
         Raises
         ------
         ValueError
-            The model has no such curves, a name is unknown, or `class_label` is missing.
+            The model does not support column effects, a name is unknown, or `class_label` is missing.
         """
         n = check_count("max_features", max_features, remedy="choose a whole number of columns above 0")
         from skdp.inspection import column_effects  # loads scikit-learn
@@ -303,7 +303,7 @@ class EffectDisplay:
         return cls(effects=effects, level=level).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the effects, each on axes of its own.
+        """Plot the effects, each on separate axes.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class EffectDisplay:
             The display itself, with `axes_`, `figure_` and `note_`.
         """
         _axes.require_matplotlib(self)
-        share = check_real("level", self.level, above=0, below=1, remedy="choose a share such as 0.95")
+        share = check_real("level", self.level, above=0, below=1, remedy="choose a probability such as 0.95")
         effects, reach = list(self.effects), NormalDist().inv_cdf(0.5 + share / 2)
         self.axes_ = self._axes(ax, len(effects))
         self.figure_ = self.axes_[0].figure
@@ -329,13 +329,13 @@ class EffectDisplay:
             else:
                 _draw_curve(axes, effect, reach, limits, {"color": _axes.BLUE, **kwargs})
         has_noise = any(each.noise is not None for each in effects)
-        text = f"Bands: {share:.0%} of the noise of the fit alone, without that of who happened to be there."
+        text = f"Bands: {share:.0%} intervals that account for the privacy noise, not for sampling."
         self.note_ = _axes.small_print(self.axes_[-1], text, 60) if has_noise else None
         return self
 
     def _axes(self, ax: Any, n: int) -> Any:
         if n == 0:
-            raise ValueError("effects is empty: give one effect or more.")
+            raise ValueError("`effects` must contain at least one effect.")
         if ax is None:
             import matplotlib.pyplot as plt
 
@@ -347,12 +347,12 @@ class EffectDisplay:
             return found[:n]
         given = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
         if len(given) != n:
-            raise ValueError(f"ax has {len(given)} axes for {n} effects: give one for each, or None.")
+            raise ValueError(f"`ax` must have one axes for each of the {n} effects, or be None, got {len(given)}.")
         return given
 
 
 def _limits(effects: list[ColumnEffect], reach: float) -> tuple[float, float]:
-    """Limits of the y axes of all curves, so that they can be compared."""
+    """Limits of the y axes of all curves, for comparison."""
     spans = [(each.effect, 0.0 if each.noise is None else reach * each.noise) for each in effects]
     low = min((float(np.min(effect - band)) for effect, band in spans), default=-1.0)
     high = max((float(np.max(effect + band)) for effect, band in spans), default=1.0)
@@ -372,7 +372,7 @@ def _draw_curve(ax: Any, effect: ColumnEffect, reach: float, limits: tuple[float
         ax.plot(at, effect.effect[:n], drawstyle="steps-mid", **style)
         others = np.arange(n, len(labels))
     else:
-        # The levels in their order: those that stand out most where there are many.
+        # The categories in their order: those with the largest effects if there are many.
         rank = np.argsort(-np.abs(effect.effect) / np.where(band > 0.0, band, 1.0), kind="stable")
         others = np.sort(rank[:8])
     places = n + np.arange(len(others)) + (max(0.3, n / 16) if n else 0.0)

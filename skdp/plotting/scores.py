@@ -1,4 +1,4 @@
-"""Displays of private evaluations: curves and confusion matrix with bands, and figures of subgroups."""
+"""Displays of private evaluations: curves and confusion matrix with intervals, and metrics of subgroups."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from skdp.plotting import _axes
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _CurveDisplay:
-    """Base of displays of a curve with a band.
+    """Base of displays of a curve with a confidence band.
 
     Parameters
     ----------
     curve : EstimatedCurve
         Points, and the band.
     name : str, default=""
-        Shown in the legend.
+        Name in the legend.
     note : str, default=""
-        Small print.
+        Note below the axes.
     """
 
     _reference = ""
@@ -69,18 +69,18 @@ class _CurveDisplay:
 
 
 class PrivateRocCurveDisplay(_CurveDisplay):
-    """Display of a private ROC curve, with a band for noise and sampling.
+    """Private ROC curve with a confidence band that accounts for noise and sampling.
 
     It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     curve : EstimatedCurve
-        Share of true positives against that of false ones.
+        True positive rate against false positive rate.
     name : str, default=""
-        Shown in the legend.
+        Name in the legend.
     note : str, default=""
-        Small print.
+        Note below the axes.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class PrivateRocCurveDisplay(_CurveDisplay):
     band_ : matplotlib.collections.PolyCollection
         The band.
     reference_ : matplotlib.lines.Line2D
-        The line of guessing.
+        The chance level.
     """
 
     _reference = "guessing"
@@ -103,14 +103,14 @@ class PrivateRocCurveDisplay(_CurveDisplay):
     def from_evaluation(
         cls, evaluation: Any, *, pos_label: Any = None, name: str = "", ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Plot the ROC curve of an evaluation. It costs nothing.
+        """Plot the ROC curve of an evaluation, at no additional privacy cost.
 
         Parameters
         ----------
         evaluation : PrivateEvaluation, OneVsRestEvaluation or MultilabelEvaluation
-            Of a model of two classes, or of more, or of several labels.
+            Evaluation of a binary, multiclass or multilabel classifier.
         pos_label : int, str or None, default=None
-            Which class against all others, or which label, of several.
+            Class to compare with all others, or label of a multilabel classifier.
         name : str, default=""
             Name of the model, before its area under the curve.
         ax : matplotlib axes, optional
@@ -121,6 +121,7 @@ class PrivateRocCurveDisplay(_CurveDisplay):
         Returns
         -------
         display : PrivateRocCurveDisplay
+            The display with its plot.
         """
         found = _of_one(evaluation, pos_label)
         area = f"AUC = {found.roc_auc}"
@@ -129,48 +130,51 @@ class PrivateRocCurveDisplay(_CurveDisplay):
 
 
 class PrivateCalibrationDisplay(_CurveDisplay):
-    """Display of a private calibration curve, with a band for noise and sampling.
+    """Private calibration curve with a confidence band that accounts for noise and sampling.
 
     It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     curve : EstimatedCurve
-        Share of the second class against the mean score.
+        Fraction of the positive class against the mean score.
     name : str, default=""
-        Shown in the legend.
+        Name in the legend.
     note : str, default=""
-        Small print.
+        Note below the axes.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
+        Axes with the curve.
     figure_ : matplotlib.figure.Figure
+        Figure of the axes.
     line_ : matplotlib.lines.Line2D
+        The curve.
     band_ : matplotlib.collections.PolyCollection
-        As for `PrivateRocCurveDisplay`.
+        The band.
     reference_ : matplotlib.lines.Line2D
-        The line of scores that are right on average.
+        The line of perfect calibration.
     """
 
     _reference = "perfectly calibrated"
-    _labels = "mean score", "share of the second class"
+    _labels = "mean score", "fraction of positives"
     _marker = "o"
 
     @classmethod
     def from_evaluation(
         cls, evaluation: Any, *, n_bins: int = 8, pos_label: Any = None, name: str = "", ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Plot the calibration curve of an evaluation. It costs nothing.
+        """Plot the calibration curve of an evaluation, at no additional privacy cost.
 
         Parameters
         ----------
         evaluation : PrivateEvaluation, OneVsRestEvaluation or MultilabelEvaluation
-            Of a model of two classes, or of more, or of several labels.
+            Evaluation of a binary, multiclass or multilabel classifier.
         n_bins : int, default=8
             Number of points.
         pos_label : int, str or None, default=None
-            Which class against all others, or which label, of several.
+            Class to compare with all others, or label of a multilabel classifier.
         name : str, default=""
             Name of the model, before its Brier score.
         ax : matplotlib axes, optional
@@ -181,6 +185,7 @@ class PrivateCalibrationDisplay(_CurveDisplay):
         Returns
         -------
         display : PrivateCalibrationDisplay
+            The display with its plot.
         """
         found = _of_one(evaluation, pos_label)
         score = f"Brier score = {found.brier_score}"
@@ -190,18 +195,18 @@ class PrivateCalibrationDisplay(_CurveDisplay):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateConfusionMatrixDisplay:
-    """Display of a private confusion matrix, with half the width of the interval of each count.
+    """Private confusion matrix, with half the width of the interval of each count.
 
     It is recommended to use `from_evaluation` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     confusion_matrix : Estimate
-        Of arrays of shape (n_classes, n_classes).
+        Arrays of shape (n_classes, n_classes).
     display_labels : sequence of str
         Names of the classes.
     note : str, default=""
-        Small print.
+        Note below the axes.
 
     Attributes
     ----------
@@ -210,7 +215,7 @@ class PrivateConfusionMatrixDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     im_ : matplotlib.image.AxesImage
-        Shares of each class.
+        Fractions within each true class.
     text_ : ndarray of shape (n_classes, n_classes)
         Texts of the cells.
     """
@@ -223,16 +228,16 @@ class PrivateConfusionMatrixDisplay:
     def from_evaluation(
         cls, evaluation: Any, *, threshold: float = 0.5, pos_label: Any = None, ax: Any = None, **kwargs: Any
     ) -> Self:
-        """Plot the confusion matrix of an evaluation. It costs nothing.
+        """Plot the confusion matrix of an evaluation, at no additional privacy cost.
 
         Parameters
         ----------
         evaluation : PrivateEvaluation, MulticlassEvaluation or MultilabelEvaluation
-            Of a model of two classes, of more, or of several labels.
+            Evaluation of a binary, multiclass or multilabel classifier.
         threshold : float, default=0.5
-            Score from which the second class of two is predicted.
+            Smallest score for which the positive class is predicted.
         pos_label : int, str or None, default=None
-            Which of several labels, or None for the matrix of all classes.
+            Label of a multilabel classifier; None for the matrix of all classes.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -241,6 +246,7 @@ class PrivateConfusionMatrixDisplay:
         Returns
         -------
         display : PrivateConfusionMatrixDisplay
+            The display with its plot.
         """
         one = evaluation if hasattr(evaluation, "confusion_matrix") else _of_one(evaluation, pos_label)
         found, classes = one.confusion_matrix, getattr(evaluation, "classes_", np.arange(2))
@@ -249,7 +255,7 @@ class PrivateConfusionMatrixDisplay:
         return cls(confusion_matrix=counts, display_labels=classes.tolist(), note=note).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the matrix: colours are shares of each class, texts are counts.
+        """Plot the matrix: colors are fractions within each true class, texts are counts.
 
         Parameters
         ----------
@@ -277,7 +283,7 @@ class PrivateConfusionMatrixDisplay:
         names = [_axes.in_a_line(each) for each in self.display_labels]
         ax.set_xticks(range(n), names, **_axes.AS_IT_IS)
         ax.set_yticks(range(n), names, **_axes.AS_IT_IS)
-        ax.set(xlabel="predicted class", ylabel="class")
+        ax.set(xlabel="predicted class", ylabel="true class")
         if self.note:
             _axes.small_print(ax, self.note, 56)
         self.ax_, self.figure_ = ax, ax.figure
@@ -286,32 +292,32 @@ class PrivateConfusionMatrixDisplay:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateSubgroupDisplay:
-    """Display of a figure of each subgroup, with its interval: whom a model serves, and what is known of it.
+    """Metric of each subgroup, with its confidence interval.
 
-    Small subgroups have wide intervals, as noise and sampling weigh most on them. It is recommended to use
+    Small subgroups have wide intervals, because noise and sampling affect them most. It is recommended to use
     `from_evaluation` to create a display. All parameters are stored as attributes.
 
     Parameters
     ----------
     estimates : dict of str to Estimate
-        The figure of each subgroup.
+        Metric of each subgroup.
     overall : Estimate
-        The figure of all rows.
+        Metric of all rows.
     metric : str, default=""
-        Name of the figure.
+        Name of the metric.
     note : str, default=""
-        Small print.
+        Note below the axes.
 
     Attributes
     ----------
     ax_ : matplotlib.axes.Axes
-        Axes with the figures.
+        Axes with the metrics.
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     bars_ : matplotlib.container.ErrorbarContainer
-        Figures of the subgroups, and their intervals.
+        Metrics of the subgroups, and their intervals.
     overall_ : matplotlib.lines.Line2D
-        The figure of all rows.
+        Metric of all rows.
     """
 
     estimates: dict[str, Estimate]
@@ -321,15 +327,15 @@ class PrivateSubgroupDisplay:
 
     @classmethod
     def from_evaluation(cls, evaluation: Any, *, metric: str = "roc_auc", ax: Any = None, **kwargs: Any) -> Self:
-        """Plot a figure of the subgroups of an evaluation that was made with `by`. It costs nothing.
+        """Plot a metric of the subgroups of an evaluation with `by`, at no additional privacy cost.
 
         Parameters
         ----------
         evaluation : PrivateEvaluation, MulticlassEvaluation or RegressionEvaluation
-            With subgroups.
+            Evaluation with subgroups.
         metric : str, default="roc_auc"
-            Name of an attribute of the evaluation, such as "accuracy", "recall" or "r2"; at a threshold of 1/2 where it
-            takes one.
+            Name of an attribute of the evaluation, such as "accuracy", "recall" or "r2". Metrics with a threshold use
+            1/2.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -338,15 +344,16 @@ class PrivateSubgroupDisplay:
         Returns
         -------
         display : PrivateSubgroupDisplay
+            The display with its plot.
         """
         if not evaluation.subgroups:
-            raise ValueError("evaluation has no subgroups: give evaluate by and categories.")
+            raise ValueError("`evaluation` must have subgroups. Set `by` and `categories` of evaluate.")
         found = {name: _figure_of(part, metric) for name, part in evaluation.subgroups.items()}
         overall, note = _figure_of(evaluation, metric), _note(evaluation).replace("bands", "bars")
         return cls(estimates=found, overall=overall, metric=metric.replace("_", " "), note=note).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Plot the figures, one below the other.
+        """Plot the metrics, one row for each subgroup.
 
         Parameters
         ----------
@@ -381,26 +388,26 @@ class PrivateSubgroupDisplay:
 
 
 def _of_one(evaluation: Any, pos_label: Any) -> Any:
-    """Figures of two classes: of one class against all others, or of one label, where there are several."""
+    """Binary metrics: of one class against all others, or of one label."""
     several = getattr(evaluation, "each", {})
     if not several and not hasattr(evaluation, "roc_curve"):
-        raise ValueError("evaluation has no scores of its classes: give evaluate one_vs_rest=True.")
+        raise ValueError("`evaluation` must have the scores of its classes. Set one_vs_rest=True of evaluate.")
     if several and pos_label not in several:
-        raise ValueError(f"pos_label={pos_label!r} is none of {list(several)!r}: name one.")
+        raise ValueError(f"`pos_label` must be one of {list(several)!r}, got {pos_label!r}.")
     if not several and pos_label is not None:
-        raise ValueError(f"pos_label={pos_label!r} with an evaluation of two classes: leave it out.")
+        raise ValueError(f"`pos_label` must be None for the evaluation of a binary classifier, got {pos_label!r}.")
     return several[pos_label] if several else evaluation
 
 
 def _figure_of(part: Any, metric: str) -> Estimate:
-    """A figure by its name, one number."""
+    """A metric by its name, one number."""
     found = getattr(part, metric, None) if not metric.startswith("_") else None
     found = found() if callable(found) and not isinstance(found, Estimate) else found
     if not isinstance(found, Estimate) or np.ndim(found.value):
-        raise ValueError(f"metric={metric!r} is no figure of this evaluation: name one, such as 'accuracy'.")
+        raise ValueError(f"`metric` must be a metric of this evaluation, such as 'accuracy', got {metric!r}.")
     return found
 
 
 def _note(evaluation: Any) -> str:
     level, epsilon = float(evaluation.level), evaluation.epsilon_
-    return f"bands: {level:.0%} intervals for noise and sampling, epsilon={epsilon:.3g}"
+    return f"bands: {level:.0%} intervals that account for noise and sampling, epsilon={epsilon:.3g}"

@@ -1,4 +1,4 @@
-"""`PrivacyUtilityDisplay`: the quality of a model against its privacy budget."""
+"""`PrivacyUtilityDisplay`: score of a model against its privacy budget."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ Scorer = Callable[..., float]
 
 
 class Study:
-    """Fits of one model at several budgets, each repeated with fresh noise, all of it decided before a row is read.
+    """Fits of one model at several budgets, each repeated with independent noise, all planned before a row is read.
 
     Parameters
     ----------
     estimator : estimator
-        Private one, pipeline or search.
+        Private estimator, pipeline or search.
     epsilons : list of float
     n_repeats : int
     rows : tuple of (X, y)
         Private rows and targets.
     test : tuple of (X, y)
-        Public ones, to which scores are computed.
+        Public rows and targets, for the scores.
     sample_weight, groups : array-like, or the name of a column for groups, or None
-        Private weights and labels of units of `rows`, which every fit is given.
+        Private weights and group identifiers of `rows`, for every fit.
     sample_weight_test : array-like or None
-        Public weights of the test rows, which the scorer is given.
+        Public weights of the test rows, for the scorer.
     scorer : callable
         A model's score, ``scorer(model, X, y)``.
     baseline : estimator or None
-        One without privacy, scored for comparison.
+        Non-private estimator for comparison.
     random_state : int or None
 
     Attributes
@@ -60,18 +60,16 @@ class Study:
         The fitted models, by budget and repeat.
     baseline_score_ : float
     price_ : PrivacyCost
-        Joint one of all fits.
+        Privacy cost of all fits under composition.
     adjacency_ : str
 
     Notes
     -----
-    **Guarantees.** The models and their scores on public rows, all of them together, are private at the price of
-    `price_`, which is known before a row is read.
+    **Guarantees.** All models and their scores on public rows together have the privacy cost `price_`, which is known
+    before a row is read. With `groups`, the same holds for all rows of one group.
 
-    With `groups` the same holds for all rows of one label together.
-
-    Proof. Each fit reads the rows and noise of its own and costs ``fit.event(1.0)``; the price composes ``n_repeats``
-    times each of the fits. A score on public rows is a function of what a fit released.
+    Proof. Each fit reads the rows, has independent noise, and costs ``fit.event(1.0)``; the privacy cost composes
+    ``n_repeats`` times each of the fits. A score on public rows is a function of a released fit.
     """
 
     _public_name = "PrivacyUtilityDisplay"
@@ -88,7 +86,7 @@ class Study:
         self.estimator, self.n_repeats, self.random_state = estimator, n_repeats, random_state
         self.delta = getattr(estimator, "delta", "auto")
         X_test, y_test = test
-        if isinstance(groups, str) and groups in (column_names(X_test) or ()):  # public rows may have it or not
+        if isinstance(groups, str) and groups in (column_names(X_test) or ()):  # public rows need not have it
             X_test, _ = split_labels(X_test, groups)
         self._epsilons, self._rows, self._test = epsilons, rows, (X_test, y_test)
         self._scorer, self._baseline = scorer, baseline
@@ -97,24 +95,24 @@ class Study:
 
     @silent_arithmetic
     def fit(self) -> Any:
-        """Plan and charge all fits together, and make them."""
+        """Plan and charge all fits together, and run them."""
         fit = WholeFit(self, "the noise of all fits")
         model, (X, y) = fit.model, self._rows
         template = private_template(model.estimator, model._epsilons[0], model.delta)
         if model._weights is not None and not weighted_steps(template):
-            raise ValueError(f"sample_weight is not taken by {type(model.estimator).__name__}: leave it out.")
+            raise ValueError(f"`sample_weight` is not supported by {type(model.estimator).__name__}. Remove it.")
         fit.read_shape(X, model._groups, template)
         plans = model._plan(fit, template)
         event = compose([SelfComposedDpEvent(each.event(1.0), model.n_repeats) for each in plans])
         name = type(seen_by_the_user(template)).__name__
         fit.keep(estimator=name, epsilons=model._epsilons, n_repeats=model.n_repeats, delta=fit.delta)
-        ledger = PrivacyAccountant()  # whose price is that of whichever method a ledger takes
+        ledger = PrivacyAccountant()  # with the default accounting method
         ledger.spend(event, adjacency=fit.adjacency)
         fit.plan_at(PrivacyCost(event, ledger.get_epsilon(fit.delta), fit.delta))
 
         rows = PartRows(fit.rows, y, _weights_to_fit(model._weights), fit.units)
         fit.read(plans[0].check_rows, rows.X, y, fit.units, model._weights)
-        model._rehearse(plans[0], rows)  # test rows, a scorer or a baseline that would fail after the charge
+        model._rehearse(plans[0], rows)  # test rows, scorer or baseline must not fail after the charge
         scored = math.nan
         if model._baseline is not None:
             scored = fit.read(score_baseline, model._baseline, model.score, (rows.X, y), model._weights)
@@ -124,15 +122,15 @@ class Study:
         return fit.publish(models_=models, baseline_score_=scored, price_=fit.cost)
 
     def _private_parts(self) -> list[Any]:
-        return []  # what a fit would say is not told
+        return []  # diagnostics of a fit about its rows are not published
 
     def _plan(self, fit: WholeFit, template: PrivatePipeline) -> list[FitPlan]:
-        """Plan a fit at each budget, from the shape of the rows, and public numbers alone."""
+        """Plan a fit at each budget, from the shape of the rows and public numbers alone."""
         template.set_params(delta=fit.delta)
         plans: list[FitPlan] = []
         for epsilon in self._epsilons:
             given = template._copied().set_params(epsilon=epsilon)
-            if (seen := seen_by_the_user(given)) is not given:  # an estimator alone has a budget of its own too
+            if (seen := seen_by_the_user(given)) is not given:  # a single estimator has its own budget too
                 budget = {"epsilon": epsilon, "noise_multiplier": None}
                 seen.set_params(**{name: value for name, value in budget.items() if hasattr(seen, name)})
             made = make_candidate(given, {}, fit.rows, fit.n_units)
@@ -140,34 +138,34 @@ class Study:
         return plans
 
     def _rehearse(self, plan: FitPlan, rows: PartRows) -> None:
-        """Refuse test rows or a scorer that would fail, by a fit to the test rows."""
+        """Reject test rows or a scorer that would fail, by a fit to the test rows."""
         width, n_features = table_shape(self._test[0])[1], table_shape(rows.X)[1]
         if width != n_features:
-            raise ValueError(f"X_test has {width} columns and X has {n_features}: give both the same columns.")
+            raise ValueError(f"`X_test` must have the {n_features} columns of X, got {width}.")
         refused, score = "", math.nan
         try:
             with silence():
                 score = self.score(self._rehearsed(plan, rows))
-        except Exception as error:  # its message may show a cell
-            refused = f"a {type(error).__name__}; fit and score a model on them alone to see why"
+        except Exception as error:  # its message can contain a cell
+            refused = f"a {type(error).__name__}; fit and score a model on them alone to see the cause"
         if not refused and not math.isfinite(score):
-            refused = f"the score is {score}; give rows of every class"
+            refused = f"the score is {score}; use rows of every class"
         if refused:
-            raise ValueError(f"X_test and y_test cannot be scored: {refused}.")
+            raise ValueError(f"`X_test` and `y_test` must be valid for a fit and the scorer: {refused}.")
 
     def _rehearsed(self, plan: FitPlan, rows: PartRows) -> Any:
-        """A model that is fitted to public rows instead, as many as there may be; nothing is charged."""
+        """A model that is fitted to public rows instead; nothing is charged."""
         X, y = self._test
         n = table_shape(X)[0]
         pipeline = plan.pipeline._copied()
         for _, step in private_steps(pipeline.steps):
-            step.estimator.set_params(adjacency=AddRemove(plan.n))  # of lots: they were planned for the private rows
+            step.estimator.set_params(adjacency=AddRemove(plan.n))  # lots were planned for the private rows
         weights = None if rows.weights is None else _weights_to_fit(np.ones(n))
         public = PartRows(X, y, weights, None if rows.units is None else Units(np.arange(n), n))
         return seen_by_the_user(plan._replace(pipeline=pipeline).run(1.0, None, public))
 
     def _fit_all(self, fit: WholeFit, plans: list[FitPlan], rows: PartRows) -> list[list[Any]]:
-        """Fit at each budget, each time with other noise. What a fit would say was said before, once for all."""
+        """Fit at each budget, each time with independent noise. Warnings are issued once, before the fits."""
         repeats = range(self.n_repeats)
         return [[self._fitted(fit, plan, fit.seed(i, j), rows) for j in repeats] for i, plan in enumerate(plans)]
 
@@ -188,43 +186,43 @@ def _weights_to_fit(weights: Any) -> PartWeights | None:
 
 
 def report_baseline(baseline: Any) -> None:
-    """Report that an estimator without privacy reads all rows for nothing, and refuse one that is private."""
+    """Report that a non-private estimator reads all rows without accounting, and reject a private one."""
     if any(is_private(part) for part in (baseline, *baseline.get_params().values())):
-        raise ValueError("baseline is private, and its fit would not be in the total: give an estimator without noise.")
+        raise ValueError("`baseline` must be non-private, because the total does not include its fit.")
     report_leak(
-        f"baseline={type(baseline).__name__} reads all rows and labels without paying: what is drawn of it is not "
-        "private; leave it out of a picture that you publish."
+        f"baseline={type(baseline).__name__} reads all rows and labels without noise. Its score is not covered by the "
+        "privacy guarantee. Remove `baseline` from plots that you publish."
     )
 
 
 def score_baseline(baseline: Any, score_of: Callable[[Any], float], rows: tuple[Any, Any], weights: Any) -> float:
-    """The score of an estimator without privacy; the last step of a pipeline is given the weights."""
+    """The score of a non-private estimator; the last step of a pipeline uses the weights."""
     refused, score = "", math.nan
     name = f"{baseline.steps[-1][0]}__sample_weight" if isinstance(baseline, Pipeline) else "sample_weight"
     try:
         score = score_of(clone(baseline).fit(*rows, **({} if weights is None else {name: weights})))
-    except Exception as error:  # its message may show a cell
+    except Exception as error:  # its message can contain a cell
         refused = type(error).__name__
     if refused:
-        raise ValueError(f"baseline={type(baseline).__name__} fails with a {refused}: fit it alone to see why.")
+        raise ValueError(f"baseline={type(baseline).__name__} raises {refused}. Fit it alone to see the cause.")
     return score
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivacyUtilityDisplay:
-    """Display of the score of a private model against its budget, with one point per epsilon.
+    """Score of a private model against its privacy budget, with one point per epsilon.
 
-    It is recommended to use `from_estimator` to fit and draw, or `from_scores` to draw scores that are at hand. All
-    parameters are stored as attributes.
+    It is recommended to use `from_estimator` to fit and draw, or `from_scores` to draw existing scores. All parameters
+    are stored as attributes.
 
     Parameters
     ----------
     epsilons : array-like of shape (n_epsilons,)
         Privacy budget of one fit, in nats.
     scores : array-like of shape (n_epsilons,) or (n_epsilons, n_repeats)
-        Score of each fit. The line goes through the means, the band is one standard deviation wide on either side.
+        Score of each fit. The line shows the means, the band plus and minus one standard deviation.
     baseline_score : float or array-like of shape (n_baselines,), default=None
-        Score without privacy. Of several the mean is drawn, and a band.
+        Score without privacy. For several scores, the mean and a band are drawn.
     score_name : str, default="score"
         Label of the y axis.
     model_name : str, default="private"
@@ -232,7 +230,7 @@ class PrivacyUtilityDisplay:
     baseline_name : str, default="not private"
         Name of the baseline in the legend.
     note : str, default=""
-        Small print below the axes, such as what all fits cost together.
+        Note below the axes, such as the privacy cost of all fits together.
 
     Attributes
     ----------
@@ -241,27 +239,27 @@ class PrivacyUtilityDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the axes.
     line_ : matplotlib.lines.Line2D
-        Line through the mean scores.
+        Line of the mean scores.
     band_ : matplotlib.collections.PolyCollection or None
         Band of one standard deviation; None without repeats.
     baseline_line_ : matplotlib.lines.Line2D or None
         Line of the baseline; None without one.
     note_ : matplotlib.text.Annotation or None
-        Small print; None if there is nothing to say.
+        Note below the axes; None if it is empty.
     epsilon_total_ : float
-        Joint price of all fits of `from_estimator`, at `delta_`. Defined by `from_estimator` only.
+        Epsilon of all fits of `from_estimator` under composition, at `delta_`. Defined by `from_estimator` only.
     delta_ : float
         Delta at which `epsilon_total_` is computed. Defined by `from_estimator` only.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_total_` holds. Defined by `from_estimator` only.
+        Neighboring relation for which `epsilon_total_` holds. Defined by `from_estimator` only.
     privacy_event_ : DpEvent
-        Event that `epsilon_total_` is the price of. Defined by `from_estimator` only.
+        Event of all fits, from which `epsilon_total_` is computed. Defined by `from_estimator` only.
     estimators_ : list of list of estimator
-        Fitted models by epsilon and repeat; they are paid for. Defined by `from_estimator` only.
+        Fitted models by epsilon and repeat; `epsilon_total_` includes them. Defined by `from_estimator` only.
 
     See Also
     --------
-    BudgetDisplay : What each charge took from a ledger.
+    BudgetDisplay : Charges of an accountant.
     """
 
     epsilons: ArrayLike
@@ -281,49 +279,49 @@ class PrivacyUtilityDisplay:
     ) -> PrivacyUtilityDisplay:  # fmt: skip
         """Fit a private model at several budgets, score it on public rows, and plot the scores.
 
-        Every fit costs its epsilon, each repeat again. All of them are planned before a row is read and are charged at
-        once, by their joint price `epsilon_total_`, which is drawn in small print. Use made-up or public rows if the
-        question is only how much a budget costs in quality.
+        Every fit has its own privacy cost, including repeats. All fits are planned before a row is read and are charged
+        together, as `epsilon_total_`, which is stated below the plot. If the question is only how the score depends on
+        epsilon, use simulated or public rows.
 
         Parameters
         ----------
         estimator : private estimator or PrivatePipeline
-            Model to fit. It is not changed. Its `epsilon`, `noise_multiplier` and `random_state` are not used; its
+            Model to fit. It is not changed. Its `epsilon`, `noise_multiplier` and `random_state` are ignored; its
             `delta` is that of each fit, and its accountant is charged.
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
             Private rows.
         y : array-like of shape (n_samples,)
             Private labels.
         X_test : {array-like, sparse matrix, dataframe} of shape (n_test, n_features)
-            Public rows, none of which is in `X`. A column that `groups` names may be among them, and is left out.
+            Public rows, which must not be in `X`. The column of `groups` is removed if present.
         y_test : array-like of shape (n_test,)
             Public labels.
         epsilons : sequence of float, default=(0.1, 0.3, 1.0, 3.0, 10.0)
             Budgets of one fit.
         n_repeats : int, default=3
-            Number of fits at each budget, with fresh noise on the same rows. The band shows their spread, which is that
-            of the noise alone.
+            Number of fits at each budget, with independent noise on the same rows. The band shows their standard
+            deviation, which is due to the noise alone.
         baseline : estimator, default=None
-            Estimator without privacy, fitted once to `X` and `y`. That is an unpaid read, which is reported.
+            Non-private estimator, fitted once to `X` and `y`. The guarantee does not cover it, and a warning is issued.
         scoring : str, callable or None, default=None
-            Score, as for ``sklearn.metrics.check_scoring``. None means the estimator's own: accuracy or R².
+            Score, as for ``sklearn.metrics.check_scoring``. None is the score of the estimator: accuracy or R².
         score_name : str or None, default=None
             Label of the y axis; by default the name of the score.
         test_is_public : bool, default=False
-            Declares that nobody in `X_test` has to be protected. Scores are exact and not paid for, so without the
-            declaration a `PrivacyLeakWarning` is issued.
+            Declares that `X_test` is public. The scores are exact and unaccounted, so a `PrivacyLeakWarning` is issued
+            without this declaration.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private weights of the rows of `X`, which every fit and the baseline are given. The estimator's
-            `weight_bound` bounds them.
+            Private weights of the rows of `X`, for every fit and the baseline. The `weight_bound` of the estimator
+            bounds them.
         sample_weight_test : array-like of shape (n_test,) or None, default=None
-            Public weights of the test rows, which the score is given.
+            Public weights of the test rows, for the score.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row of `X`, such as a person or a household, or the name of a column,
-            which is no feature then. Every fit, and all of them together, are private for all rows of one label then,
-            else for one row.
+            Private group identifier of each row of `X`, such as a person or a household, or the name of a column, which
+            is then not a feature. If set, the guarantee of all fits together is for all rows of one group, otherwise
+            for one row.
         random_state : int, RandomState or Generator instance or None, default=None
-            Source of the noise. None draws fresh secret keys from the operating system. Any other value makes the
-            picture reproducible and issues a `PrivacyLeakWarning`.
+            Source of the noise. None draws fresh secret keys from the operating system. Any other value makes the plot
+            reproducible and issues a `PrivacyLeakWarning`.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -332,29 +330,29 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Display that holds the plot, the fitted models and their joint price.
+            The display with its plot, the fitted models and their total privacy cost.
 
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are invalid. Nothing was charged.
+            A parameter, the rows or the labels are invalid. No budget was consumed.
         BudgetExceededError
-            The budget of the accountant does not admit all fits. Nothing was charged, and no row was read.
+            The budget of the accountant does not permit all fits. No budget was consumed, and no row was read.
 
         Warns
         -----
         PrivacyLeakWarning
-            `test_is_public` is False, there is a `baseline`, or `random_state` is given. Raised as an error, before any
-            charge, under ``skdp.config_context(on_leak="raise")``.
+            `test_is_public` is False, or `baseline` or `random_state` is set. Raised as an error, before any charge,
+            under ``skdp.config_context(on_leak="raise")``.
 
         Notes
         -----
         **Guarantees.**
 
-        - Models and scores are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and `y`, all of
-          them together, if there is no `baseline`, `random_state` is None and the estimator names its classes.
-          `privacy_event_` composes every fit, repeats included.
-        - With `groups` all of this holds for all rows of one label together.
+        - All models and scores together are (`epsilon_total_`, `delta_`)-differentially private for one row of `X` and
+          `y`, if `baseline` and `random_state` are None and `classes` of the estimator is set. `privacy_event_`
+          composes every fit, including repeats.
+        - With `groups`, all of this holds for all rows of one group.
         - The accountant is asked before a row is read, and charged once, for all fits, before training reads the rows.
         - Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is
           fitted to the test rows.
@@ -375,7 +373,7 @@ class PrivacyUtilityDisplay:
         score_name: str = "score", model_name: str = "private", baseline_name: str = "not private", note: str = "",
         ax: Any = None, **kwargs: Any,
     ) -> PrivacyUtilityDisplay:  # fmt: skip
-        """Plot scores that are at hand. Nothing is fitted or charged.
+        """Plot existing scores. Nothing is fitted or charged.
 
         Parameters
         ----------
@@ -392,7 +390,7 @@ class PrivacyUtilityDisplay:
         baseline_name : str, default="not private"
             Name of the baseline in the legend.
         note : str, default=""
-            Small print below the axes.
+            Note below the axes.
         ax : matplotlib axes, optional
             Axes to plot on. If None, a new figure is created.
         **kwargs : dict
@@ -401,13 +399,11 @@ class PrivacyUtilityDisplay:
         Returns
         -------
         display : PrivacyUtilityDisplay
-            Display that holds the plot.
+            The display with its plot.
         """
         budgets, table = np.asarray(epsilons, float), np.asarray(scores, float)
         if table.ndim not in (1, 2) or budgets.ndim != 1 or len(table) != len(budgets):
-            raise ValueError(
-                f"scores has the shape {table.shape} and epsilons {budgets.shape}: give one row of scores an epsilon."
-            )
+            raise ValueError(f"`scores` must have one row per epsilon, got shapes {table.shape} and {budgets.shape}.")
         named = {"score_name": score_name, "model_name": model_name, "baseline_name": baseline_name, "note": note}
         return cls(epsilons=epsilons, scores=scores, baseline_score=baseline_score, **named).plot(ax=ax, **kwargs)
 
@@ -440,7 +436,7 @@ class PrivacyUtilityDisplay:
         (self.line_,) = ax.plot(epsilons, mean, **{"color": _axes.BLUE, "marker": "o", "label": label, **kwargs})
         self.baseline_line_ = self._draw_baseline(ax)
         _axes.log_axis_of_epsilon(ax, epsilons.tolist())
-        # A twentieth of the largest score: less would make noise look like a loss.
+        # At least a twentieth of the largest score; otherwise noise would look like a loss.
         _axes.keep_small_differences_small(ax, 0.05 * float(np.nanmax(np.abs(mean))))
         ax.set_ylabel(self.score_name, **_axes.AS_IT_IS)
         _axes.clear_frame(ax)
@@ -460,13 +456,13 @@ class PrivacyUtilityDisplay:
             ax.axhspan(mean - spread, mean + spread, color=_axes.VERMILION, alpha=0.15, linewidth=0)
         return ax.axhline(mean, color=_axes.VERMILION, linestyle="--", label=label)
 
-    # --- what `from_estimator` does before anything is drawn ---
+    # --- steps of `from_estimator` before drawing ---
 
     def _check_drawing(self, ax: Any, kwargs: dict[str, Any]) -> None:
-        """Refuse what could not be drawn: after the charge it would be too late."""
+        """Reject invalid axes or options before the charge."""
         _axes.require_matplotlib(self)
         if ax is not None and not hasattr(ax, "fill_between"):
-            raise TypeError(f"ax is a {type(ax).__name__} and no axes: give axes of matplotlib, or None.")
+            raise TypeError(f"`ax` must be axes of matplotlib or None, got {type(ax).__name__}.")
         from matplotlib.lines import Line2D
 
         Line2D([], [], **kwargs)
@@ -475,19 +471,19 @@ class PrivacyUtilityDisplay:
         self, estimator: Any, rows: tuple[Any, Any], test: tuple[Any, Any], *, n_repeats: int, baseline: Any,
         scoring: Any, score_name: str | None, test_is_public: bool, **given: Any,
     ) -> Self:  # fmt: skip
-        """Fit, score and take note of the price. Whatever can be refused is refused before the charge."""
+        """Fit, score and store the privacy cost. All validation is before the charge."""
 
         if isinstance(estimator, Pipeline) and not isinstance(estimator, PrivatePipeline):
-            raise ValueError("estimator is a Pipeline without a budget: give it one by skdp.allocate_budget.")
+            raise ValueError("`estimator` must be a pipeline with a privacy budget. Use skdp.allocate_budget.")
         if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
             raise ValueError(
-                f"scoring={show(scoring)} is not valid: give one name of scikit-learn's, a function or None."
+                f"`scoring` must be a name of a scikit-learn scorer, a function or None, got {show(scoring)}."
             )
         scorer = check_scoring(estimator, scoring)
         if not test_is_public:
             report_leak(
-                "test_is_public=False: scores on X_test and y_test are exact and not paid for: score rows that are "
-                "public and say so by test_is_public=True."
+                "test_is_public=False: the scores on X_test and y_test are exact, and the privacy guarantee does not "
+                "cover them. Use public test rows and set test_is_public=True."
             )
         if baseline is not None:
             report_baseline(baseline)
@@ -497,7 +493,7 @@ class PrivacyUtilityDisplay:
         study.fit()
         if baseline is not None:
             self.baseline_score, self.baseline_name = study.baseline_score_, f"not private ({_model_name(baseline)})"
-        # Their scores on public rows, and the price of all together.
+        # Their scores on public rows, and the privacy cost of all fits.
         self.estimators_ = study.models_
         self.scores = np.array([[study.score(model) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"
@@ -505,7 +501,7 @@ class PrivacyUtilityDisplay:
         self.privacy_event_, self.epsilon_total_, self.delta_ = study.price_
         self.adjacency_ = study.adjacency_
         total = to_digits(self.epsilon_total_, 3, up=True)
-        self.note = f"All {self.scores.size} private fits together cost epsilon {total} at delta {self.delta_:g}."
+        self.note = f"All {self.scores.size} private fits together have epsilon {total} at delta {self.delta_:g}."
         if baseline is not None:
             self.note += " The baseline is not private and not included."
         return self
@@ -517,7 +513,7 @@ def _check_epsilons(epsilons: Any) -> list[float]:
     listed = [epsilons] if isinstance(epsilons, str) or not hasattr(epsilons, "__iter__") else list(epsilons)
     found = sorted({check_real("epsilons", epsilon, above=0, remedy=remedy) for epsilon in listed})
     if not found:
-        raise ValueError(f"epsilons is empty: {remedy}.")
+        raise ValueError("`epsilons` must contain at least one number above 0, such as (0.1, 1.0, 10.0).")
     return found
 
 
@@ -527,12 +523,12 @@ def _model_name(estimator: Any) -> str:
 
 
 def _name_of(scoring: Any, estimator: Any) -> str:
-    """The score in words, with what it is computed on."""
+    """The name of the score as text, with the test data."""
     if scoring is None:
         from sklearn.base import is_classifier
 
         name = "accuracy" if is_classifier(estimator) else "score"
     else:
         name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-    names = {"roc_auc": "area under the ROC curve", "neg_log_loss": "negative log-loss", "r2": "R²"}
+    names = {"roc_auc": "ROC AUC", "neg_log_loss": "negative log loss", "r2": "R²"}
     return f"{names.get(name, name.replace('_', ' '))} on public rows"

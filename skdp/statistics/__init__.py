@@ -1,11 +1,11 @@
-"""A table described, and single statistics of it, with differential privacy.
+"""Differentially private descriptive statistics and hypothesis tests.
 
-- `cells`: a column as cells that are counted.
-- `column_estimates`: estimates of columns and pairs from noisy sums, with intervals.
+- `cells`: cells of a column for its histogram.
+- `column_estimates`: estimates for columns and pairs of columns from noisy sums, with intervals.
 - `describer`: `describe`, and the fit behind it.
-- `description`: `PrivateDescription`, as frames, text and HTML.
-- `hypothesis_tests`: tests whose null distributions have the noise.
-- `single_statistics`: a count, mean, quantile, histogram or another statistic alone.
+- `description`: `PrivateDescription`, as data frames, text and HTML.
+- `hypothesis_tests`: tests whose null distributions include the noise.
+- `single_statistics`: a single count, mean, quantile, histogram or other statistic.
 - `table_release`: the releases of a description, and their sensitivities.
 """
 

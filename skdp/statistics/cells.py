@@ -1,4 +1,4 @@
-"""Columns as cells that are counted: bins of numbers with cells of their own for the bounds, levels, and gaps."""
+"""Cells of a column for its histogram: bins of numbers with cells for the bounds, categories, and missing values."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from skdp.preprocessing.schema.column import Column
 OTHER, GAP, REST, LOST = "(other)", "(missing)", "(rest)", "(not estimated)"
 
 _FEWEST, _OCTAVES = 8, 30.0
-"""Fewest cells that tell whether a column is skewed, and octaves below the farther bound in which some are then cut."""
+"""Fewest cells for the detection of a skewed column, and octaves below the farther bound in which some are then cut."""
 
 _NEARLY_ALL, _MOST, _SURE = 0.98, 0.9, 5.0
-"""Parts of a column that lie near a bound, if its bounds are told to be too wide, and in a small part of the range, if
-cells are narrower there; and standard deviations of noise that may not make a half of it."""
+"""Fractions of a column that must lie near a bound to report wide bounds, and in a small part of the range to refine
+cells there; and standard deviations of noise that must be smaller than half of it."""
 
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """The cells of one column, by what is public of it.
+    """The cells of one column, a function of its public values.
 
     Attributes
     ----------
     name : str
     block : Block
     breaks : ndarray of shape (n_cells - 1,)
-        Of a number or a date: each is the least value of the cell above it. Empty for levels.
+        For a number or a date: the smallest value of each cell except the first. Empty for categories.
     left, right : ndarray of shape (n_cells,)
-        Least and largest value of each cell. Values at the bounds, to which those beyond are moved, and 0 between them
-        have cells of their own, because many rows may have the same value there.
+        Smallest and largest value of each cell. Values at the bounds, to which values beyond are clipped, and 0 between
+        them have separate cells, because many rows can have the same value there.
     middles : ndarray of shape (n_cells,)
     labels : list of str
-        Of all cells but that of the gaps, which comes last.
+        Labels of all cells except that of missing values, which is last.
     is_clipped : bool
-        Whether the bounds are privately estimated, so that rows of any size may lie beyond them.
+        Whether the bounds are privately estimated, so that values of any size can lie beyond them.
     is_whole : bool
-        Whether the type of the column has whole numbers only.
+        Whether the type of the column has integers only.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ColumnCells:
 
     @classmethod
     def of(cls, name: str, position: int, column: Column, n_bins: int, is_whole: bool) -> ColumnCells:
-        """Cells of a complete column; of whole numbers, if the type of the column says so."""
+        """Cells of a complete column; cells of integers for an integer type."""
         block = Block(name, position, column, "bins", n_bins)
         if not block.is_line:
             labels = ["False", "True"] if column.kind == "flag" else [*(column.categories or ()), OTHER]
@@ -80,12 +80,12 @@ class ColumnCells:
 
     @property
     def may_be_skewed(self) -> bool:
-        """Whether cells have equal widths between public bounds, and several numbers each."""
+        """Whether cells have equal widths between public bounds, and several values each."""
         is_wide = self.is_line and len(self.widths) >= _FEWEST and bool(self.widths.max() > 0.0)
         return is_wide and self.block.column.may_be_skewed
 
     def holds(self, counts: np.ndarray, deviation: float, part: float, low: float, high: float) -> bool:
-        """Whether the cells within these ends hold this part of the noisy counts; half of them in spite of noise."""
+        """Whether the cells within these ends contain this fraction of the noisy counts, despite noise."""
         within = (self.left >= low) & (self.right <= high)
         total, room = float(counts[:-1].sum()), _SURE * deviation * math.sqrt(float(within.sum()))
         return bool(counts[:-1][within].sum() > max(part * total, 0.5 * total + room))
@@ -97,9 +97,9 @@ class ColumnCells:
         return any(self.holds(counts, deviation, _NEARLY_ALL, *end) for end in ((low, low + near), (high - near, high)))
 
     def refined(self, counts: np.ndarray, deviation: float) -> ColumnCells:
-        """Return the same cells; or narrower ones in a sixteenth of the range, if most is there by noisy counts.
+        """Return the same cells; or narrower ones in a sixteenth of the range, if most rows lie there by noisy counts.
 
-        Half of them are of equal width. The others are parts of octaves: from the number there that is nearest to zero
+        Half of them are of equal width. The others are parts of octaves, from the value there that is nearest to zero
         to both bounds. All of it is a function of released counts.
         """
         if not self.may_be_skewed:
@@ -118,7 +118,7 @@ class ColumnCells:
         return ColumnCells.of(self.name, self.block.position, column, self.block.n_bins, self.is_whole)
 
     def as_lost(self) -> ColumnCells:
-        """Return a single cell for all numbers or dates, because it is not known where they lie."""
+        """Return a single cell for all numbers or dates, because their range is unknown."""
         return self._of_levels(self.name, self.block, [LOST])
 
     @property
@@ -148,21 +148,21 @@ class ColumnCells:
         return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighbouring doubles
 
     def read(self, table: Table) -> np.ndarray:
-        """Return numbers between the bounds with NaN for gaps, or the levels."""
+        """Return numbers between the bounds with NaN for missing values, or category codes."""
         codes = self.block.codes(table.cells(self.block.position))
         if self.is_line:
             return np.clip(codes, self.left[0], self.right[-1])
         return np.isnan(codes).astype(np.int32) if self.block.is_line else codes
 
     def codes(self, values: np.ndarray) -> np.ndarray:
-        """Return the cell of each row, of what `read` returned."""
+        """Return the cell of each row, from the output of `read`."""
         if not self.is_line:
             return values.astype(np.int32, copy=False)
         cells = np.searchsorted(self.breaks, values, side="right").astype(np.int32)
         return np.where(np.isnan(values), np.int32(self.size - 1), cells)
 
     def scaled(self, values: np.ndarray, of_gaps: Any) -> np.ndarray:
-        """Return numbers as numbers in [-1, 1], and `of_gaps` for gaps."""
+        """Return numbers scaled to [-1, 1], and `of_gaps` for missing values."""
         middle, half = self.scale
         return np.clip(np.where(np.isnan(values), of_gaps, (values - middle) / half), -1.0, 1.0)
 
@@ -199,14 +199,14 @@ def _line_cells(block: Block, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 @dataclass(frozen=True)
 class Merged:
-    """A column whose cells were merged to fewer; that of the gaps stays the last.
+    """A column with merged cells; that of the missing values stays last.
 
     Attributes
     ----------
     places : ndarray of shape (size,)
-        The merged cell of each cell, that of the gaps included.
+        The merged cell of each cell, including that of the missing values.
     labels : list of str
-        Of all merged cells but that of the gaps.
+        Labels of all merged cells except that of missing values.
     """
 
     places: np.ndarray
@@ -214,12 +214,12 @@ class Merged:
 
     @property
     def size(self) -> int:
-        """Number of merged cells, with that of the gaps."""
+        """Number of merged cells, including that of the missing values."""
         return len(self.labels) + 1
 
     @classmethod
     def bins(cls, cells: ColumnCells, shares: np.ndarray, most: int) -> Merged:
-        """Neighbouring cells of numbers, merged to at most `most` of about equal shares."""
+        """Neighboring cells of numbers, merged to at most `most` of about equal probability."""
         before = np.cumsum(shares) - shares / 2.0
         found = np.minimum((before / max(shares.sum(), 1e-300) * most).astype(np.int64), most - 1)
         _, places = np.unique(np.maximum.accumulate(found), return_inverse=True)
@@ -230,7 +230,7 @@ class Merged:
 
     @classmethod
     def frequent(cls, cells: ColumnCells, counts: np.ndarray, least: float, most: int) -> Merged:
-        """The `most` frequent levels with a count of `least` or more, and one for all the rest."""
+        """The `most` frequent categories with a count of `least` or more, and one cell for the rest."""
         order = np.argsort(-counts, kind="stable")[:most]
         kept = np.sort(order[counts[order] >= least])
         places = np.full(cells.size, len(kept))
@@ -242,7 +242,7 @@ class Merged:
 
 
 def add_up_cells(codes: Sequence[np.ndarray], sizes: Sequence[int], values: np.ndarray | None) -> np.ndarray:
-    """Return how many rows, or which sum of their values, have each combination of cells."""
+    """Return the number of rows, or the sum of their values, for each combination of cells."""
     places = np.zeros(len(codes[0]), np.int64)
     for each, size in zip(codes, sizes, strict=True):
         places = places * size + each

@@ -1,4 +1,4 @@
-"""Figures of one column from noisy sums, with intervals from the public size of the noise: post-processing."""
+"""Estimates for one column from noisy sums, with intervals from the public size of the noise: post-processing."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _Z, _ROUNDS = 1.96, 20
 
 
 NOTHING = Estimate(math.nan, math.nan, math.nan, math.nan)
-"""Of what a column does not have, as a mean of words."""
+"""Estimate that is not defined for the column, such as the mean of a categorical column."""
 
 
 class Intervals(NamedTuple):
-    """What intervals are to cover.
+    """Coverage of the intervals.
 
     Attributes
     ----------
     z : float
-        Standard errors on either side.
+        Standard errors on each side.
     sampling : bool
-        Whether they are for the population that rows, or units, were drawn from; else for the table.
+        Whether they refer to the population that rows, or groups, are sampled from; otherwise to the table.
     """
 
     z: float
@@ -40,24 +40,24 @@ class Intervals(NamedTuple):
 
     @classmethod
     def of(cls, level: float, sampling: bool, n_figures: int = 1) -> Intervals:
-        """Intervals of this level; if there are several figures, of all of them at once (Bonferroni)."""
+        """Intervals of this level; for several estimates, simultaneous intervals (Bonferroni)."""
         return cls(float(norm.isf((1.0 - level) / (2.0 * n_figures))), sampling)
 
     def error(self, noise: float, variance: float, n: float) -> float:
-        """Return the standard error, where a row has this variance."""
+        """Return the standard error for this variance of a row."""
         return math.hypot(noise, math.sqrt(max(variance, 0.0) / max(n, 1.0)) if self.sampling else 0.0)
 
     def around(
         self, value: float, error: float, low: float = -math.inf, high: float = math.inf, bias: float = 0.0
     ) -> Estimate:
-        """Return the figure, which lies between `low` and `high` and may be off by `bias` without any noise."""
+        """Return the estimate, which lies between `low` and `high` and has at most the given `bias` without noise."""
         half = self.z * error + bias
         least, value, most = (min(max(each, low), high) for each in (value - half, value, value + half))
         return Estimate(value, least, most, half / self.z)
 
 
 class _Part(NamedTuple):
-    """An estimate, and what its error consists of.
+    """An estimate, and the components of its error.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class _Part(NamedTuple):
     noise : float
         Standard deviation of its own noise.
     of_total : float
-        Standard deviation of the error that follows from that of the number of rows, with its sign.
+        Standard deviation of the error due to the noisy number of rows, with its sign.
     bias : float
-        By how much bins may have moved it, at worst, or squares of noise.
+        Largest bias due to bins, or due to squares of noise.
     """
 
     value: float
@@ -77,7 +77,7 @@ class _Part(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard deviation of the error, but for the bias."""
+        """Standard deviation of the error without the bias."""
         return math.hypot(self.noise, self.of_total)
 
     def fraction(self, counts: _Part) -> float:
@@ -101,7 +101,7 @@ _UNKNOWN = _Part(0.0, math.inf)
 
 @dataclass(frozen=True)
 class ColumnFigures:
-    """What is known of a column.
+    """Noisy data of a column, and estimates from it.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class ColumnFigures:
     j : int
         Position of the column among all.
     k : int or None
-        Position among the numbers whose moments were measured.
+        Position among the numeric columns with measured moments.
     """
 
     cells: ColumnCells
@@ -120,26 +120,26 @@ class ColumnFigures:
 
     @cached_property
     def shares(self) -> np.ndarray:
-        """Probabilities of the cells, with that of the gaps last."""
+        """Probabilities of the cells, with that of missing values last."""
         return self.tally.shares(self.j)
 
     @property
     def released(self) -> np.ndarray:
-        """Noisy counts of the cells without that of the gaps, as unbiased as they were released."""
+        """Unbiased noisy counts of the cells without that of missing values."""
         return self.tally.counts[self.j][:-1]
 
     @property
     def n_present(self) -> float:
-        """Rows without a gap, 1 or more."""
+        """Number of rows without a missing value, 1 or more."""
         return max(self.tally.n * (1.0 - float(self.shares[-1])), 1.0)
 
     @cached_property
     def present(self) -> np.ndarray:
-        """Probabilities of the cells among the rows without a gap."""
+        """Probabilities of the cells among the rows without a missing value."""
         return self.shares[:-1] / max(float(self.shares[:-1].sum()), 1e-300)
 
     def errors_of(self, factors: np.ndarray) -> tuple[float, float]:
-        """Standard deviations of the errors of a sum of counts times factors, one for each cell and for the gaps.
+        """Standard deviations of the errors of a sum of counts times factors, one for each cell and for missing values.
 
         The first is that of the noise of the counts, the second, with its sign, that of the number of rows.
         """
@@ -154,20 +154,20 @@ class ColumnFigures:
 
     @cached_property
     def moments(self) -> ScaledMoments:
-        """Of numbers and dates."""
+        """Moments of numbers and dates."""
         return ScaledMoments(self)
 
     # --- counts ---
 
     def count(self, intervals: Intervals) -> Estimate:
-        """Rows without a gap."""
+        """Number of rows without a missing value."""
         n, share = self.tally.n, float(self.shares[-1])
         error = intervals.error(self.error_of_cells(slice(0, -1)), share * (1.0 - share) * n**2, n)
         most = n if self.tally.n_deviation == 0.0 else math.inf
         return intervals.around(float(self.released.sum()), error, 0.0, most).at(n * (1.0 - share))
 
     def share_of_gaps(self, intervals: Intervals) -> Estimate:
-        """Gaps, relative to all rows."""
+        """Fraction of missing values."""
         share = float(self.shares[-1])
         noise = self.error_of_cells(-1) / self.tally.n
         error = intervals.error(noise, share * (1.0 - share), self.tally.n)
@@ -175,7 +175,7 @@ class ColumnFigures:
         return found.at(share)
 
     def counts_of_cells(self, intervals: Intervals) -> list[Estimate]:
-        """Rows in each cell, with that of the gaps last; they add up to the number of rows."""
+        """Number of rows in each cell, with missing values last; they sum to the number of rows."""
         n, counts, shares = self.tally.n, self.tally.counts[self.j].tolist(), self.shares.tolist()
         made = []
         for cell, (noisy, share) in enumerate(zip(counts, shares, strict=True)):
@@ -184,16 +184,16 @@ class ColumnFigures:
         return made
 
     def _clipped(self, value: float, low: float, high: float, error: float) -> Estimate:
-        """Return an estimate with the privately estimated bounds of the values, if they are such."""
+        """Return an estimate with the privately estimated bounds of the values, if there are any."""
         found, cells = Estimate(value, low, high, error), self.cells
         if not cells.is_clipped:
             return found
         return found.with_notes(clipped_low=float(cells.left[0]), clipped_high=float(cells.right[-1]))
 
-    # --- mean and deviation ---
+    # --- mean and standard deviation ---
 
     def mean_of_cells(self, intervals: Intervals) -> Estimate:
-        """Mean, of numbers and dates."""
+        """Mean of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
         (middle, half), mean, variance = self.cells.scale, self.moments.whole_mean, self.moments.variance.value
@@ -203,7 +203,7 @@ class ColumnFigures:
         return self._clipped(value, low, high, half * error)
 
     def deviation(self, intervals: Intervals) -> Estimate:
-        """Standard deviation, of numbers and dates."""
+        """Standard deviation of numbers and dates."""
         if not self.cells.is_line:
             return NOTHING
         half, variance, fourth = self.cells.scale[1], self.moments.variance, self.moments.fourth_moment()
@@ -216,9 +216,9 @@ class ColumnFigures:
     # --- quantiles ---
 
     def quantile(self, q: float, intervals: Intervals) -> Estimate:
-        """The number below which a share q of the numbers lies; monotone in q.
+        """The quantile of order q; monotone in q.
 
-        The interval holds all cells in which the quantile may lie by the noisy counts up to them.
+        The interval contains all cells that can contain the quantile, by the noisy cumulative counts.
         """
         if not self.cells.is_line:
             return NOTHING
@@ -233,9 +233,10 @@ class ColumnFigures:
         return self._clipped(value, min(float(left[first]), value), max(float(right[last]), value), math.nan)
 
     def _may_hold(self, q: float, intervals: Intervals) -> np.ndarray:
-        """Whether the quantile may lie in each cell: the share before it may be below q, with it above.
+        """Whether each cell can contain the quantile: the cumulative fraction before it can be below q, with it above.
 
-        Both are compared with noise: of a sum over the cells up to one, times 1 - q, less those after it times q.
+        Both are compared with the noise of the sum over the cells up to one, times 1 - q, minus the cells after it
+        times q.
         """
         counts, m = self.released, len(self.released)
         before = np.concatenate([[0.0], np.cumsum(counts)])
@@ -369,18 +370,18 @@ class ScaledMoments:
 
 
 class CorrelationMatrix:
-    """Pearson correlations of numbers, where a gap counts as the mean.
+    """Pearson correlations of numeric columns; missing values are replaced by the mean.
 
     Parameters
     ----------
     moments : MomentsOfNumbers
     columns : sequence of ColumnFigures
-        Of the numbers, in the order of the moments.
+        The numeric columns, in the order of the moments.
 
     Attributes
     ----------
     raw : ndarray of shape (d, d)
-        As the noisy moments have it.
+        Correlations from the noisy moments.
     values : ndarray of shape (d, d)
         The same without negative eigenvalues, and with a diagonal of ones: a correlation matrix.
     """
@@ -395,7 +396,7 @@ class CorrelationMatrix:
         about = self._directions @ sums @ self._directions.T
         noise = moments.scale * np.sqrt(1.0 + 2.0 * (mean / moments.weight) ** 2)
         own = np.array([each.moments.variance.value * each.n_present for each in columns])
-        self._spread = np.maximum(own, noise)  # what is less than its noise says nothing
+        self._spread = np.maximum(own, noise)  # a variance below its noise carries no information
         self.raw = np.clip(about / np.sqrt(np.outer(self._spread, self._spread)), -1.0, 1.0)
         np.fill_diagonal(self.raw, 1.0)
         # Without negative eigenvalues, and scaled to a diagonal of ones.
@@ -437,7 +438,7 @@ def positive_counts(table: NoisyTable, n: float) -> np.ndarray:
 
 
 def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> Estimate:
-    """Return Cramér's V of two categories, without rows that have a gap in either, and without rare levels."""
+    """Return Cramér's V of two categorical columns, without rows with missing values, and without rare categories."""
     rows, columns = _margin(first, table.first), _margin(second, table.second)
     least = 0.5 * least_counts(first.tally.n, table.deviation)[0]  # below, noise would outweigh all else
     kept_rows, kept_columns = rows >= least, columns >= least
@@ -451,7 +452,7 @@ def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, in
 
 
 def correlation_ratio(sums: NoisySums, number: ColumnFigures, levels: ColumnFigures, intervals: Intervals) -> Estimate:
-    """Return the correlation ratio of a number by the levels of a category: the root of the part that they explain."""
+    """Return the correlation ratio of a number by the categories of a column: the root of the explained variance."""
     rows = _margin(levels, sums.levels)
     kept = rows >= 0.5 * least_counts(number.tally.n, sums.deviation)[1]
     total = float(rows.sum()) * number.moments.variance.value
@@ -462,13 +463,13 @@ def correlation_ratio(sums: NoisySums, number: ColumnFigures, levels: ColumnFigu
 
 
 _OUTWEIGHED = Estimate(0.0, 0.0, 1.0, math.nan)
-"""Of what noise outweighs."""
+"""Estimate that the noise dominates."""
 
 
 def _root_of_squares(
     values: np.ndarray, weights: np.ndarray, noise: float, total: float, n: float, intervals: Intervals
 ) -> Estimate:
-    """Return the root of the weighted sum of squares over `total`, less what noise of this variance adds to it."""
+    """Return the root of the weighted sum of squares over `total`, minus the expected squared noise."""
     square = float((weights * (values**2 - noise)).sum()) / total
     signal = np.maximum(values**2 - noise, 0.0)
     spread = math.sqrt(float((weights**2 * (4.0 * signal * noise + 2.0 * noise**2)).sum())) / total
@@ -480,5 +481,5 @@ def _root_of_squares(
 
 
 def _margin(figures: ColumnFigures, merged: Merged) -> np.ndarray:
-    """Counts of the merged cells of a column, without that of the gaps."""
+    """Counts of the merged cells of a column, without that of missing values."""
     return np.bincount(merged.places, figures.tally.n * figures.shares, merged.size)[:-1].astype(np.float64, copy=False)

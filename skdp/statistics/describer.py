@@ -1,4 +1,4 @@
-"""`describe`, and the fit behind it: what is read, charged and released for the description of a table."""
+"""`describe`, and the fit behind it: reading, charging and releasing the description of a table."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.description import PrivateDescription
 
 _PURCHASE_RATIO = noise_ratio(0.1)
-"""Noise of what the schema leaves out, which has a tenth of mu^2, beside that of the description."""
+"""Noise of privately estimated bounds and categories, with a tenth of mu^2, relative to that of the description."""
 
 MOST_BINS = 64
 
 
 @with_parameters
 class TableDescriber(SchemaBuyer):
-    """What `skdp.describe` fits; its parameters are explained there."""
+    """The fit of `skdp.describe`, which documents the parameters."""
 
     _public_name = "describe"
 
@@ -67,7 +67,7 @@ class TableDescriber(SchemaBuyer):
         check_row_limit(model.rows_per_group, model._unit())
         model._check_own_parameters()
         if model.noise == table_release.DISCRETE and not (groups is None and sample_weight is None):
-            model._refuse_discrete("weights and groups make parts of rows", "use noise='rounded' with these")
+            model._refuse_discrete("weights and groups have fractional counts", "Use noise='rounded'")
         fit.plan(model._event_at())
 
         rows = fit.read_rows(_read_rows)
@@ -77,10 +77,10 @@ class TableDescriber(SchemaBuyer):
         fit.learn(model._describe, fit, rows, None if given is None else weights)
         return fit.publish()
 
-    # --- the price ---
+    # --- privacy cost ---
 
     def _event_at(self) -> Callable[[float], DpEvent]:
-        """Return the event of a fit at its noise multiplier: what the schema leaves out, beside the description."""
+        """Return the event of a fit with its noise multiplier, including private estimates of bounds and categories."""
         if self.noise == table_release.DISCRETE:
             n_columns, n_tables = self._n_columns(), len(self.crosstabs)
             return lambda noise: self._release(noise).event_of_counts(n_columns, n_tables)
@@ -94,75 +94,75 @@ class TableDescriber(SchemaBuyer):
         return table_release.TableRelease(noise_multiplier, self.adjacency, self.shares, self.noise, limit)
 
     def _n_columns(self) -> int:
-        """Number of described columns, where the schema names them all."""
+        """Number of described columns, if the schema has them all."""
         return sum(column.kind != "drop" for _, column in self._given_schema().items())
 
-    # --- what is refused ---
+    # --- validation ---
 
     def _check_own_parameters(self) -> None:
         super()._check_own_parameters()
         check_choice("noise", self.noise, table_release.KINDS_OF_NOISE)
         if not isinstance(self.correlation, bool | np.bool_):
-            raise ValueError(f"correlation={show(self.correlation)} is no truth value: use True or False.")
+            raise ValueError(f"`correlation` must be True or False, got {show(self.correlation)}.")
         found = [read_real(each) for each in _listed("quantiles", self.quantiles)]
         if any(q is None or not 0.0 < q < 1.0 for q in found):
             raise ValueError(
-                f"quantiles={show(self.quantiles)}: give numbers between 0 and 1, such as (0.25, 0.5, 0.75)."
+                f"`quantiles` must be numbers between 0 and 1, such as (0.25, 0.5, 0.75), got {show(self.quantiles)}."
             )
         if self.by is not None and not isinstance(self.by, str):
-            raise ValueError(f"by={show(self.by)} is no name of a column: name one with listed categories, or None.")
+            raise ValueError(f"`by` must be the name of a column with listed categories, or None, got {show(self.by)}.")
         for pair in _listed("crosstabs", self.crosstabs):
             is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
             if not is_pair or pair[0] == pair[1]:
                 raise ValueError(
-                    f"crosstabs has {show(pair)}: give pairs of names of two columns, such as ('sex', 'job')."
+                    f"`crosstabs` must be pairs of names of two columns, such as ('sex', 'job'), got {show(pair)}."
                 )
         if self.noise == table_release.DISCRETE:
             self._check_counts_alone()
 
     def _check_counts_alone(self) -> None:
-        """Refuse to add whole numbers to what is no count of rows in public cells."""
+        """Reject discrete noise for releases that are not counts of rows in public cells."""
         schema = self._given_schema()
         if not schema.is_complete:
-            self._refuse_discrete("what the schema leaves out is bought", "list bounds and categories there")
+            self._refuse_discrete("private estimates of bounds and categories are not counts", "Set them in the schema")
         on_lines = any(column.kind in ("number", "date") for _, column in schema.items())
         if on_lines and (self.shares is None or self.shares.moments > 0.0):
-            self._refuse_discrete("moments of numbers are no counts", "use private_histogram, or noise='rounded'")
+            self._refuse_discrete("moments of numbers are not counts", "Use private_histogram, or noise='rounded'")
         if self.correlation:
-            self._refuse_discrete("correlations are measured by sums", "use correlation=False")
+            self._refuse_discrete("correlations are computed from sums", "Set correlation=False")
         if self.by is not None:
-            self._refuse_discrete(f"by={self.by!r} has subgroups", "name the pairs in crosstabs, or use by=None")
+            self._refuse_discrete(f"by={self.by!r} has subgroups", "Use crosstabs instead, or set by=None")
         if self.noise_multiplier is not None:
             self._release(float(self.noise_multiplier)).check_counts(self._n_columns(), len(self.crosstabs))
 
     def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
-        raise ValueError(f"noise='discrete' counts rows in public cells, and {why}: {remedy}.")
+        raise ValueError(f"noise='discrete' is only for counts of rows in public cells: {why}. {remedy}.")
 
     def _check_columns(self, rows: SchemaRows) -> None:
-        """Reject parameters that do not fit the columns of the table."""
+        """Check parameters against the columns of the table."""
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
         if self.noise == table_release.DISCRETE and len(there) != self._n_columns():
-            self._refuse_discrete("X has other columns than the schema", "name each of them there once")
+            self._refuse_discrete("X has other columns than the schema", "Name each of them in the schema once")
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
             raise ValueError(
-                f"crosstabs names {format_names(unknown)}, no described column of X: name those of the schema."
+                f"`crosstabs` must contain described columns of X, got {format_names(unknown)}. Use schema names."
             )
         if self.by is not None:
             column = next((column for name, _, column in rows.columns if name == self.by and name in there), None)
             if column is None or column.kind in ("number", "date") or column.is_bought:
                 raise ValueError(
-                    f"by={self.by!r} is no column whose categories the schema lists: list them there, as subgroups "
-                    "have to be public."
+                    f"`by` must be a column whose categories are listed in `schema`, got {self.by!r}. Subgroups must "
+                    "be public."
                 )
             if len(there) == 1:
-                raise ValueError(f"by={self.by!r} is the only column: there is nothing to describe in its subgroups.")
+                raise ValueError(f"The table must have a column besides by={self.by!r} to describe.")
 
     # --- the release ---
 
     def _describe(self, fit: Fit, rows: SchemaRows, given: np.ndarray | None) -> None:
-        """Release what the schema leaves out, and then the description; `given` are weights in [0, 1] or None."""
-        # Estimate what the schema leaves out.
+        """Release the private estimates of bounds and categories, then the description; `given` are weights or None."""
+        # Estimate bounds and categories that the schema does not have.
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
             noise = _PURCHASE_RATIO * fit.noise_multiplier
@@ -202,18 +202,18 @@ class TableDescriber(SchemaBuyer):
         stream = fit.spawn("description")
         asked, self.tallies_ = self._release(fit.noise_multiplier).measure(described_rows, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
-        # Tell of public bounds that are far too wide.
+        # Report public bounds that are far too wide.
         whole = table_release.add_up(self.tallies_, asked.n)
         known = zip(described, asked.cells, whole.counts, strict=True)
         narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
         note_notice(self, narrow_bounds_notice(narrow))
 
     def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], np.ndarray]:
-        """Names of the subgroups, and that of each row: what is not listed, and gaps, are "other"."""
+        """Names of the subgroups, and that of each row: unlisted categories and missing values are "other"."""
         if by is None:
             return [""], np.zeros(table.shape[0], np.int32)
         names = [*(each for each in by.labels if each != OTHER), OTHER]
-        places = [*map(names.index, by.labels), len(names) - 1]  # a listed category may be called "(other)" too
+        places = [*map(names.index, by.labels), len(names) - 1]  # a listed category can also be called "(other)"
         return names, np.array(places, np.int32)[by.codes(by.read(table))]
 
 
@@ -224,13 +224,13 @@ def _read_rows(model: TableDescriber, X: Any, *, reset: bool) -> SchemaRows:
 
 
 def _weights_of(fit: Fit, given: np.ndarray | None, row_limit: int) -> np.ndarray:
-    """Return weights of the rows, in [0, 1], which add up to `row_limit` at most in each group."""
+    """Return weights of the rows, in [0, 1], which sum to at most `row_limit` in each group."""
     shares = np.ones(fit.n_rows) if given is None else given
     return np.asarray(exactly_summable(clip_groups(fit.units, shares, row_limit)))
 
 
 def _on_whole(column: Column) -> Column:
-    """Return a column of whole numbers with whole edges, so that its bounds are those to which values are clipped."""
+    """Return a column of integers with integer edges, so that its bounds are those to which values are clipped."""
     if column.kind != "number" or column.edges is None:
         return column
     edges = tuple(np.unique([*np.ceil(column.edges[:-1]), math.floor(column.edges[-1])]).tolist())
@@ -238,7 +238,7 @@ def _on_whole(column: Column) -> Column:
 
 
 def _clipping_notice(cells: list[ColumnCells], beyond: Mapping[str, float], units: str) -> str:
-    """Return what the estimates of columns with privately estimated bounds leave out, by released counts; "" if none.
+    """Return a notice about columns with privately estimated bounds, from released counts; "" if there are none.
 
     The limit holds for the rows or groups, and for each column alone.
     """
@@ -249,15 +249,15 @@ def _clipping_notice(cells: list[ColumnCells], beyond: Mapping[str, float], unit
         for one in cells
     ]
     return (
-        "Means, sums, standard deviations and quantiles are of values clipped to privately estimated bounds: "
-        f"{', '.join(each)}. Values beyond may have any size. Set public bounds to include them."
+        "Means, sums, standard deviations and quantiles describe values clipped to privately estimated bounds: "
+        f"{', '.join(each)}. Values beyond the bounds can have any size. Set public bounds to include them."
     )
 
 
 def _listed(name: str, given: Any) -> Sequence[Any]:
     if isinstance(given, tuple | list | np.ndarray):
         return list(given)
-    raise ValueError(f"{name}={show(given)} is no list: give a list or a tuple.")
+    raise ValueError(f"`{name}` must be a list or a tuple, got {show(given)}.")
 
 
 @without_removed
@@ -282,64 +282,64 @@ def describe(
     accountant: Any = None,
     random_state: Any = None,
 ) -> PrivateDescription:
-    """Describe a private table: counts, gaps, means, quantiles, histograms, what goes with what.
+    """Compute differentially private descriptive statistics of a table.
 
-    All of it comes from one release, and costs what one release costs. Counts of the cells of every column, the second
-    moments of all numbers and, for correlations, tables of pairs share its noise by a public rule. What is asked of
-    the description later is free.
+    The result has counts, missing values, means, quantiles, histograms, correlations and cross-tabulations. All of them
+    come from one release and have its privacy cost: counts of the cells of every column, second moments of the numeric
+    columns, and two-way marginals for correlations. Queries of the result have no additional privacy cost. See
+    ``docs/descriptive_statistics.md``.
 
     Parameters
     ----------
     table : array-like or frame of shape (n_samples, n_features)
         Private rows.
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. Numbers beyond their
-        bounds are moved to them, and categories that are not listed are "(other)". Bounds and categories that are left
-        out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are public.
-        Estimates are then of values clipped to privately estimated bounds, and are marked as such.
+        Public values of each column, as a schema or an argument of `skdp.preprocessing.TableSchema`. Numbers beyond
+        their bounds are clipped to them, and unlisted categories are "(other)". Missing bounds and categories are
+        privately estimated with a tenth of the budget (of mu^2). If None, only names and types of the columns are
+        public; estimates then describe values clipped to privately estimated bounds, and are marked as such.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of the description. The noise is calibrated to it. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of the description. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     by : str or None, default=None
-        Column of categories, listed in the schema, for each of which the table is described too. The list is public,
-        and who belongs to which is private; what is not listed, and gaps, are one more subgroup, "(other)". Subgroups
-        cost nothing: they share the release.
+        Categorical column, with categories listed in the schema, for subgroups. The list is public, the subgroup of
+        each row is private. Unlisted categories and missing values are a subgroup "(other)". Subgroups share the
+        release, at no additional privacy cost.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, such as a person or a household, or the name of a column of `table`,
-        which is not described then. The guarantee is then for all rows of one label together, else for one row. A group
-        has the weight of one row, divided evenly among its rows: figures are those of a row drawn from a group drawn at
-        random, and counts are numbers of groups.
+        Private group identifier of each row, such as a person or a household, or the name of a column of `table`, which
+        is then not described. If set, the guarantee is for all rows of one group, otherwise for one row. A group has
+        the weight of one row, divided evenly among its rows. Estimates then describe a random row of a random group,
+        and counts are numbers of groups.
     sample_weight : array-like of shape (n_samples,), str or None, default=None
-        Private weights of the rows, such as those of a survey, or the name of a column of `table`, which is not
-        described then. Figures are those of rows that count as much as their
-        weights say, and counts are sums of weights, in units of the bound. The sum of all weights is private, and is
-        estimated from the counts. What the schema leaves out is bought without weights.
+        Private weights of the rows, such as survey weights, or the name of a column of `table`, which is then not
+        described. Estimates are weighted, and counts are sums of weights in units of the bound. The sum of all weights
+        is private, and is estimated from the counts. Bounds and categories are estimated without weights.
     weight_bound : float or None, default=None
-        Public number by which weights are divided, and at which they are cut. None is 1.
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. If None, the bound is 1.
     rows_per_group : int or None, default=None
-        With `groups`, public number of rows k that a group counts as at most: each row of a smaller group has the
-        weight of one row, and those of a larger one share the weight of k. Estimates are of rows, counts are numbers of
+        With `groups`, public maximum number k of rows of a group: each row of a smaller group has the weight of one
+        row, and those of a larger group share the weight of k rows. Estimates describe rows, counts are numbers of
         rows, and the noise is k times larger. The weight of all rows is private, and is estimated from the counts.
-        Choose a k that few groups exceed. None gives each group the weight of one row; the number of groups is public.
+        Choose a k that few groups exceed. If None, each group has the weight of one row, and the number of groups is
+        public.
     quantiles : sequence of float, default=(0.05, 0.25, 0.5, 0.75, 0.95)
-        Shares of the numbers that lie below, between 0 and 1.
+        Orders of the quantiles, between 0 and 1.
     correlation : bool, default=True
-        Whether to measure what goes with what. Without, all other figures have less noise.
+        Whether to measure associations between columns. If False, all other estimates have less noise.
     crosstabs : sequence of (str, str), default=()
-        Pairs of columns whose counts are wanted with all levels; a number has 8 bins there.
+        Pairs of columns for cross-tabulations with all categories; a numeric column has 8 bins there.
     n_bins : int, default=64
-        Cells of a number or a date. The bounds have a cell each, for values that lie at them or beyond. Whole numbers,
-        if the type of the column says so, have one cell each where there are less than twice as many.
+        Number of cells of a numeric or date column. Each bound has an extra cell, for values at or beyond it. Integer
+        columns have one cell per value if there are fewer than twice as many values.
     noise : {"rounded", "discrete"}, default="rounded"
-        Kind of the noise: normal noise, rounded to a public grid as if it had infinitely many bits; or discrete
-        Gaussian noise (Canonne, Kamath & Steinke 2020), drawn by whole numbers alone. The latter is for counts in
-        public cells: of categories that the schema lists, with ``correlation=False`` and without `by` and `groups`.
-        Under ``replace_one`` it is larger, by a factor of up to sqrt(2).
+        "rounded" is Gaussian noise, rounded to a public grid. "discrete" is discrete Gaussian noise (Canonne, Kamath &
+        Steinke 2020), drawn with integer arithmetic alone. It requires counts in public cells: categories listed in the
+        schema, ``correlation=False``, and neither `by` nor `groups`. Under ``replace_one`` it is larger, by a factor of
+        up to sqrt(2).
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
@@ -354,8 +354,8 @@ def describe(
 
         None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the description is charged before anything is learned from the rows. A path names the file of an
-        existing ledger.
+        Accountant to which the description is charged before anything is learned from the rows. A path refers to an
+        existing budget file.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the
         description reproducible and issues a `PrivacyLeakWarning`.
@@ -363,14 +363,14 @@ def describe(
     Returns
     -------
     description : PrivateDescription
-        Figures with intervals for the noise, as frames and as HTML.
+        Estimates with intervals that account for the noise, as data frames and HTML.
 
     Raises
     ------
     ValueError
-        A parameter, the schema or the table is invalid. Nothing was charged.
+        A parameter, the schema or the table is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the description. Nothing was charged.
+        The budget of the accountant does not permit the description. No budget was consumed.
 
     Warns
     -----
@@ -379,32 +379,29 @@ def describe(
 
     See Also
     --------
-    skdp.preprocessing.TableSchema : What is public of the columns of a table.
-    skdp.statistics.private_mean : One figure alone.
+    skdp.preprocessing.TableSchema : Public values of the columns of a table.
+    skdp.statistics.private_mean : A single statistic.
 
     Notes
     -----
     **Guarantees.** The description is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if
-    `random_state` is None. With `groups` it is so for all rows of one label together: their weights add up to 1, or to
-    `rows_per_group`, at most. With `sample_weight` a row weighs 1 at most, and what all weigh together is in no figure
-    but through noise.
-    All of it is a function of noisy releases, whose sensitivities are proved in the notes of
-    `skdp.statistics.table_release.TableRelease` and `skdp.preprocessing.histogram_query.Purchase`, and of what is
-    public: parameters, names and types of the columns, and the number of rows but under ``add_remove``. The accountant
-    is charged before the rows are counted. Refusals are one line without a cell and are not charged; no number, text or
-    date is refused or warned of. A column with a cell of another kind, such as a list or a complex number, is refused.
+    `random_state` is None. With `groups`, this holds for all rows of one group: their weights sum to at most 1, or to
+    at most `rows_per_group`. With `sample_weight`, a row has a weight of at most 1, and the sum of all weights is only
+    released with noise. All estimates are functions of noisy releases and of public values: parameters, names and types
+    of the columns, and the number of rows except under ``add_remove``. The accountant is charged before the rows are
+    counted. Validation errors contain no cell and are not charged. A column with a cell of another type, such as a list
+    or a complex number, is rejected; no number, string or date raises an error or a warning.
 
-    **Figures.** Counts of a column are projected to be nonnegative and to add up to the number of rows. Quantiles are
-    read from them. Means and standard deviations are the better of what counts and moments say, each weighted by the
-    precision that the noise leaves it; the largest bias that bins may cause is added to their intervals. Correlations
-    come from the moments, and the matrix is made positive semidefinite. The noise of squares is subtracted from
-    Cramér's V and from the correlation ratio.
+    **Estimates.** Counts of a column are projected to be nonnegative and to sum to the number of rows. Quantiles are
+    computed from them. Means and standard deviations combine counts and moments by their precision; the largest bias
+    due to bins is added to their intervals. Correlations are computed from the moments, and the matrix is made positive
+    semidefinite. The expected squared noise is subtracted from Cramér's V and from the correlation ratio.
 
-    **Intervals** follow from the public size of the noise, and hold before figures are projected. Those of quantiles,
-    and of counts near zero, hold more often than they say. Of associations they are for the levels as they were
-    merged. Where bounds are privately estimated, means, standard deviations and quantiles, with their intervals, are
-    of the values clipped to them (``clipped_low`` and ``clipped_high`` of an `Estimate`), since values beyond may have
-    any size. A column in which no values are distinguishable from the noise has NaN.
+    **Intervals** follow from the public size of the noise, and hold before projection. Intervals of quantiles, and of
+    counts near zero, are conservative. Intervals of associations refer to the merged categories. With privately
+    estimated bounds, means, standard deviations and quantiles describe values clipped to them (``clipped_low`` and
+    ``clipped_high`` of an `Estimate`), because values beyond can have any size. A column whose values are not
+    distinguishable from the noise has NaN.
 
     References
     ----------
@@ -421,12 +418,11 @@ def describe(
     >>> import pandas as pd
     >>> import skdp
     >>> rng = np.random.default_rng(0)
-    >>> people = pd.DataFrame({"age": rng.integers(18, 90, 5000), "job": rng.choice(["clerk", "nurse"], 5000)})
-    >>> found = skdp.describe(people, schema={"age": (18, 90), "job": ["clerk", "nurse"]}, epsilon=1.0)
-    >>> mean = found.estimates("age")["mean"]
-    >>> bool(mean.low < mean.value < mean.high), bool(abs(mean.value - people["age"].mean()) < 2)
-    (True, True)
-    >>> found.to_frame()[["count", "mean", "50%"]].shape
+    >>> table = pd.DataFrame({"age": rng.integers(18, 90, 5000), "job": rng.choice(["clerk", "nurse"], 5000)})
+    >>> description = skdp.describe(table, schema={"age": (18, 90), "job": ["clerk", "nurse"]}, epsilon=1.0)
+    >>> round(description.estimates("age")["mean"].value, -1)
+    50.0
+    >>> description.to_frame()[["count", "mean", "50%"]].shape
     (2, 3)
     """
     describer = TableDescriber(

@@ -1,4 +1,4 @@
-"""A private description of a table: figures that a reader asks of it, as frames, text and HTML with small plots."""
+"""A private description of a table: estimates as data frames, text and HTML with small plots."""
 
 from __future__ import annotations
 
@@ -21,42 +21,44 @@ from skdp.statistics.table_release import NoisyTable, Questions, Tally, add_up
 
 
 class PrivateDescription:
-    """What `skdp.describe` found of a table. Reading it costs nothing.
+    """Descriptive statistics of a private table. `skdp.describe` creates it; queries have no additional privacy cost.
 
-    Every figure has an interval for the noise. With ``sampling=True`` it is one for the population that the rows, or
-    the groups, were drawn from; with ``simultaneous=True`` all intervals of the answer hold at once.
+    Every estimate has an interval that accounts for the noise. With ``sampling=True`` the interval also accounts for
+    the sampling of the rows, or groups, from a population. With ``simultaneous=True`` all intervals of the result hold
+    jointly.
 
     Parameters
     ----------
     asked : Questions
-        What was asked of the table.
+        The measured columns and pairs.
     tally : Tally
         Noisy sums.
     quantiles : sequence of float
-        Those that figures have.
+        Orders of the quantiles.
     subgroups : mapping of str to PrivateDescription
         Descriptions of the categories of `by`.
 
     Attributes
     ----------
     schema_ : TableSchema
-        Schema of all columns, with what was bought. As `schema` of something else it costs nothing.
+        Schema of all columns, including privately estimated bounds and categories. Its use as `schema` of another fit
+        has no additional privacy cost.
     subgroups : dict of str to PrivateDescription
-        Of each category of `by`; empty without.
+        Descriptions of the categories of `by`; empty without `by`.
     epsilon_ : float
-        Price of `privacy_event_` at `delta_`.
+        Epsilon of `privacy_event_` at `delta_`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the release, from which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     noise_multiplier_ : float
         Noise multiplier of the description.
     rows_per_group : int or None
-        Number of rows that a group counts as at most, as `skdp.describe` was given it.
+        Public maximum number of rows of a group, the parameter of `skdp.describe`.
     """
 
     schema_: TableSchema
@@ -84,12 +86,12 @@ class PrivateDescription:
 
     @classmethod
     def of(cls, fitted: Any) -> PrivateDescription:
-        """Return what a fitted describer found.
+        """Return the description of a fitted describer.
 
         Parameters
         ----------
         fitted : TableDescriber
-            Its releases, and what was asked.
+            Its releases and parameters.
 
         Returns
         -------
@@ -106,23 +108,23 @@ class PrivateDescription:
 
     @property
     def columns(self) -> list[Any]:
-        """Names of the columns that are described.
+        """Names of the described columns.
 
         Returns
         -------
         columns : list
-            In the order of the table, as the frame has them.
+            In the order of the table.
         """
         return list(self._columns)
 
     @property
     def n(self) -> float:
-        """Number of rows, or of groups: exact where it is public, else noisy.
+        """Number of rows, or of groups: exact if it is public, otherwise noisy.
 
         Returns
         -------
         n : float
-            To which all counts of a column add up.
+            The counts of each column sum to it.
         """
         return self._tally.n
 
@@ -130,38 +132,39 @@ class PrivateDescription:
         level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
         if sampling and self.rows_per_group is not None:
             raise ValueError(
-                f"sampling=True with rows_per_group={self.rows_per_group}: rows of a group are not independent; use "
-                "sampling=False, or describe with rows_per_group=None."
+                f"`sampling` must be False with rows_per_group={self.rows_per_group}, because rows of a group are not "
+                "independent. Or describe with rows_per_group=None."
             )
         return column_estimates.Intervals.of(level, bool(sampling), n_figures)
 
     def _of(self, column: str) -> column_estimates.ColumnFigures:
         if column not in self._columns:
-            raise KeyError(f"column={column!r} is not described: name one of {format_names(self.columns)}.")
+            raise KeyError(f"`column` must be one of {format_names(self.columns)}, got {column!r}.")
         return self._columns[column]
 
     def _cells(self, column: str) -> ColumnCells:
         return self._of(column).cells
 
-    # --- figures ---
+    # --- estimates ---
 
     def estimates(self, column: str, *, level: float = 0.95, sampling: bool = False) -> dict[str, Estimate]:
-        """Return count, share of gaps, mean, standard deviation and quantiles of a column.
+        """Return count, fraction of missing values, mean, standard deviation and quantiles of a column.
 
         Parameters
         ----------
         column : str
-            Its name.
+            Name of the column.
         level : float, default=0.95
-            Probability with which an interval holds the figure.
+            Confidence level of the intervals.
         sampling : bool, default=False
-            Whether intervals are for the population that the rows were drawn from.
+            Whether intervals refer to the population that the rows are sampled from.
 
         Returns
         -------
         figures : dict of str to Estimate
-            With value, low, high and standard error each; NaN for what words do not have. Mean and quantiles of dates
-            are dates (`datetime.datetime`, in UTC); their standard deviation and standard errors are in days.
+            Each with value, low, high and standard error; NaN for undefined statistics of a categorical column. Mean
+            and quantiles of dates are dates (`datetime.datetime`, in UTC); their standard deviation and standard errors
+            are in days.
         """
         return self._figures(column, self._intervals(level, sampling))
 
@@ -185,33 +188,34 @@ class PrivateDescription:
         return estimand_of(self.privacy_unit_, "one row" if limit in (None, 1) else f"{limit} rows")
 
     def _stated(self, figure: Estimate) -> Estimate:
-        """Return a figure that states its estimand."""
+        """Return an estimate with its estimand."""
         return figure.with_notes(estimand=self._estimand)
 
     def _with_estimand(self, frame: Any) -> Any:
-        """Return a frame whose ``attrs`` state the estimand, where groups were given."""
+        """Return a frame whose ``attrs`` contain the estimand, if `groups` was set."""
         frame.attrs |= {"estimand": self._estimand} if self._estimand else {}
         return frame
 
     def to_frame(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
-        """Return a frame with one row for each column of the table, and for each subgroup.
+        """Return a data frame with one row for each column of the table, and for each subgroup.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds its figure.
+            Confidence level of the intervals.
         sampling : bool, default=False
-            Whether intervals are for the population that the rows were drawn from.
+            Whether intervals refer to the population that the rows are sampled from.
         simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
+            Whether all intervals hold jointly at this level (Bonferroni).
 
         Returns
         -------
         frame : pandas.DataFrame
-            Columns are the figures; ``mean`` is followed by ``mean_low`` and ``mean_high``, and so on. With `by` the
-            index has the subgroups first. Where bounds are privately estimated, ``clipped_low`` and ``clipped_high``
-            are the bounds to which values are clipped, and ``note`` says so, or that a column is not estimated. With
-            `groups`, ``frame.attrs["estimand"]`` states the weight of a group, as in all frames of a description.
+            Columns are the estimates; ``mean`` is followed by ``mean_low`` and ``mean_high``, and so on. With `by`, the
+            first level of the index is the subgroup. With privately estimated bounds, ``clipped_low`` and
+            ``clipped_high`` are the bounds to which values are clipped. ``note`` states this, or that a column is not
+            estimated. With `groups`, ``frame.attrs["estimand"]`` states the weight of a group, in all frames of a
+            description.
         """
         import pandas as pd
 
@@ -233,31 +237,31 @@ class PrivateDescription:
         return self._with_estimand(frame if self.subgroups else frame.droplevel(0))
 
     def _note(self, column: str) -> str:
-        """Return what must be known of the estimates of a column, "" where there is nothing."""
+        """Return a note on the estimates of a column; "" if there is none."""
         cells = self._cells(column)
         if cells.labels == [LOST] and cells.block.is_line:
-            return "not estimated: no values stand out of the noise"
+            return "not estimated: no values are distinguishable from the noise"
         return f"of values clipped to [{', '.join(cells.ends)}]" if cells.is_clipped else ""
 
     def histogram(self, column: str, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
-        """Return the counts of the cells of a column, which add up to the number of rows.
+        """Return the counts of the cells of a column, which sum to the number of rows.
 
         Parameters
         ----------
         column : str
-            Its name.
+            Name of the column.
         level : float, default=0.95
-            Probability with which an interval holds its count.
+            Confidence level of the intervals.
         sampling : bool, default=False
-            Whether intervals are for the population that the rows were drawn from.
+            Whether intervals refer to the population that the rows are sampled from.
         simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
+            Whether all intervals hold jointly at this level (Bonferroni).
 
         Returns
         -------
         frame : pandas.DataFrame
-            Bins or levels, the last row being that of the gaps, with ``count``, ``low`` and ``high``; of numbers also
-            the least and the largest value of a bin, ``left`` and ``right``.
+            One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is that of missing
+            values. Numeric columns also have the smallest and largest value of a bin, ``left`` and ``right``.
         """
         import pandas as pd
 
@@ -276,23 +280,23 @@ class PrivateDescription:
     def top(self, column: str, k: int = 5, *, level: float = 0.95, sampling: bool = False) -> Any:
         """Return the k most frequent categories of a column, or bins of a number, by the noisy counts.
 
-        Which stand at the top was decided by noise too, so their intervals hold for all cells of the column at once.
+        The intervals hold jointly for all cells of the column, because noise affects the selection of the k cells.
 
         Parameters
         ----------
         column : str
-            Its name.
+            Name of the column.
         k : int, default=5
             Number of categories.
         level : float, default=0.95
-            Probability with which all intervals hold their counts.
+            Joint confidence level of all intervals.
         sampling : bool, default=False
-            Whether intervals are for the population that the rows were drawn from.
+            Whether intervals refer to the population that the rows are sampled from.
 
         Returns
         -------
         frame : pandas.DataFrame
-            As of ``histogram``, in descending order, without gaps.
+            As for ``histogram``, in descending order, without missing values.
         """
         k = check_count("k", k, remedy="choose a whole number of categories, such as 5")
         frame = self.histogram(column, level=level, sampling=sampling, simultaneous=True).iloc[:-1]
@@ -301,12 +305,14 @@ class PrivateDescription:
     # --- pairs ---
 
     def correlation(self) -> Any:
-        """Return the correlation matrix of numbers and dates, which is positive semidefinite. A gap is the mean.
+        """Return the correlation matrix of numeric and date columns, which is positive semidefinite.
+
+        Missing values are replaced by the mean.
 
         Returns
         -------
         frame : pandas.DataFrame of shape (d, d)
-            Empty where correlations were not asked for.
+            Empty without ``correlation=True``.
         """
         import pandas as pd
 
@@ -316,15 +322,15 @@ class PrivateDescription:
         return self._with_estimand(pd.DataFrame(values, index=names, columns=names))
 
     def association(self) -> Any:
-        """Return how much any two columns have to do with each other.
+        """Return the association between any two columns.
 
-        Of two numbers it is their correlation, of two categories Cramér's V, and of a number and a category the
-        correlation ratio of the number; the last two are between 0 and 1. Rare categories are taken together.
+        It is the correlation of two numeric columns, Cramér's V of two categorical columns, and the correlation ratio
+        of a numeric by a categorical column; the last two are between 0 and 1. Rare categories are merged.
 
         Returns
         -------
         frame : pandas.DataFrame of shape (n_columns, n_columns)
-            It is symmetric, with ones on the diagonal.
+            Symmetric, with ones on the diagonal.
         """
         import pandas as pd
 
@@ -334,16 +340,16 @@ class PrivateDescription:
         return self._with_estimand(frame)
 
     def pairs(self, *, level: float = 0.95, sampling: bool = False, simultaneous: bool = False) -> Any:
-        """Return what ``association`` has, one pair a row, with intervals.
+        """Return the values of ``association``, one pair per row, with intervals.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds its figure.
+            Confidence level of the intervals.
         sampling : bool, default=False
-            Whether intervals are for the population that the rows were drawn from.
+            Whether intervals refer to the population that the rows are sampled from.
         simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
+            Whether all intervals hold jointly at this level (Bonferroni).
 
         Returns
         -------
@@ -380,24 +386,23 @@ class PrivateDescription:
         if pair in self._tally.tables:
             return self._tally.tables[pair]
         if pair[::-1] not in self._tally.tables:
-            raise KeyError(f"the table of {first!r} and {second!r} was not measured: ask for it by crosstabs.")
+            raise KeyError(f"The pair {first!r}, {second!r} was not measured. Add it to `crosstabs` of describe.")
         turned = self._tally.tables[pair[::-1]]
         return turned._replace(first=turned.second, second=turned.first, counts=turned.counts.T)
 
     def crosstab(self, first: str, second: str) -> Any:
-        """Return the counts of two columns together, which are nonnegative and add up to the number of rows.
+        """Return the cross-tabulation of two columns, with nonnegative counts that sum to the number of rows.
 
         Parameters
         ----------
         first, second : str
-            A pair that was asked for by `crosstabs`; or, with correlations, any two categories, of which rare
-            levels are taken together.
+            A pair of `crosstabs`; or, with correlations, any two categorical columns, whose rare categories are merged.
 
         Returns
         -------
         frame : pandas.DataFrame
-            The last row and the last column are gaps. The noise of a cell before it was made nonnegative has the
-            standard deviation ``frame.attrs["noise"]``.
+            The last row and the last column are missing values. The noise of a cell before projection has the standard
+            deviation ``frame.attrs["noise"]``.
         """
         import pandas as pd
 
@@ -408,7 +413,7 @@ class PrivateDescription:
         frame.attrs["noise"] = table.deviation
         return self._with_estimand(frame)
 
-    # --- how it is shown ---
+    # --- output ---
 
     def __repr__(self) -> str:
         notes = [f"; {format_names([column])} {self._note(column)}" for column in self.columns if self._note(column)]
@@ -422,7 +427,7 @@ class PrivateDescription:
         return page_of(self)
 
     def to_html(self, path: Any = None) -> str:
-        """Return the description as HTML without scripts or links, and write it to a file if one is named.
+        """Return the description as HTML without scripts or links, and optionally write it to a file.
 
         Parameters
         ----------
@@ -442,7 +447,7 @@ class PrivateDescription:
 
 
 def _as_dates(figure: Estimate) -> Estimate:
-    """Return a figure in days as dates."""
+    """Return an estimate in days as dates."""
     value, low, high = map(_date_of, figure[:3])
     clipped = {name: _date_of(getattr(figure, name)) for name in ("clipped_low", "clipped_high")}
     return figure._replace(value=value, low=low, high=high).with_notes(**clipped)
@@ -475,7 +480,7 @@ def page_of(description: Any) -> str:
     unit = escaped(description.privacy_unit_)
     price = (
         f"ε = {to_digits(description.epsilon_, 5, up=True)} at δ = {description.delta_:g} for one {unit} "
-        f"({escaped(description.adjacency_)}). Small print: intervals of 95% for the noise."
+        f"({escaped(description.adjacency_)}). The small numbers are 95% intervals that account for the noise."
         + f" {escaped(description._estimand)}".rstrip()
     )
     return f'<div class="skdp-description"><style>{_STYLE}</style><p>{price}</p>{"".join(parts)}</div>'

@@ -1,4 +1,4 @@
-"""Tests of private columns, in whose null distributions the noise is."""
+"""Hypothesis tests for private columns, whose null distributions include the noise."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
 
 
 class PrivateTest(NamedTuple):
-    """What a test says.
+    """Result of a hypothesis test.
 
     Parameters
     ----------
     statistic : float
-        What is large where the null hypothesis is wrong.
+        Test statistic; large values contradict the null hypothesis.
     p_value : float
-        Probability of one as large, where the null hypothesis holds.
+        Probability of a value at least as large under the null hypothesis.
     difference : Estimate or None
-        What was compared, with its 95 % interval for the population; None if it is not a single number.
+        Estimated difference with its 95% interval for the population; None if it is not a single number.
     estimand : str
         With `groups`: one line on the weight of a group. Otherwise empty.
     """
@@ -39,35 +39,35 @@ class PrivateTest(NamedTuple):
 def private_mean_difference(
     x: Any, by: Any, *, categories: Any = None, bounds: Any = None, **settings: Any
 ) -> PrivateTest:
-    """Test whether two subgroups have the same mean; of truth values, the same proportion.
+    """Test whether two subgroups have the same mean; for truth values, the same proportion.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private numbers, or truth values with ``bounds=(0, 1)``. NaN and other gaps are left out.
+        Private numbers, or truth values with ``bounds=(0, 1)``. Missing values are ignored.
     by : array-like of shape (n_samples,)
-        Private subgroup of each row. Rows of others than `categories` are left out.
+        Private subgroup of each row. Rows of subgroups outside of `categories` are ignored.
     categories : list of two
-        Public names of the subgroups. The difference is the mean of the second less that of the first.
+        Public names of the subgroups. The difference is the mean of the second minus that of the first.
     bounds : (float, float)
-        Public bounds, to which numbers beyond are moved.
+        Public bounds, to which numbers are clipped.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row, and each mean has an error as if rows were independent of those in the other subgroup.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row, and the means of both subgroups are treated as independent.
 
     Returns
     -------
     test : PrivateTest
-        With the difference. The statistic is the difference over its standard error, of sampling and noise, without
-        equal variances being assumed. What the noise does depends on the means: it is that of two equal ones, as the
-        null hypothesis has it, and in the interval that of the means as they are.
+        With the difference. The statistic is the difference divided by its standard error, which includes sampling and
+        noise; equal variances are not assumed. The effect of the noise depends on the means: the test uses equal means,
+        as under the null hypothesis, and the interval uses the estimated means.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Examples
     --------
@@ -76,19 +76,19 @@ def private_mean_difference(
     >>> rng = np.random.default_rng(0)
     >>> sex = rng.choice(["f", "m"], 20_000)
     >>> hours = rng.normal(38, 8, 20_000) + 2.0 * (sex == "m")
-    >>> found = private_mean_difference(hours, sex, categories=["f", "m"], bounds=(0, 80), epsilon=1.0)
-    >>> found.p_value < 0.01, bool(found.difference.low < 2.0 < found.difference.high)
-    (True, True)
+    >>> test = private_mean_difference(hours, sex, categories=["f", "m"], bounds=(0, 80), epsilon=1.0)
+    >>> round(test.difference.value), round(test.p_value, 3)
+    (2, 0.0)
     """
     if bounds is None:
-        raise ValueError("bounds=None: give public bounds of the numbers, as subgroups have none that are bought.")
+        raise ValueError("`bounds` must be public bounds of the numbers, such as (0, 100), got None.")
     if not isinstance(categories, list | tuple | np.ndarray) or len(categories) != 2:
         raise ValueError(
-            f"categories={show(categories)}: give the public names of the two subgroups, such as ['f', 'm']."
+            f"`categories` must be the public names of two subgroups, such as ['f', 'm'], got {show(categories)}."
         )
     _refuse_several_rows(settings)
     kinds = [single_statistics.kind_of_number(bounds), single_statistics.kind_of_words(list(categories))]
-    # A gap counts as the middle of the mass, near the mean, so it matters little how many bins tell of it.
+    # Missing values count as the center of the mass, near the mean, so the number of bins matters little.
     asked = {"shares": single_statistics.OF_MOMENTS, "n_bins": 16, "by": "y"}
     numbers = np.asarray(x, np.float64) if getattr(getattr(x, "dtype", None), "kind", "") == "b" else x
     found = single_statistics.described("private_mean_difference", [numbers, by], kinds, settings, **asked)
@@ -97,35 +97,35 @@ def private_mean_difference(
 
 
 def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> PrivateTest:
-    """Test whether two columns of categories are independent.
+    """Test whether two categorical columns are independent.
 
     Parameters
     ----------
     x, y : array-like of shape (n_samples,)
-        Private categories. Rows with a gap in either are left out.
+        Private categories. Rows with a missing value in either are ignored.
     categories : list of two lists or None, default=None
         Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row.
 
     Returns
     -------
     test : PrivateTest
-        The p-value is the share of 2,000 tables, drawn with the noise of the release from independent columns of the
-        margins that were released, whose statistic is as large.
+        The p-value is the fraction of 2,000 simulated tables with a statistic at least as large. The tables are drawn
+        from independent columns with the released margins, with the noise of the release.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Notes
     -----
-    The statistic is that of Pearson with the variance of the noise added to each expected count. The law of chi-squared
-    would reject far too often, as the noise is no part of it (Gaboardi, Lim, Rogers & Vadhan 2016).
+    The statistic is Pearson's with the variance of the noise added to each expected count. The chi-squared distribution
+    would reject far too often, because it does not include the noise (Gaboardi, Lim, Rogers & Vadhan 2016).
 
     References
     ----------
@@ -138,40 +138,40 @@ def private_chi2_test(x: Any, y: Any, *, categories: Any = None, **settings: Any
 def private_two_sample_test(
     x: Any, by: Any, *, categories: Any = None, bounds: Any = None, **settings: Any
 ) -> PrivateTest:
-    """Test whether subgroups have the same distribution of a number.
+    """Test whether a numeric column has the same distribution in all subgroups.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private numbers. Rows with a gap are left out.
+        Private numbers. Rows with a missing value are ignored.
     by : array-like of shape (n_samples,)
         Private subgroup of each row.
     categories : list or None, default=None
         Public names of the subgroups; all others are "(other)". If None, they are privately estimated.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are privately estimated.
+        Public bounds, to which numbers are clipped. If None, they are privately estimated.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row.
 
     Returns
     -------
     test : PrivateTest
-        That of `private_chi2_test` of subgroups and some 8 bins of the numbers.
+        The test of `private_chi2_test` for the subgroups and about 8 bins of the numbers.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     kinds = [single_statistics.kind_of_number(bounds), single_statistics.kind_of_words(categories)]
     return _of_independence("private_two_sample_test", [x, by], kinds, settings)
 
 
 class _MeanOfNumbers(NamedTuple):
-    """Mean of the scaled numbers of a subgroup, of which there are about `n`.
+    """Mean of the scaled numbers of a subgroup of about `n` rows.
 
     Attributes
     ----------
@@ -179,7 +179,8 @@ class _MeanOfNumbers(NamedTuple):
     by_sampling : float
         Variance of the mean, without noise.
     of_sum, of_n, of_gaps, gap : float
-        Standard deviations of the noise of their sum, of the number of rows and of that of gaps; what a gap counts as.
+        Standard deviations of the noise of their sum, of the number of rows and of that of missing values; the value
+        that replaces a missing value.
     """
 
     n: float
@@ -197,10 +198,11 @@ class _MeanOfNumbers(NamedTuple):
 
 
 def _mean_of(part: PrivateDescription) -> _MeanOfNumbers:
-    """Mean of a subgroup, with what gaps counted as taken off.
+    """Mean of a subgroup, without the values that replaced missing values.
 
-    The number of rows is that of the moments, whose noise is independent of the other subgroup's. That of gaps may be
-    negative: cut at 0 it would have half of its noise where there are no gaps, which the release does not tell.
+    The number of rows is that of the moments, whose noise is independent of the other subgroup's. The number of missing
+    values can be negative: clipping at 0 would halve its noise without missing values, which the release does not
+    contain.
     """
     tally = part._tally
     moments = cast(MomentsOfNumbers, tally.moments)
@@ -214,7 +216,7 @@ def _mean_of(part: PrivateDescription) -> _MeanOfNumbers:
 
 
 def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> PrivateTest:
-    """Test whether two means are the same, `half` being what a unit of the scaled numbers stands for."""
+    """Test whether two means are equal; `half` is the scale of the scaled numbers."""
     difference = second.mean - first.mean
     common = (first.n * first.mean + second.n * second.mean) / (first.n + second.n)
     z = difference / math.hypot(first.error(common), second.error(common))
@@ -227,8 +229,8 @@ def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> Priv
 def _refuse_several_rows(settings: dict[str, Any]) -> None:
     if settings.get("rows_per_group") is not None:
         raise ValueError(
-            f"rows_per_group={show(settings['rows_per_group'])} in a test, which takes rows as independent, and those "
-            "of a group are not: use rows_per_group=None."
+            f"`rows_per_group` must be None in a test, which assumes independent rows, got "
+            f"{show(settings['rows_per_group'])}."
         )
 
 
@@ -240,7 +242,7 @@ def _of_independence(function: str, columns: list[Any], kinds: list[Any], settin
 
 
 def independence_test(table: NoisyTable, n_draws: int = 2_000) -> PrivateTest:
-    """Test a table that was released; this costs nothing more. Its draws have a seed, as they are public."""
+    """Test a released table, at no additional privacy cost. Its draws have a public seed."""
     counts = table.counts[:-1, :-1]
     rng = np.random.default_rng(0)
     rows, columns = (_shares(counts.sum(axis=axis)) for axis in (1, 0))

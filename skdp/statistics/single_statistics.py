@@ -1,4 +1,4 @@
-"""Single figures: a description of one column, or of two, with the whole budget for what is asked."""
+"""Single statistics: a description of one or two columns, with the whole budget for one statistic."""
 
 from __future__ import annotations
 
@@ -25,95 +25,95 @@ _INTERVALS = Intervals.of(0.95, False)
 
 
 def private_count(x: Any, **settings: Any) -> Estimate:
-    """Release how many rows are true.
+    """Release a noisy count of true values.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private truth values. Gaps, and what is no truth value, are not counted.
+        Private truth values. Missing values and other types are not counted.
     **settings : dict of str to object
-        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group counts as the share of its rows that are true.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With
+        `groups`, a group counts as the fraction of its rows that are true.
 
     Returns
     -------
     figure : Estimate
-        Value, both ends of its 95 % interval for the noise, and standard error.
+        Value, 95% interval that accounts for the noise, and standard error.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
     return found._stated(found._of(_X).counts_of_cells(_INTERVALS)[1])
 
 
 def private_mean(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
-    """Release the mean of numbers.
+    """Release a noisy mean.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private numbers. NaN and other gaps are left out.
+        Private numbers. Missing values are ignored.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are privately
-        estimated, and the estimate is of values clipped to them.
+        Public bounds, to which numbers are clipped. If None, they are privately estimated, and the estimate describes
+        values clipped to them.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     figure : Estimate
-        Value, both ends of its 95 % interval for the noise, and standard error.
+        Value, 95% interval that accounts for the noise, and standard error.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skdp.statistics import private_mean
     >>> ages = np.random.default_rng(0).integers(18, 90, 10_000)
-    >>> found = private_mean(ages, bounds=(18, 90), epsilon=1.0)
-    >>> bool(abs(found.value - ages.mean()) < 1.0)
-    True
+    >>> mean = private_mean(ages, bounds=(18, 90), epsilon=1.0)
+    >>> round(mean.value, -1)
+    50.0
     """
     return _of_moments("private_mean", [x], [bounds], settings).estimates(_X)["mean"]
 
 
 def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
-    """Release the sum of numbers.
+    """Release a noisy sum.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private numbers. NaN and other gaps are left out.
+        Private numbers. Missing values are ignored.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are privately
-        estimated, and the estimate is of values clipped to them.
+        Public bounds, to which numbers are clipped. If None, they are privately estimated, and the estimate describes
+        values clipped to them.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group
-        adds the mean of its rows.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group contributes the mean of its rows.
 
     Returns
     -------
     figure : Estimate
-        Value, both ends of its 95 % interval for the noise, and standard error.
+        Value, 95% interval that accounts for the noise, and standard error.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     found = _of_moments("private_sum", [x], [bounds], settings).estimates(_X)
     mean, count = found["mean"], found["count"]
@@ -122,32 +122,32 @@ def private_sum(x: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
 
 
 def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: Any) -> Any:
-    """Release quantiles of numbers.
+    """Release noisy quantiles.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
-        Private numbers. NaN and other gaps are left out.
+        Private numbers. Missing values are ignored.
     q : float or list of float, default=0.5
-        Shares of the numbers that lie below, between 0 and 1. Several cost no more than one.
+        Orders of the quantiles, between 0 and 1. Several have the privacy cost of one.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are privately
-        estimated, and the estimate is of values clipped to them.
+        Public bounds, to which numbers are clipped. If None, they are privately estimated, and the estimate describes
+        values clipped to them.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     figures : Estimate or list of Estimate
-        One for each of `q`, which ascend as these do.
+        One for each of `q`, monotone in `q`.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
@@ -160,44 +160,44 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
 def private_histogram(
     x: Any, *, bounds: Any = None, categories: Any = None, n_bins: int = MOST_BINS, **settings: Any
 ) -> Any:
-    """Release a histogram of numbers, or the counts of categories.
+    """Release a noisy histogram of numbers or categories.
 
     Parameters
     ----------
     x : array-like of shape (n_samples,)
         Private numbers or categories.
     bounds : (float, float) or None, default=None
-        Public bounds, to which numbers beyond are moved. If None, they are privately estimated.
+        Public bounds, to which numbers are clipped. If None, they are privately estimated.
     categories : list or None, default=None
-        Public categories; all others are "(other)". Where neither these nor `bounds` are given, the type of `x` says
-        which of them is privately estimated.
+        Public categories; all others are "(other)". If neither `categories` nor `bounds` is set, the type of `x`
+        determines which of them is privately estimated.
     n_bins : int, default=64
-        Bins of numbers, at most; whole numbers have one each if they are not twice as many.
+        Number of bins; integers have one bin per value if there are fewer than twice as many values.
     **settings : dict of str to object
-        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With
+        `groups`, a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Bins or levels, that of gaps last, with ``count``, ``low`` and ``high``. The counts add up to the number of
-        rows.
+        One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is that of missing values.
+        The counts sum to the number of rows.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     if bounds is not None and categories is not None:
-        raise ValueError(f"bounds={show(bounds)} and categories are both given: numbers have bounds, words categories.")
+        raise ValueError(f"`bounds` must be None with `categories`, got {show(bounds)}. Bounds are for numbers only.")
     given = kind_of_words(categories) if categories is not None else None if bounds is None else kind_of_number(bounds)
     return described("private_histogram", [x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
 
 
 def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
-    """Release the k most frequent categories, and how many rows have them.
+    """Release the k most frequent categories and their noisy counts.
 
     Parameters
     ----------
@@ -208,58 +208,58 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     categories : list or None, default=None
         Public categories; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
-        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With
+        `groups`, a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     frame : pandas.DataFrame
-        In descending order of ``count``, with ``low`` and ``high``, which hold for all categories at once.
+        In descending order of ``count``, with ``low`` and ``high``, which hold for all categories jointly.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
 
 
 def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
-    """Release the correlation of two columns of numbers, where a gap counts as the mean.
+    """Release the noisy correlation of two numeric columns; missing values are replaced by the mean.
 
     Parameters
     ----------
     x, y : array-like of shape (n_samples,)
         Private numbers.
     bounds : list of two (float, float) or None, default=None
-        Public bounds of `x` and of `y`, to which numbers beyond are moved. If None, they are privately estimated.
+        Public bounds of `x` and of `y`, to which numbers are clipped. If None, they are privately estimated.
     **settings : dict of str to object
-        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a group has
-        the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With `groups`,
+        a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     figure : Estimate
-        Value, both ends of its 95 % interval for the noise, and standard error.
+        Value, 95% interval that accounts for the noise, and standard error.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     pairs = [None, None] if bounds is None else bounds
     if not isinstance(pairs, list | tuple) or len(pairs) != 2 or any(read_real(each) is not None for each in pairs):
-        raise ValueError(f"bounds={show(bounds)}: give two pairs of numbers, those of x and those of y, or None.")
+        raise ValueError(f"`bounds` must be two pairs of numbers, for x and for y, or None, got {show(bounds)}.")
     found = _of_moments("private_correlation", [x, y], list(pairs), settings, correlation=True)
     return found._stated(found._pair(_X, _Y, _INTERVALS))
 
 
 def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any) -> Any:
-    """Release how many rows have each pair of categories.
+    """Release a noisy contingency table of two categorical columns.
 
     Parameters
     ----------
@@ -268,21 +268,21 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
     categories : list of two lists or None, default=None
         Public categories of `x` and of `y`; all others are "(other)". If None, they are privately estimated.
     **settings : dict of str to object
-        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and others of `skdp.describe`. With `groups` a
-        group has the weight of one row, or of `rows_per_group` rows.
+        `epsilon`, `delta`, `noise`, `groups`, `adjacency`, `accountant` and other parameters of `skdp.describe`. With
+        `groups`, a group has the weight of one row, or of `rows_per_group` rows.
 
     Returns
     -------
     frame : pandas.DataFrame
-        Counts, which add up to the number of rows. The last row and column are gaps. The noise of a cell before the
-        counts were made nonnegative has the standard deviation ``frame.attrs["noise"]``.
+        Counts, which sum to the number of rows. The last row and column are missing values. The noise of a cell before
+        projection has the standard deviation ``frame.attrs["noise"]``.
 
     Raises
     ------
     ValueError
-        A parameter or the input is invalid. Nothing was charged.
+        A parameter or the input is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
     """
     kinds = kinds_of_two(categories)
     found = described("private_crosstab", [x, y], kinds, settings, shares=OF_TABLE, crosstabs=[(_X, _Y)])
@@ -290,20 +290,20 @@ def private_crosstab(x: Any, y: Any, *, categories: Any = None, **settings: Any)
 
 
 def kind_of_number(bounds: Any) -> Any:
-    """What a schema says of a number."""
+    """Entry of a schema for a numeric column."""
     return "number" if bounds is None else {"kind": "number", "bounds": bounds}
 
 
 def kind_of_words(categories: Any) -> Any:
-    """What a schema says of categories."""
+    """Entry of a schema for a categorical column."""
     return "category" if categories is None else {"kind": "category", "categories": categories}
 
 
 def kinds_of_two(categories: Any) -> list[Any]:
-    """What a schema says of two columns of categories."""
+    """Entries of a schema for two categorical columns."""
     pairs = [None, None] if categories is None else categories
     if not isinstance(pairs, list | tuple) or len(pairs) != 2:
-        raise ValueError("categories is no pair of lists: give those of x and those of y, or None.")
+        raise ValueError("`categories` must be a pair of lists, for x and for y, or None.")
     return [kind_of_words(each) for each in pairs]
 
 
@@ -317,16 +317,16 @@ def _of_moments(
 def described(
     function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any], **asked: Any
 ) -> PrivateDescription:
-    """Describe one or two columns for the public `function`; a kind of None leaves it to the type."""
+    """Describe one or two columns for the public `function`; the type of the column is used if its kind is None."""
     import pandas as pd
 
-    # A list becomes an array of objects, since its type would follow from its cells.
+    # A list becomes an array of objects, because its type would depend on its cells.
     given = [values_of(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
     typed = [hasattr(each, "dtype") for each in columns]
     given = [each if is_typed else each.astype(object) for each, is_typed in zip(given, typed, strict=True)]
     if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
         shapes = " and ".join(str(each.shape) for each in given)
-        raise ValueError(f"the input has shape {shapes}: give columns of one dimension and of one length.")
+        raise ValueError(f"The input must be one-dimensional columns of equal length, got shape {shapes}.")
     others = dict(settings)
     groups = others.pop("groups", None)
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))

@@ -1,4 +1,4 @@
-"""What is released of a table that is described: counts of cells, then second moments and tables of pairs."""
+"""Releases of a table description: counts of cells, then second moments and two-way marginals."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from skdp.statistics.cells import ColumnCells, Merged, add_up_cells
 ColumnPair = tuple[str, str]
 
 ROUNDED, DISCRETE = KINDS_OF_NOISE = "rounded", "discrete"
-"""Kinds of noise: ideal normal noise, rounded to a public grid; of counts, discrete Gaussian noise."""
+"""Types of noise: Gaussian noise, rounded to a public grid; for counts, discrete Gaussian noise."""
 
 _COUNTS, _MOMENTS, _PAIRS = 0.65, 0.25, 0.1
-"""Shares of mu^2 of the counts, the moments, and the tables and sums of pairs, where there are all of them."""
+"""Fractions of mu^2 for the counts, the moments, and the two-way marginals and sums, if all of them are released."""
 
 _LOOK = 0.1
-"""Part of the share of counts for a first release, where columns may be skewed: it says where cells are narrower."""
+"""Fraction of the counts' budget for a first release, if columns can be skewed; it determines the narrow cells."""
 
 _BINS, _LEVELS = 8, 24
-"""Cells of a number in a table that was asked for, and listed levels of a category in what nobody asked for."""
+"""Cells of a number in a cross-tabulation, and listed categories of a column in other two-way marginals."""
 
 _ROWS = 1 << 15
 
 
 class Shares(NamedTuple):
-    """Parts of mu^2 that counts, moments and pairs of columns get, which add up to one."""
+    """Fractions of mu^2 for counts, moments and pairs of columns, which sum to one."""
 
     counts: float
     moments: float
@@ -45,17 +45,17 @@ class Shares(NamedTuple):
 
     @classmethod
     def by_rule(cls, n_numbers: int, n_pairs: int) -> Shares:
-        """Shares of what there is."""
+        """Default fractions for the releases of this description."""
         return cls.of(_COUNTS, _MOMENTS * (n_numbers > 0), _PAIRS * (n_pairs > 0))
 
     @classmethod
     def of(cls, *parts: float) -> Shares:
-        """Shares in these proportions."""
+        """Fractions in these proportions."""
         return cls(*(part / sum(parts) for part in parts))
 
 
 class DescribedRows(NamedTuple):
-    """Columns that were read, the number of the subgroup of each row, and weights or None for none. Private."""
+    """Columns that were read, the index of the subgroup of each row, and weights or None. Private."""
 
     values: list[np.ndarray]
     groups: np.ndarray
@@ -63,21 +63,21 @@ class DescribedRows(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What is asked of a table; all of it is public.
+    """The measured columns and pairs; all of it is public.
 
     Attributes
     ----------
     cells : list of ColumnCells
         Of each column.
     groups : list of str
-        Names of the subgroups; one for none.
+        Names of the subgroups; one if there are none.
     correlation : bool
     crosstabs : list of (str, str)
-        Pairs whose table is wanted with all levels.
+        Pairs with a cross-tabulation of all categories.
     n : float or None
-        Number of rows or units, None where it is private.
+        Number of rows or groups; None if it is private.
     labels : list
-        Names of the columns as the frame has them, which may be numbers.
+        Names of the columns in the frame, which can be numbers.
     """
 
     cells: list[ColumnCells]
@@ -89,12 +89,12 @@ class Questions(NamedTuple):
 
     @property
     def numbers(self) -> list[ColumnCells]:
-        """Columns on a line."""
+        """Numeric and date columns."""
         return [each for each in self.cells if each.is_line]
 
     @property
     def tables(self) -> list[ColumnPair]:
-        """Pairs of columns whose counts are measured: those asked for, and for correlations those of categories."""
+        """Pairs of columns with counts: cross-tabulations, and for correlations pairs of categorical columns."""
         words = [each.name for each in self.cells if not each.is_line]
         asked = {frozenset(pair) for pair in self.crosstabs}
         others = itertools.combinations(words, 2) if self.correlation else ()
@@ -102,13 +102,13 @@ class Questions(NamedTuple):
 
     @property
     def sums(self) -> list[ColumnPair]:
-        """Numbers and categories of which, for correlations, the numbers are added up by category."""
+        """Pairs of a numeric and a categorical column with sums of the number by category, for correlations."""
         words = [each.name for each in self.cells if not each.is_line]
         return list(itertools.product((each.name for each in self.numbers), words)) if self.correlation else []
 
 
 class NoisyTable(NamedTuple):
-    """Noisy counts of a pair of columns, whose last row and column are gaps; each has noise of this deviation."""
+    """Noisy counts of a pair of columns; the last row and column are missing values."""
 
     first: Merged
     second: Merged
@@ -117,7 +117,7 @@ class NoisyTable(NamedTuple):
 
 
 class NoisySums(NamedTuple):
-    """Noisy sums of a number, scaled to [-1, 1], over the rows with each level of a category; the last has the gaps."""
+    """Noisy sums of a number, scaled to [-1, 1], over the rows of each category; the last is for missing values."""
 
     levels: Merged
     sums: np.ndarray
@@ -128,9 +128,9 @@ class MomentsOfNumbers(NamedTuple):
     """Noisy sums of (1, z) (1, z)', of shape (d + 1, d + 1).
 
     With the scale c of the noise and the weight w of the constant, entries have independent noise: c on the diagonal,
-    c / sqrt(2) off it, c / (w sqrt(2)) in the first row but for its first entry, of c / w^2.
+    c / sqrt(2) off it, c / (w sqrt(2)) in the first row except for its first entry, of c / w^2.
 
-    `of_gaps` has what a gap counted as in each column of z.
+    `of_gaps` has the value that replaced missing values in each column of z.
     """
 
     sums: np.ndarray
@@ -141,16 +141,16 @@ class MomentsOfNumbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Tally:
-    """All that is known of the rows of a table, or of a subgroup: noisy sums, and the sizes of their noise.
+    """Noisy sums of a table, or of a subgroup, and the sizes of their noise.
 
     Attributes
     ----------
     n, n_deviation : float
-        Number of rows or units, and the standard deviation of its noise, 0.0 where it is public.
+        Number of rows or groups, and the standard deviation of its noise, 0.0 if it is public.
     counts : list of ndarray
-        Of each column: noisy counts of the cells, the last of which is that of the gaps. They add up to n.
+        Noisy counts of the cells of each column, with that of missing values last. They sum to n.
     deviation : float
-        Of the noise of a count, before they were made to add up.
+        Standard deviation of the noise of a count, before the counts were adjusted to sum to n.
     moments : MomentsOfNumbers or None
     tables : dict of (str, str) to NoisyTable
     sums : dict of (str, str) to NoisySums
@@ -172,7 +172,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class TableRelease:
-    """How a table is measured; all of it is public.
+    """The release of a table description; all parameters are public.
 
     Parameters
     ----------
@@ -180,46 +180,45 @@ class TableRelease:
         Of one Gaussian release with the whole budget.
     adjacency : {"zero_out", "add_remove", "replace_one"}
     shares : Shares or None
-        None for the rule.
+        None for the default.
     noise : {"rounded", "discrete"}
-        Of counts alone, discrete Gaussian noise.
+        "discrete" is for counts alone.
     weight_limit : float
-        Of what the rows of a group weigh together; that of a row is at most 1.
+        Largest sum of the weights of a group; the weight of a row is at most 1.
 
     Notes
     -----
-    **Guarantees.** `measure` costs as much as one Gaussian release of this noise multiplier. What it returns is a
-    function of its releases and of what is public.
+    **Guarantees.** `measure` has the privacy cost of one Gaussian release of this noise multiplier. Its result is a
+    function of its releases and of public values.
 
-    Proof. There are four Gaussian releases at most. Their noise multipliers are that of the whole, divided by the
-    roots of shares that add up to one and depend on the public columns alone. What a later one counts depends on the
-    output of those before, and its sensitivity is the same for whatever that may be. So they compose to one release,
-    as their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
+    Proof. There are at most four Gaussian releases. Their noise multipliers are that of the whole, divided by the roots
+    of fractions that sum to one and depend on the public columns alone. The cells of a later release depend on the
+    output of those before, and its sensitivity is the same for any of them. So they compose to one release, because
+    their mu^2 add up (Dong, Roth & Su 2022, corollary 2).
 
-    *Skewed columns.* Counts are released twice, where a column has public bounds and cells of equal width. If most of
-    it lies in a small part by the first counts, its cells are narrower there in the second; the cells of a column are
-    disjoint whatever their ends are. Else both are averaged by their precision, to the noise of one release.
+    *Skewed columns.* Counts are released twice if a column has public bounds and cells of equal width. If most rows lie
+    in a small part by the first counts, the cells are narrower there in the second; the cells of a column are disjoint
+    for any ends. Otherwise both are averaged by their precision, to the noise of one release.
 
-    *Discrete noise.* A row adds 1 to one count of each column and of each table, which is what
-    `skdp.mechanisms.DiscreteGaussianMechanism` prices: `event_of_counts` is the composition of both releases. There are
-    no moments, no sums, no weights and no units then.
+    *Discrete noise.* A row adds 1 to one count of each column and of each table, which
+    `skdp.mechanisms.DiscreteGaussianMechanism` accounts for: `event_of_counts` is the composition of both releases.
+    There are then no moments, sums, weights or groups.
 
-    *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups:
-    as `skdp.mechanisms.bounded_sum.column_sensitivity` has it. The column that names the subgroups is one of
-    the d.
+    *Counts.* A row adds its weight to one cell of each of d columns, which are disjoint, also those of the subgroups,
+    as in `skdp.mechanisms.bounded_sum.column_sensitivity`. The column of the subgroups is one of the d.
 
     *Moments.* A row adds u u' to the matrix of its subgroup, where u = (w, z) / sqrt(w^2 + d) with z in [-1, 1]^d, so
     that it lies in the unit ball; `skdp.mechanisms.second_moments.sensitivity` is the bound for one matrix. Two rows of
-    different subgroups add to different matrices: vectors of norm 1 at right angles, sqrt(2) apart, as far as two rows
-    of one subgroup may be.
+    different subgroups contribute to different matrices: orthogonal vectors of norm 1 have distance sqrt(2), the
+    largest distance for two rows of one subgroup.
 
     *Pairs.* See `pairs_sensitivity`.
 
-    *Weights and groups.* Weights are numbers in [0, 1]; those of a group add up to `weight_limit` at most
-    (`skdp.mechanisms.bounded_sum.clip_groups`). What a group adds then lies in `weight_limit` times the convex hull of
-    zero and what rows can add, so all bounds hold for groups, multiplied by `weight_limit`. Counts of multiples of
-    2**-24 are exact; sums of numbers are rounded in float64, for which the noise has room
-    (`skdp.mechanisms.GaussianMechanism`).
+    *Weights and groups.* Weights are numbers in [0, 1]; those of a group sum to at most `weight_limit`
+    (`skdp.mechanisms.bounded_sum.clip_groups`). The contribution of a group then lies in `weight_limit` times the
+    convex hull of zero and the possible contributions of rows, so all bounds hold for groups, multiplied by
+    `weight_limit`. Counts of multiples of 2**-24 are exact; sums of numbers are rounded in float64, which the noise
+    covers (`skdp.mechanisms.GaussianMechanism`).
     """
 
     noise_multiplier: float
@@ -229,16 +228,16 @@ class TableRelease:
     weight_limit: float = 1.0
 
     def event_of_counts(self, n_columns: int, n_tables: int) -> DpEvent:
-        """What discrete noise costs, on the counts of so many columns and of so many tables of pairs."""
+        """Event of discrete noise on the counts of this number of columns and of two-way marginals."""
         return compose([self._discrete(*each).event for each in self._parts(n_columns, n_tables)])
 
     def check_counts(self, n_columns: int, n_tables: int) -> None:
-        """Refuse a noise multiplier whose deviations are beyond those of discrete noise."""
+        """Reject a noise multiplier outside of the range of discrete noise."""
         for share, n in self._parts(n_columns, n_tables):
             DiscreteGaussianMechanism(self.noise_multiplier * math.sqrt(n / share), n)
 
     def _parts(self, n_columns: int, n_tables: int) -> list[tuple[float, int]]:
-        """The share of each release of counts, and how many of them a row changes."""
+        """The fraction of each release of counts, and how many of them a row changes."""
         shares = self.shares or Shares.by_rule(0, n_tables)
         return [(shares.counts, n_columns), (shares.pairs, n_tables)][: 1 + (n_tables > 0 and shares.pairs > 0.0)]
 
@@ -246,14 +245,14 @@ class TableRelease:
         return DiscreteGaussianMechanism.near(self.noise_multiplier / math.sqrt(share), n_counts)
 
     def measure(self, rows: DescribedRows, asked: Questions, stream: SecretStream) -> tuple[Questions, list[Tally]]:
-        """Release, and return the questions, with the cells of skewed columns, and what is known of each subgroup.
+        """Release the sums; return the measured cells, with those of skewed columns, and the tally of each subgroup.
 
         Parameters
         ----------
         rows : DescribedRows
         asked : Questions
         stream : SecretStream
-            Of these releases alone.
+            Noise of these releases alone.
         """
         shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
         codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
@@ -316,13 +315,13 @@ class TableRelease:
         columns = [(j, cells) for j, cells in enumerate(asked.cells) if cells.is_line]
         d = len(columns)
         weight = math.sqrt(d / 2.0 if asked.correlation else d)
-        # A gap counts as the noisy mean of its column; as 0.0, the middle of the bounds, where there is none.
+        # A missing value counts as the noisy mean of its column; as 0.0, the center of the bounds, without one.
         of_gaps = np.zeros(d)
         for k, (j, cells) in enumerate(columns):
             (middle, half), present = cells.scale, whole.shares(j)[:-1]
             if present.sum():
                 of_gaps[k] = np.clip((present @ cells.middles / present.sum() - middle) / half, -1.0, 1.0)
-        # Add up u u' in each subgroup, block by block.
+        # Add up u u' in each subgroup, in chunks.
         sums = [MomentSum(UnitBall(np.zeros(d + 1), 1.0), 0.0, by_position=False) for _ in asked.groups]
         for start in range(0, len(rows.groups), _ROWS):
             part = slice(start, start + _ROWS)
@@ -357,7 +356,7 @@ class TableRelease:
         mechanism = self._mechanism(share, bound, len(asked.tables))
         deviation = mechanism.standard_deviation
         tables, place = _levels_of_tables(asked, whole, deviation), {each.name: j for j, each in enumerate(asked.cells)}
-        # Numbers are added up in the levels of categories that are frequent by the counts that were released.
+        # Numbers are added up in the categories that are frequent by the released counts.
         least, sums = least_counts(whole.n, deviation)[1], {}
         for number, words in asked.sums:
             counts = whole.n * whole.shares(place[words])[:-1]
@@ -385,7 +384,7 @@ class TableRelease:
 
 
 def _averaged(first: Tally, second: Tally) -> Tally:
-    """Return counts of the same cells by both releases, as precise as by one of both shares."""
+    """Return counts of the same cells from both releases, as precise as from one release with both fractions."""
     counts = [_LOOK * a + (1.0 - _LOOK) * b for a, b in zip(first.counts, second.counts, strict=True)]
     n, root = _LOOK * first.n + (1.0 - _LOOK) * second.n, math.sqrt(_LOOK)
     return replace(second, n=n, n_deviation=root * first.n_deviation, counts=counts, deviation=root * first.deviation)
@@ -394,12 +393,12 @@ def _averaged(first: Tally, second: Tally) -> Tally:
 def _add_up(
     rows: DescribedRows, asked: Questions, codes: list[np.ndarray], sizes: list[int], values: np.ndarray | None
 ) -> np.ndarray:
-    """Return how many rows, or which sum of values, each subgroup has in each combination of cells."""
+    """Return the number of rows, or the sum of values, of each subgroup in each combination of cells."""
     return add_up_cells([rows.groups, *codes], [len(asked.groups), *sizes], values)
 
 
 def _levels_of_tables(asked: Questions, whole: Tally, deviation: float) -> dict[ColumnPair, tuple[Merged, Merged]]:
-    """Return the levels of both columns of each table, by the counts that were released: all that were asked for."""
+    """Return the categories of both columns of each table, by the released counts; cross-tabulations have all."""
     listed, frequent, least = {}, {}, least_counts(whole.n, deviation)[0]
     for j, cells in enumerate(asked.cells):
         counts = whole.n * whole.shares(j)[:-1]
@@ -411,20 +410,20 @@ def _levels_of_tables(asked: Questions, whole: Tally, deviation: float) -> dict[
 
 
 def pairs_sensitivity(n_tables: int, n_sums: int, adjacency: str) -> float:
-    """Largest norm of what a row adds to tables of counts and to sums of numbers by category.
+    """Largest norm of the contribution of a row to two-way marginals and to sums of numbers by category.
 
-    It adds 1, or a number in [-1, 1], to one cell of each, or less with a weight: of norm sqrt(n_tables + n_sums) at
-    most. Under ``replace_one`` a table changes by sqrt(2) at most, and the sums of a number by 2, where 1 becomes -1 in
+    It adds 1, or a number in [-1, 1], to one cell of each, or less with a weight: of norm at most sqrt(n_tables +
+    n_sums). Under ``replace_one`` a table changes by at most sqrt(2), and the sums of a number by 2, if 1 becomes -1 in
     one cell; the sensitivity is half of the root of 2 n_tables + 4 n_sums.
     """
     return math.sqrt(n_tables / 2.0 + n_sums if adjacency == "replace_one" else n_tables + n_sums)
 
 
 def least_counts(n: float, deviation: float) -> tuple[float, float]:
-    """Return the least counts of a level in a table, and in sums of numbers, that is not merged with others.
+    """Return the smallest counts of a category in a table, and in sums of numbers, that is not merged with others.
 
-    A cell of a table then holds as much as a quarter of its noise, if the columns have nothing to do with each other;
-    a level in which numbers are added up, four times the noise.
+    A cell of a table then holds as much as a quarter of its noise, if the columns are independent; a category of a sum
+    of numbers holds four times the noise.
     """
     return math.sqrt(n * deviation) / 2.0, 4.0 * deviation
 
@@ -434,9 +433,9 @@ def _adding_up(counts: np.ndarray, total: float) -> np.ndarray:
 
 
 def _totals(counts: Sequence[np.ndarray], deviation: float, n: float | None) -> tuple[np.ndarray, float]:
-    """Return the number of rows of each subgroup and the deviation of its noise: by all columns, which all count them.
+    """Return the number of rows of each subgroup and the standard deviation of its noise, from all columns.
 
-    The total of a column of k cells has k times the variance of a cell, so it weighs 1 / k.
+    The total of a column of k cells has k times the variance of a cell, so its weight is 1 / k.
     """
     weights = np.array([1.0 / each.shape[1] for each in counts])
     found = np.array([each.sum(axis=1) for each in counts]).T @ weights / weights.sum()
@@ -448,7 +447,7 @@ def _totals(counts: Sequence[np.ndarray], deviation: float, n: float | None) -> 
 
 
 def add_up(tallies: Sequence[Tally], n: float | None) -> Tally:
-    """Return what is known of all subgroups together."""
+    """Return the tally of all subgroups together."""
     if len(tallies) == 1:
         return tallies[0]
     root, first = math.sqrt(len(tallies)), tallies[0]

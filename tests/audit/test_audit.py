@@ -305,7 +305,7 @@ def test_figures_as_text_html_json_and_display():
     assert plain["findings"] == []
     audit.raise_if_violated()
     display = TradeOffDisplay.from_audit(audit)
-    claimed, seen = (np.array(display.type_2[name]) for name in ("claimed", "seen by the canary"))
+    claimed, seen = (np.array(display.type_2[name]) for name in ("claimed", "detected by the audit"))
     assert (seen >= claimed - 1e-9).all()
     assert len(display.ax_.lines) == 3
 

@@ -243,9 +243,9 @@ REJECTED = {
     "words behind": (budgeted(Binarizer(threshold="a")), "binarizer"),
     "function of several rows behind": (searched(WHOLE_COLUMNS), "functiontransformer"),
     "values that are refused behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "refuses some values"),
-    "no predictions": (lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}), "without predict"),
+    "no predictions": (lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}), "with predict"),
     "solver": (network_search({"solver": ["sgd", "foo"]}), "is not known"),
-    "log loss of labels": (network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "takes one class a row"),
+    "log loss of labels": (network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "one class per row"),
 }
 
 

@@ -214,6 +214,6 @@ def test_the_report_has_the_numbers(fitted):
     assert [each["difference"] for each in rows] == sorted((each["difference"] for each in rows), reverse=True)
     by_name = {each.names[0]: each.difference for each in column_effects(fitted["trees"])}
     assert {each["column"]: (each["low"], each["high"], each["difference"], each["noise"]) for each in rows} == by_name
-    assert "What the columns do" in str(report)
+    assert "Effects of the columns" in str(report)
     assert json.loads(report.to_json())["effects"] == rows
-    assert "not known" in str(privacy_report(fitted["ridge"]))
+    assert "not available" in str(privacy_report(fitted["ridge"]))

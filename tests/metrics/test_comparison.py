@@ -124,11 +124,11 @@ FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"first": FITTED}, "two models"),
-        ({"X": np.zeros((N, 3))}, "two scores a row"),
-        ({"classes": [0, 1, 2]}, "not two"),
+        ({"first": FITTED}, "must both be models"),
+        ({"X": np.zeros((N, 3))}, "two scores per row"),
+        ({"classes": [0, 1, 2]}, "two classes"),
         ({"y_bounds": (0, 1)}, "y_bounds"),
-        ({"first": FITTED, "second": LogisticRegression().fit([[0.0], [1.0]], [2, 3])}, "those of the model"),
+        ({"first": FITTED, "second": LogisticRegression().fit([[0.0], [1.0]], [2, 3])}, "the classes of the model"),
         ({"first": FITTED, "second": object(), "X": np.zeros((N, 1))}, "predict_proba"),
     ],
 )

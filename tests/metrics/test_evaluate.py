@@ -24,7 +24,7 @@ from skdp.metrics import Estimate, PrivateEvaluation, evaluate
 from skdp.metrics.histogram_evaluation import GRID, amounts_of
 from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 
 N = 400
 WEIGHTS = {"sample_weight": np.full(N, 0.5), "weight_bound": 1.0}
@@ -105,7 +105,7 @@ def test_it_may_take_all_that_a_ledger_has(people, epsilon):
 def test_units_are_charged_as_units(people):
     scores, y = people
     accountant = PrivacyAccountant(1.0, 1e-6, unit="household")
-    with pytest.warns(UserWarning, match="^100 groups at this epsilon: .* give more groups"):
+    with pytest.warns(UserWarning, match="^100 groups at this epsilon: .* Use more groups"):
         found = evaluate(None, scores, y, epsilon=0.5, groups=np.arange(N) // 4, accountant=accountant)
     assert found.privacy_unit_ == "group"
     with pytest.raises(ValueError, match="unit"):
@@ -307,7 +307,7 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": 1e-9}, "epsilon"),
         ({"delta": 1e-6}, "noise='laplace'"),
-        ({"noise": "gaussian"}, "delta=0"),
+        ({"noise": "gaussian"}, "delta='auto'"),
         ({"noise": "normal"}, "noise='normal'"),
         ({"n_bins": 1}, "n_bins"),
         ({"level": 1.0}, "level"),
@@ -316,16 +316,16 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"classes": ["a", "b"]}, "y"),
         ({"by": np.zeros(N)}, "categories"),
         ({"categories": ["a"]}, "by"),
-        ({"by": np.zeros(N), "categories": ["a", "other"]}, "leave it out"),
-        ({"by": np.zeros(3), "categories": ["a"]}, "by has 3"),
+        ({"by": np.zeros(N), "categories": ["a", "other"]}, "must not contain"),
+        ({"by": np.zeros(3), "categories": ["a"]}, "one subgroup per row"),
         ({"by": "sex", "categories": ["a"]}, "no column"),
         ({"groups": np.zeros(3)}, "groups"),
-        ({"X": np.zeros((N, 2))}, "one score a row"),
+        ({"X": np.zeros((N, 2))}, "one score per row"),
         ({"X": np.full(N, "a")}, "X"),
         ({"model": object()}, "predict_proba"),
         ({"model": FITTED, "X": np.zeros((N, 2))}, "1 columns"),
-        ({"model": LogisticRegression(), "X": np.zeros((N, 1))}, "is not fitted"),
-        ({"model": FrozenEstimator(OF_GROUPS), "X": np.zeros((N, 1))}, "groups=None with a model"),
+        ({"model": LogisticRegression(), "X": np.zeros((N, 1))}, "must be fitted"),
+        ({"model": FrozenEstimator(OF_GROUPS), "X": np.zeros((N, 1))}, "private at the group level"),
     ],
 )
 def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change, message):
@@ -352,7 +352,7 @@ def test_a_model_of_another_shape_of_scores_is_refused(people):
             return np.ones((len(X), 3)) / 3
 
     accountant = PrivacyAccountant(1.0, 1e-6)
-    with pytest.raises(TypeError, match="one score of two classes"):
+    with pytest.raises(TypeError, match="one score of the positive class"):
         evaluate(Three(), people[0][:, None], people[1], epsilon=0.5, accountant=accountant)
     assert not accountant.history
 

@@ -11,7 +11,7 @@ from sklearn.metrics import precision_score as precision
 import skdp
 from skdp.metrics import MulticlassEvaluation, evaluate
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 
 N = 600
 CLASSES = ["a", "b", "c"]
@@ -71,7 +71,7 @@ def test_a_model_of_any_library_with_predict(people, exact):
 
 @pytest.mark.parametrize(
     ("change", "match"),
-    [({"n_bins": 8}, "n_bins=8"), ({"X": ["d"] * N}, "classes"), ({"y": ["d"] * N}, "classes"), ({"X": ["a"]}, "X|y")],
+    [({"n_bins": 8}, "got 8"), ({"X": ["d"] * N}, "classes"), ({"y": ["d"] * N}, "classes"), ({"X": ["a"]}, "X|y")],
 )
 def test_refused_in_one_line(people, change, match):
     predicted, y = people

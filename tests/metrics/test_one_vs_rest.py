@@ -15,7 +15,7 @@ from skdp.metrics import MultilabelEvaluation, OneVsRestEvaluation, evaluate
 from skdp.metrics.histogram_evaluation import GRID
 from skdp.metrics.scored_rows import places_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 
 N = 900
 CLASSES = ["a", "b", "c", "d"]
@@ -196,14 +196,14 @@ def test_models_are_asked_for_all_their_scores(people, labelled, exact):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"X": np.ones((N, 3))}, "give 4 scores a row"),
+        ({"X": np.ones((N, 3))}, "must have 4 scores per row"),
         ({"X": np.ones((0, 4)), "y": np.zeros(0, int)}, r"0 sample\(s\)"),
         ({"classes": CLASSES[::-1]}, "ascending order"),
-        ({"classes": [0, 1]}, "two classes"),
-        ({"y_bounds": (0, 1)}, "one_vs_rest=True"),
-        ({"y": np.zeros((N, 4), int)}, "one_vs_rest=True"),
-        ({"y_bounds": (0, 1), "one_vs_rest": False, "y": np.zeros((N, 4))}, "4 columns of targets"),
-        ({"y": np.zeros((N, 4), int), "one_vs_rest": False, "classes": ["a"]}, "classes name 1 labels"),
+        ({"classes": [0, 1]}, "must be False for binary"),
+        ({"y_bounds": (0, 1)}, "`one_vs_rest` must be False"),
+        ({"y": np.zeros((N, 4), int)}, "`one_vs_rest` must be False"),
+        ({"y_bounds": (0, 1), "one_vs_rest": False, "y": np.zeros((N, 4))}, "one column of targets, got 4"),
+        ({"y": np.zeros((N, 4), int), "one_vs_rest": False, "classes": ["a"]}, "must name 4 labels"),
         ({"y": np.full((N, 4), 2), "one_vs_rest": False}, "not in classes"),
         ({"model": LogisticRegression().fit(np.eye(3), [0, 1, 2]), "X": np.ones((N, 3)), "classes": None}, "not in cl"),
     ],
@@ -218,5 +218,5 @@ def test_refused_in_one_line(people, change, message):
 def test_a_model_of_one_label_alone_is_refused(labelled):
     X, y = labelled
     alone = MultiOutputClassifier(DummyClassifier()).fit(X, np.where([True, False, False], 1, y))
-    with pytest.raises(ValueError, match="one of them alone"):
+    with pytest.raises(ValueError, match="fitted to labels 0 and 1"):
         evaluate(alone, X, y, epsilon=1.0)

@@ -15,7 +15,7 @@ from skdp.metrics import RegressionEvaluation, evaluate, regression
 from skdp.metrics.histogram_evaluation import GRID
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning"),
     pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning"),
 ]
 
@@ -102,9 +102,9 @@ def test_a_model_is_asked_for_its_predictions(people):
     assert "r2" in repr(found)
     ours = skdp.DPRidge(y_bounds=BOUNDS, epsilon=50.0).fit(predicted[:, None], y)
     assert evaluate(ours, predicted[:, None], y, epsilon=100.0).y_bounds_ == BOUNDS
-    with pytest.raises(ValueError, match="y_bounds=None with a regressor"):
+    with pytest.raises(ValueError, match="`y_bounds` must be set"):
         evaluate(model, predicted[:, None], y, epsilon=1.0)
-    with pytest.raises(TypeError, match="has no predict"):
+    with pytest.raises(TypeError, match="fitted model with predict"):
         evaluate(object(), predicted[:, None], y, epsilon=1.0, y_bounds=BOUNDS)
 
 

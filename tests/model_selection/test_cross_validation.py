@@ -27,7 +27,7 @@ from skdp.model_selection import cross_validate
 from skdp.model_selection.private_split import draw_folds, size_of_fold
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*the noise hides most figures:UserWarning", "ignore::skdp.exceptions.PrivacyLeakWarning"
+    "ignore:.*the noise hides most metrics:UserWarning", "ignore::skdp.exceptions.PrivacyLeakWarning"
 )
 FALSE_ALARM = 1e-6
 N, CV = 120, 3
@@ -276,11 +276,11 @@ def test_a_frame_with_a_column_of_units():
     ("change", "message"),
     [
         ({"cv": 1}, "cv=1"),
-        ({"cv": N + 1}, "fewer folds"),
+        ({"cv": N + 1}, "must be at most the number of rows"),
         ({"score_fraction": 1.0}, "score_fraction"),
         ({"y": np.full(N, 7)}, "classes"),
         ({"y": np.zeros((N, 2))}, "one label"),
-        ({"y": np.zeros((N, 2)), "estimator": DPRidge(y_bounds=(0, 1))}, "one at a time"),
+        ({"y": np.zeros((N, 2)), "estimator": DPRidge(y_bounds=(0, 1))}, "one target at a time"),
         ({"one_vs_rest": True}, "two classes"),
         ({"X": np.full((N, 2), np.nan)}, "NaN"),
         ({"groups": np.zeros(3)}, "groups"),

@@ -180,14 +180,18 @@ def squares(model, rows, y):
 
 TWO = {"y_bounds": [(-3, 5), (0, 1)]}
 REFUSED = {
-    "R^2": ({}, {"scoring": "r2"}, ["scoring='r2'", "how far targets spread", "'neg_mean_squared_error'"]),
-    "a root of a mean": ({}, {"scoring": "neg_root_mean_squared_error"}, ["no private mechanism here"]),
-    "a score of classes": ({}, {"scoring": "accuracy"}, ["scoring='accuracy'", "predicts numbers", "squared"]),
-    "no bounds": ({"y_bounds": None}, {}, ["y_bounds=None in a search"]),
+    "R^2": ({}, {"scoring": "r2"}, ["got 'r2'", "variance of the targets", "'neg_mean_squared_error'"]),
+    "a root of a mean": (
+        {},
+        {"scoring": "neg_root_mean_squared_error"},
+        ["must be a score with bounded contributions"],
+    ),
+    "a score of classes": ({}, {"scoring": "accuracy"}, ["got 'accuracy'", "for regressors", "squared"]),
+    "no bounds": ({"y_bounds": None}, {}, ["`y_bounds` must be set in a search"]),
     "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["y_bounds=(5.0, -3.0)"]),
     "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["y_bounds=4 "]),
-    "bounds that differ": ({}, {"param_grid": TWO}, ["y_bounds differs between the candidates", "give one"]),
-    "bounds of no square": ({"y_bounds": (0, 1e-250)}, {"scoring": "neg_mean_squared_error"}, ["bound=0.0"]),
+    "bounds that differ": ({}, {"param_grid": TWO}, ["`y_bounds` must be the same for all candidates"]),
+    "bounds of no square": ({"y_bounds": (0, 1e-250)}, {"scoring": "neg_mean_squared_error"}, ["got 0.0"]),
 }
 
 

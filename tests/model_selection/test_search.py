@@ -259,7 +259,7 @@ def test_a_row_that_cannot_be_predicted_counts_as_the_worst():
     for rows in (X, pd.DataFrame(X)):
         assert hits.total_of_all(Choosy(), rows, Y) == right - N / 2
         assert losses.total_of_all(Choosy(), rows, Y) == right + refused - N / 2
-    with pytest.raises(TypeError, match="one number a row"):
+    with pytest.raises(TypeError, match="one number per row"):
         PrivateScore("bad", lambda *given: np.ones(3), 1.0).total_of_all(Choosy(), X, Y)
 
 
@@ -565,7 +565,7 @@ def test_whole_steps_can_be_searched():
     found = search(pipeline(), steps).fit(X, Y)
     assert found.epsilon_ <= 1.0
     for bad, message in (
-        ({"model": [model(), model(accountant=PrivacyAccountant())]}, "accountant differs between the candidates"),
+        ({"model": [model(), model(accountant=PrivacyAccountant())]}, "must not differ between candidates"),
         ({"model": [model(), model(adjacency="replace_one")]}, "adjacency"),
         ({"pca": [DPPCA(2), PCA(2)]}, r"PCA learns from its rows; use skdp\.DPPCA"),
     ):
@@ -628,19 +628,19 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
         ({"strategy": "all"}, "strategy='all'"),
         ({"n_trials": 0.5}, "n_trials=0.5"),
         ({"test_size": 1.0}, "test_size=1.0"),
-        ({"test_size": 0.001}, "test_size=0.001 leaves no row"),
-        ({"grid": []}, "no candidate"),
+        ({"test_size": 0.001}, "must leave at least one row"),
+        ({"grid": []}, "at least one candidate"),
         ({"grid": {"alpha": [0.0, -1.0]}}, "alpha=-1.0"),
         ({"grid": {"beta": [0.0, -1.0]}}, "Invalid parameter 'beta'"),
-        ({"scoring": "roc_auc"}, r"scoring='roc_auc' .*'accuracy', 'neg_log_loss'"),
-        ({"estimator": StandardScaler()}, "neither a private estimator nor a Pipeline"),
-        ({"estimator": PrivatePipeline([("all", FunctionTransformer())])}, "neither a private estimator"),
+        ({"scoring": "roc_auc"}, r"got 'roc_auc'.*'accuracy', 'neg_log_loss'"),
+        ({"estimator": StandardScaler()}, "must be a private estimator such as"),
+        ({"estimator": PrivatePipeline([("all", FunctionTransformer())])}, "must be a private estimator"),
         ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler learns from its rows"),
         ({"estimator": pipeline().set_params(memory="cache"), "grid": {"model__alpha": [0, 1]}}, "memory="),
-        ({"estimator": model(checkpoint="run.npz")}, "set checkpoint=None in a search"),
+        ({"estimator": model(checkpoint="run.npz")}, "must be None in a search"),
         ({"random_state": "x"}, "random_state='x'"),
         *(
-            ({"grid": {name: [None, 1]}}, f"parameter '{name}' cannot be searched")
+            ({"grid": {name: [None, 1]}}, f"`{name}` must be the same for all candidates")
             for name in (
                 "epsilon",
                 "delta",

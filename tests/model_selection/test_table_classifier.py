@@ -17,7 +17,7 @@ from skdp.accounting import DiscreteLaplaceDpEvent, WorstOfDpEvent
 from skdp.model_selection.whole_fit import WholeFit
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning"),
+    pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*are few for:UserWarning"),
 ]
 silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
@@ -209,9 +209,9 @@ BAD = [
     ({"adjacency": "replace_one", "estimator": private(adjacency="zero_out")}, {}, "adjacency"),
     ({"weight_bound": "private"}, {}, "weight_bound"),
     ({"classes": [0, 1, 2]}, {}, "Only binary classification"),
-    ({"estimator": LinearRegression()}, {}, "without predict_proba"),
-    ({"estimator": RandomForestClassifier()}, {}, "neither a private estimator"),
-    ({"estimator": FrozenEstimator(LogisticRegression())}, {}, "not fitted"),
+    ({"estimator": LinearRegression()}, {}, "with predict_proba"),
+    ({"estimator": RandomForestClassifier()}, {}, "must be a private estimator"),
+    ({"estimator": FrozenEstimator(LogisticRegression())}, {}, "must be fitted"),
     ({"estimator": private(accountant=PrivacyAccountant(9.0, 1e-5))}, {}, "accountant"),
     ({"method": "beta"}, {}, "method"),
     ({}, {"y": np.full(N, 7)}, "labels"),

@@ -127,7 +127,7 @@ def test_a_score_of_your_own(fitted):
 @pytest.mark.parametrize(
     ("estimator", "y", "message"),
     [
-        (DPRidge(y_bounds=(0, 1)), Y, "predicts numbers"),
+        (DPRidge(y_bounds=(0, 1)), Y, "for regressors"),
         (model(classes=[0, 1, 2]), Y, "two classes"),
     ],
 )

@@ -92,8 +92,8 @@ def test_a_subgroup_that_nobody_is_in_has_a_threshold():
         ({"min_precision": 1.5}, "min_precision"),
         ({"min_recall": 0.0}, "min_recall"),
         ({"equal_rates": "luck", "by": "sex", "categories": ["F"]}, "equal_rates"),
-        ({"equal_rates": "selection_rate"}, "belong together"),
-        ({"equal_rates": "selection_rate", "by": "height", "categories": ["F"]}, "by='height'"),
+        ({"equal_rates": "selection_rate"}, "must be set together"),
+        ({"equal_rates": "selection_rate", "by": "height", "categories": ["F"]}, "got 'height'"),
         ({"equal_rates": "selection_rate", "by": "sex", "categories": ["F", "F"]}, "categories"),
     ],
 )

@@ -312,8 +312,8 @@ def test_a_study_for_households_is_charged_to_a_ledger_of_them(make):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test_is_public": False}, "scores on X_test and y_test are exact and not paid for"),
-        ({"baseline": LogisticRegression()}, "baseline=LogisticRegression reads all rows and labels without paying"),
+        ({"test_is_public": False}, "the scores on X_test and y_test are exact"),
+        ({"baseline": LogisticRegression()}, "baseline=LogisticRegression reads all rows and labels without noise"),
         ({"random_state": 3}, "random_state=3 makes the noise of all fits reproducible"),
     ],
 )
@@ -389,15 +389,15 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
 @over_rows(
     ("make", "message"),
     [
-        (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
-        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
-        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
-        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a budget"),
-        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the budget's"),
-        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
-        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
+        (lambda: study(make_pipeline(DPPCA(2), linear())), r"Use skdp\.allocate_budget"),
+        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "must be a private estimator such as"),
+        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row per epsilon"),
+        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "must be set for an accountant without a budget"),
+        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "must be that of the budget"),
+        (lambda: CoefficientDisplay.from_estimator(Model(3)), "one of the 3 values of classes_, got None"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "must be None or 1"),
+        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one entry per column"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
     ],
 )
@@ -414,7 +414,7 @@ class CountsAlike(DPLogisticRegression):
 
 def test_weights_that_no_step_takes_are_refused_before_a_row_is_read():
     ledger = PrivacyAccountant()
-    with pytest.raises(ValueError, match="sample_weight is not taken by CountsAlike: leave it out"):
+    with pytest.raises(ValueError, match="`sample_weight` is not supported by CountsAlike"):
         study(CountsAlike(classes=[0, 1], accountant=ledger), (Unread(), Unread()), sample_weight=np.ones(400))
     assert ledger.entries == ()
 
@@ -422,14 +422,14 @@ def test_weights_that_no_step_takes_are_refused_before_a_row_is_read():
 def test_without_matplotlib_nothing_is_paid(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     ledger = PrivacyAccountant()
-    with pytest.raises(ImportError, match=r'PrivacyUtilityDisplay needs matplotlib; run `pip install "skdp\[plot\]"`'):
+    with pytest.raises(ImportError, match=r'PrivacyUtilityDisplay requires matplotlib. Run `pip install "\.\[plot\]"`'):
         study(linear(accountant=ledger))
     assert ledger.entries == ()
     for draw in (
         lambda: BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA).plot(),
         lambda: CoefficientDisplay(coef=[1.0], coef_noise=[1.0], feature_names=["a"]).plot(),
     ):
-        with pytest.raises(ImportError, match=r"needs matplotlib; run `pip install"):
+        with pytest.raises(ImportError, match="requires matplotlib"):
             draw()
 
 
@@ -467,7 +467,7 @@ def test_bars_are_what_each_charge_added():
     assert ticks[:-1] == ["1. fit 0", "2. fit 1", "3. fit 2"]
     told = float(ticks[-1].removeprefix("remaining: "))
     assert 0.99 * ledger.remaining() < told <= ledger.remaining()
-    assert "a person" in display.note_.get_text()
+    assert "Privacy unit: one person." in display.note_.get_text()
     written = "\n".join(text.get_text() for text in display.ax_.texts)
     told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
     for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.privacy_costs[1:], strict=True):
@@ -489,9 +489,9 @@ def test_a_ledger_in_a_file_an_empty_one_a_full_one_and_a_raised_one(path):
     display = BudgetDisplay.from_accountant(path)
     assert display.budget_line_.get_xdata()[0] == 5.0
     note = display.note_.get_text().replace("\n", " ")
-    told = float(re.search(r"was raised \(1 x\): what is guaranteed is the adaptive price, ([\d.]+)\.", note)[1])
+    told = float(re.search(r"was increased \(1 times\), so the guarantee is the adaptive total, ([\d.]+)\.", note)[1])
     assert 0 <= told - ledger.spent < 0.01
-    assert "Refusals of rows, without a price: 1." in note
+    assert "Rejected fits without a charge: 1." in note
     full = BudgetDisplay(labels=["a"], totals=[1.0], delta=DELTA, budget=1.0, remaining=0.0).plot()
     assert full.remaining_bar_ is None
 

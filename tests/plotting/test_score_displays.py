@@ -103,7 +103,7 @@ def test_figures_of_subgroups_and_their_intervals(binary):
         ends = [segment[:, 0] for segment in bars.get_segments()]
         np.testing.assert_allclose(ends, [(each.low, each.high) for each in expected])
         assert [each.get_text() for each in shown.ax_.get_yticklabels()] == ["F", "M", "other"]
-    with pytest.raises(ValueError, match="no subgroups"):
+    with pytest.raises(ValueError, match="must have subgroups"):
         PrivateSubgroupDisplay.from_evaluation(binary)
-    with pytest.raises(ValueError, match="metric="):
+    with pytest.raises(ValueError, match="`metric` must be"):
         PrivateSubgroupDisplay.from_evaluation(found, metric="_replicates")

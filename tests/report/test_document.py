@@ -521,7 +521,7 @@ def test_privacy_report_object_without_budget_raises():
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 def test_private_figures_are_stated_with_their_price():
     scores = np.linspace(0, 1, 400)
     found = skdp.evaluate(None, scores, (scores > 0.4).astype(int), epsilon=0.7)
@@ -537,7 +537,7 @@ def test_private_figures_are_stated_with_their_price():
         privacy_report(model, evaluation={"roc_auc": 0.9})
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most figures:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 def test_a_model_of_a_table_reports_it_and_no_search():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))

@@ -156,13 +156,13 @@ def test_a_table_of_noise_alone_says_nothing():
 
 
 REFUSED = {
-    "no bounds": (lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m"], **s), "bounds=None"),
+    "no bounds": (lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m"], **s), "got None"),
     "three": (
         lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m", "x"], bounds=(0, 1), **s),
         "two subgroups",
     ),
-    "no pair": (lambda s: st.private_chi2_test(JOB, SEX, categories=["f"], **s), "no pair of lists"),
-    "lengths": (lambda s: TESTS["categories"](AGE, SEX[:-1], **s), "one length"),
+    "no pair": (lambda s: st.private_chi2_test(JOB, SEX, categories=["f"], **s), "pair of lists"),
+    "lengths": (lambda s: TESTS["categories"](AGE, SEX[:-1], **s), "equal length"),
 }
 
 

@@ -104,10 +104,10 @@ def test_a_list_has_no_type():
 
 REFUSED = {
     "two dimensions": (lambda **s: st.private_mean(np.ones((3, 2)), bounds=(0, 1), **s), "shape"),
-    "two lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "one length"),
+    "two lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "equal length"),
     "one pair of bounds for two": (lambda **s: st.private_correlation(AGE, PAY, bounds=(0, 1), **s), "two pairs"),
     "one list for two": (lambda **s: st.private_crosstab(JOB, SEX, categories="f", **s), "pair of lists"),
-    "bounds and categories": (lambda **s: st.private_histogram(AGE, bounds=(0, 1), categories=[1], **s), "both"),
+    "bounds and categories": (lambda **s: st.private_histogram(AGE, bounds=(0, 1), categories=[1], **s), "must be None with"),
     "quantile": (lambda **s: st.private_quantile(AGE, 1.5, bounds=(0, 1), **s), "quantiles"),
 }
 
@@ -159,16 +159,16 @@ def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are
 
 
 NO_COUNTS = {
-    "mean": (lambda **s: ALL["mean"](**s), "moments of numbers are no counts"),
-    "bought": (lambda **s: st.private_histogram(AGE, **s), "what the schema leaves out is bought"),
-    "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "weights and groups make parts of rows"),
+    "mean": (lambda **s: ALL["mean"](**s), "moments of numbers are not counts"),
+    "bought": (lambda **s: st.private_histogram(AGE, **s), "private estimates of bounds and categories"),
+    "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "weights and groups have fractional counts"),
     "weights": (
         lambda **s: describe(
             CATEGORIES, schema=LEVELS, correlation=False, sample_weight=np.ones(N), weight_bound=2.0, **s
         ),
-        "weights and groups make parts of rows",
+        "weights and groups have fractional counts",
     ),
-    "correlation": (lambda **s: describe(CATEGORIES, schema=LEVELS, **s), "use correlation=False"),
+    "correlation": (lambda **s: describe(CATEGORIES, schema=LEVELS, **s), "Set correlation=False"),
     "by": (lambda **s: describe(CATEGORIES, schema=LEVELS, correlation=False, by="job", **s), "has subgroups"),
     "too much": (
         lambda **s: ALL["count"](**{**s, "epsilon": None, "noise_multiplier": 1e6}),
