@@ -1,8 +1,7 @@
-"""Tables on which to try private estimators: real and simulated census records, and MNIST.
+"""Data sets for private estimators: real and simulated census records, and MNIST.
 
-Every loader returns the rows, and the public bounds, categories and classes that a private estimator needs and may not
-learn from the rows. They come from a code book.
-`skdp.rehearse` fits to a made-up table of any schema.
+Every loader returns the rows, and the public bounds, categories and classes that a private estimator requires and must
+not learn from the rows. They come from a code book. `skdp.rehearse` simulates a table of any schema.
 """
 
 from __future__ import annotations

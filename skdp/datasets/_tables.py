@@ -1,4 +1,4 @@
-"""Public tables behind :mod:`skdp.datasets`: code books, probabilities of ``make_census``, and functions that use them.
+"""Public tables of :mod:`skdp.datasets`: code books, probabilities of ``make_census``, and functions that use them.
 
 Nothing here is computed from a file of people. The codes are those of the Census Bureau's printed code books. The
 probabilities, in ``census_tables.json``, are round numbers, **simulated to resemble the adults of a country, not an
@@ -44,13 +44,13 @@ CENSUS_2000_AGE = (18, 93)
 ACS_AGE = (18, 99)
 ACS_WEIGHT = (1.0, 9999.0)
 MADE_UP_WEIGHT = (1.0, 200.0)
-#: Lowest and highest code. Blank is refused among adults, except in ENG: they speak only English.
+#: Lowest and highest code. Blank is rejected among adults, except in ENG: they speak only English.
 ACS_CODES = {
     "AGEP": (0, 99), "SEX": (1, 2), "SCHL": (1, 24), "MAR": (1, 5), "HISP": (1, 24), "RAC1P": (1, 9), "CIT": (1, 5),
     "ENG": (1, 4), "DIS": (1, 2), "MIL": (1, 5), "ESR": (1, 6),
 }  # fmt: skip
 ACS_OPTIONAL = {"RACBLK": (0, 1), "RACASN": (0, 1), "PWGTP": (1, 9999)}
-#: The number of the household, a text since the data year 2018; of each person in group quarters it is another one.
+#: The number of the household, a string since the data year 2018; persons in group quarters have separate numbers.
 ACS_HOUSEHOLD = "SERIALNO"
 #: Names of columns that distinguish the military questions from 2013 on from the earlier ones (never values).
 ACS_MARKS = {"MLPCD": 4, "MLPFG": 4, "MLPC": 5, "MLPF": 5}
@@ -76,7 +76,7 @@ def probabilities() -> dict[str, Any]:
 
 # --- Descriptions -----------------------------------------------------------------------------------------------------
 
-_UNIT = "One row is one person, not a household: people of one household can both be present."
+_UNIT = "One row is one person, not a household: several persons of one household can be present."
 _MEANING = (
     "Columns: sex (1 female), age in years, educ 1-16 (9 high school, 13 bachelor's, 16 doctorate); others are 0/1; "
     "collegedegree is educ >= 13, blackfemale is black and female, englishability is good or native English."
@@ -86,8 +86,8 @@ LABOR_FORCE = "Only the labor force: employed = 1 includes the armed forces, emp
 CENSUS_2000_TEXT = f"Adults of the Census 2000 PUMS, a teaching extract. {_UNIT} {_MEANING} {EVERYBODY} No weights."
 ACS_TEXT = f"Adults (18+) of a Census Bureau ACS person file, coded as the Census 2000 extract. {_UNIT} {_MEANING} "
 MADE_UP_TEXT = (
-    "Made-up people (make_census): they resemble U.S. adults, estimate no population, and have no privacy to lose. "
-    f"One row is one person. {_MEANING} {EVERYBODY} Weights are made up too."
+    "Simulated records (make_census): they resemble U.S. adults, do not estimate any population, and describe no real "
+    f"person. One row is one person. {_MEANING} {EVERYBODY} Weights are simulated too."
 )
 HOUSEHOLDS = " groups has the household of each person."
 
@@ -112,9 +112,9 @@ def choose_columns(there: Sequence[str], target: str, features: Sequence[str] | 
     """Resolve `features` to names of available columns."""
     listed = f"there are {', '.join(there)}"
     if target not in BINARY or target not in there:
-        raise ValueError(f"target={target!r}: give a 0/1 column; {listed}")
+        raise ValueError(f"`target` must be a 0/1 column, got {target!r}; {listed}")
     if isinstance(features, str) and features != "all":
-        raise ValueError(f"features={features!r}: give a list of columns, 'all' or None; {listed}")
+        raise ValueError(f"`features` must be a list of columns, 'all' or None, got {features!r}; {listed}")
     if features is None or isinstance(features, str):
         hidden = {target, *GIVEAWAYS.get(target, ())}
         asked = [c for c in (PREDICTORS if features is None else there) if c not in hidden]
@@ -122,11 +122,11 @@ def choose_columns(there: Sequence[str], target: str, features: Sequence[str] | 
         asked = list(features)
     missing = [str(c) for c in asked if c not in there]
     if missing:
-        raise ValueError(f"features: no column {', '.join(missing)}; name some with features=[...]; {listed}")
+        raise ValueError(f"`features` must be among the columns, got {', '.join(missing)}; {listed}")
     if target in asked:
-        raise ValueError(f"features: {target} is the target; leave it out or choose another target")
+        raise ValueError(f"`features` must not contain the target {target}. Remove it, or choose another target.")
     if not asked or len(set(asked)) < len(asked):
-        raise ValueError(f"features={asked!r}: give at least one column, and each once; {listed}")
+        raise ValueError(f"`features` must contain at least one column, and each once, got {asked!r}; {listed}")
     return asked
 
 
@@ -137,7 +137,7 @@ def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None 
     try:
         values = pandas.to_numeric(pandas.Series(column)).to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError):
-        raise ValueError(f"{name}: text found where the code book has {low} to {high}; correct those rows") from None
+        raise ValueError(f"{name}: expected codes from {low} to {high}, got a string. Correct these rows.") from None
     right = (values >= low) & (values <= high) & (values == np.floor(values))
     if blank is not None:
         values = np.where(np.isnan(values), blank, values)
@@ -145,7 +145,7 @@ def read_codes(column: Any, name: str, book: tuple[int, int], blank: int | None 
     if not right.all():
         wrong = values[~right][0]
         found = "a blank" if np.isnan(wrong) else f"{wrong:g}"
-        raise ValueError(f"{name}: {found} found where the code book has {low} to {high}; correct or drop those rows")
+        raise ValueError(f"{name}: expected codes from {low} to {high}, got {found}. Correct or drop these rows.")
     return np.asarray(values, dtype=np.float64)
 
 
@@ -213,8 +213,8 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> Iterable[np.ndarray]:
 def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> np.ndarray:
     """Draw the household of each person, of shape (n,), numbered from 0.
 
-    Married people of one origin, and mostly of one level of education, are paired in the order of their ages; who is
-    left over lives without the spouse. Of the others some join a household of their origin.
+    Married persons of one origin, and mostly of one level of education, are paired in the order of their ages; the
+    others live without the spouse. Some of the unmarried persons join a household of their origin.
     """
     n, table = len(people["age"]), probabilities()["households"]
     origin = people["latino"] + 2 * people["black"] + 4 * people["asian"]
@@ -235,7 +235,7 @@ def draw_households(people: Mapping[str, np.ndarray], rng: np.random.RandomState
 def _join(
     home: np.ndarray, origin: np.ndarray, guests: np.ndarray, most: int, rng: np.random.RandomState
 ) -> np.ndarray:
-    """Let people who live alone join households of their origin, of `most` adults at most."""
+    """Move persons who live alone to households of their origin, of at most `most` adults."""
     stay = np.ones(len(home), dtype=bool)
     stay[guests] = False
     for each in np.unique(origin[guests]):
@@ -251,7 +251,7 @@ def _join(
 
 
 def draw_children(people: Mapping[str, np.ndarray], home: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Draw whether there are children in the household of each person, of shape (n,): the same for all of one."""
+    """Draw whether each household has children, for each person, of shape (n,)."""
     table = probabilities()
     youngest = np.full(home.max() + 1, CENSUS_2000_AGE[1])
     np.minimum.at(youngest, home, people["age"])
@@ -263,7 +263,7 @@ def draw_children(people: Mapping[str, np.ndarray], home: np.ndarray, rng: np.ra
 
 
 def draw_weights(people: Mapping[str, np.ndarray], rng: np.random.RandomState) -> np.ndarray:
-    """Draw whole person weights, of shape (n,), as of a survey that reaches some people less often than others."""
+    """Draw integer person weights, of shape (n,), as of a survey with unequal response rates."""
     expected = 80.0 * np.where(people["uscitizen"] == 1, 1.0, 1.3)
     for column, factor in (("employed", 1.3), ("disability", 0.8)):
         expected *= np.where(people[column] == 1, factor, 1.0)
@@ -276,7 +276,9 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     names = {str(name).upper(): name for name in frame.columns}
     missing = [name for name in ACS_CODES if name not in names]
     if missing:
-        raise ValueError(f"no column {', '.join(missing)}: recoding an ACS person file needs {', '.join(ACS_CODES)}")
+        raise ValueError(
+            f"An ACS person file must have the columns {', '.join(ACS_CODES)}; missing: {', '.join(missing)}"
+        )
     keep = read_codes(frame[names["AGEP"]], "AGEP", ACS_CODES["AGEP"]) >= ACS_AGE[0]
     if labor_force_only:
         keep[keep] = read_codes(frame[names["ESR"]][keep], "ESR", ACS_CODES["ESR"]) != 6
@@ -310,7 +312,7 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
 def never_served(names: Collection[str], codes: np.ndarray, year: int | None) -> int:
     """Find the code of MIL that means "never served": by the year, by the names of other columns, by the codes."""
     if year is not None and year < 2008:
-        raise ValueError(f"year={year!r}: the codes are known from data year 2008 on")
+        raise ValueError(f"`year` must be 2008 or later, got {year!r}.")
     marks = {code for name, code in ACS_MARKS.items() if name in names}
     if year is not None:
         marks = {5 if year < 2013 else 4}
@@ -318,8 +320,8 @@ def never_served(names: Collection[str], codes: np.ndarray, year: int | None) ->
         fours = np.mean(codes == 4) if codes.size else 0.0
         marks = {5} if np.any(codes == 5) else {4} if fours > 0.5 or fours == 0.0 else set()
     if not marks:
-        raise ValueError("MIL: code 4 is 'never served' from 2013 on and 'training only' before: give the data year")
+        raise ValueError("MIL: code 4 is 'never served' from 2013 on and 'training only' before. Set `year`.")
     (last,) = marks
     if np.any(codes > last):
-        raise ValueError(f"MIL: 5 is not in the code book of 2013 and later; check year={year!r}")
+        raise ValueError(f"MIL: code 5 does not exist from 2013 on, got year={year!r}. Check `year`.")
     return last

@@ -1,4 +1,4 @@
-"""Census people: Census 2000 and ACS files, as extracts or as published, and made-up people."""
+"""Census records: Census 2000 and ACS files, as extracts or as published, and simulated records."""
 
 from __future__ import annotations
 
@@ -46,16 +46,14 @@ def load_pums(
     features : list of str, "all" or None, default=None
         Names of the columns of ``data``. None means the predictors sex, married, black, asian, collegedegree,
         militaryservice, uscitizen, disability, englishability, blackfemale and age. ``"all"`` means every column of the
-        file with a public code book. Both leave out the target and columns that reveal it (``divorced`` for
-        ``married``).
+        file with a public code book. Both exclude the target and columns that reveal it (``divorced`` for ``married``).
     labor_force_only : bool, default=False
         Whether to keep the labor force only, so that ``employed = 0`` means unemployed. Not available for a Census
         2000 extract, which does not record it.
     year : int or None, default=None
-        Data year of an ACS file, 2008 or later. MIL has five codes until 2012 and four from 2013 on; the last one is
-        "never served". If None, the coding is inferred from the names of other columns (MLPC, MLPCD), or else from the
-        codes: a 5 occurs only among five, and most adults never served. Pass `year` if it is known: it is public, the
-        codes are not.
+        Data year of an ACS file, 2008 or later. It determines the codes of MIL: five until 2012 and four from 2013 on;
+        the last one is "never served". If None, the year is inferred from the names of other columns (MLPC, MLPCD), or
+        else from the codes. Set `year` if it is known, because it is public and the codes are private.
     as_frame : bool, default=False
         Whether to return pandas objects instead of arrays.
 
@@ -84,7 +82,7 @@ def load_pums(
     FileNotFoundError
         The file does not exist.
     ImportError
-        pandas is missing, or pyarrow for a Parquet file.
+        pandas is not installed, or pyarrow for a Parquet file.
 
     Notes
     -----
@@ -93,18 +91,18 @@ def load_pums(
     ``2022/1-Year/csv_pga.zip``. Adults of an ACS file, 18 and older, are recoded to the columns of the Census 2000
     extract. ``employed`` is ESR 1, 2, 4 or 5. RACBLK and RACASN are "alone or in combination", as in the extract;
     without them black and asian are RAC1P 2 and 6, that race alone. AGEP is top-coded at 99 at most. A blank ENG means
-    that the person speaks only English. Files before 2008, whose SCHL has 16 codes, are refused because they lack DIS.
-    Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not offered as
+    that the person speaks only English. Files before 2008, whose SCHL has 16 codes, are rejected because they lack DIS.
+    Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not available as
     columns.
 
-    The household number of an ACS file is that of the survey. A person in group quarters has one of their own.
-    A Census 2000 extract has no household number.
+    The household number of an ACS file is that of the survey. A person in group quarters has a separate number. A
+    Census 2000 extract has no household number.
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":
         return _load_acs(parts, target, features, labor_force_only, year, as_frame)
     if labor_force_only:
-        raise ValueError("labor_force_only=True: a Census 2000 extract does not record it; use an ACS file")
+        raise ValueError("`labor_force_only` must be False for a Census 2000 extract, which does not record it.")
     names = {name.lower(): name for name in parts[0].names}
     there = [c for c in tables.COLUMNS if all(s in names for s in tables.DERIVED.get(c, (c,)))]
     chosen = tables.choose_columns(there, target, features)
@@ -125,17 +123,17 @@ def make_census(
     as_frame: bool = False,
     households: bool = False,
 ) -> Bunch:
-    """Generate made-up people who resemble a Census 2000 extract.
+    """Generate simulated records that resemble a Census 2000 extract.
 
-    No file and no network is needed. The people do not exist: no privacy is at stake, and nothing about a population
-    can be learned from them.
+    The function requires no file and no network. The records describe no real person, and do not estimate any
+    population.
 
     Parameters
     ----------
     n_samples : int, default=20_000
-        Number of people.
+        Number of records.
     random_state : int, RandomState instance or None, default=None
-        Source of randomness. The same seed gives the same people.
+        Source of randomness. The same seed gives the same records.
     features : list of str, "all" or None, default=None
         As in :func:`load_pums`. The column ``divorced`` does not exist, and ``children`` only with `households`.
     target : str, default="employed"
@@ -143,13 +141,13 @@ def make_census(
     as_frame : bool, default=False
         Whether to return pandas objects instead of arrays.
     households : bool, default=False
-        Whether to say who lives with whom: ``groups`` has the household of each row. The people are the same.
+        Whether to return ``groups``, the household of each record. The records are the same.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is made up as well: whole
-        numbers from 1 to 200, larger for people whom a survey would reach less often.
+        Dictionary-like object with the attributes of :func:`load_pums`. Its ``sample_weight`` is simulated as well:
+        integers from 1 to 200, larger for persons with a low response rate in a survey.
 
     Raises
     ------
@@ -158,17 +156,17 @@ def make_census(
 
     Notes
     -----
-    Columns are drawn one after the other, each given the ones before it: sex, age, origin, citizenship, English,
+    Columns are drawn one after the other, each given the previous ones: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
-    ``skdp/datasets/census_tables.json``. They are round, simulated numbers. About 63 % of the people are employed. By
-    weights, which are drawn after them, it is about 71 %: the population that the people represent.
+    ``skdp/datasets/census_tables.json``. They are round, simulated numbers. About 63% of the persons are employed. With
+    weights, which are drawn last, it is about 71% of the population that the records represent.
 
-    Households have 1 to 6 adults, 1.8 on average. A good half of the people live with a spouse, who is of their origin,
-    near their age, and mostly of their level of education. Others live alone or join a household of their origin.
-    ``children`` is the same for all of a household.
+    Households have 1 to 6 adults, 1.8 on average. More than half of the persons live with a spouse, who is of their
+    origin, near their age, and mostly of their level of education. Others live alone or join a household of their
+    origin. ``children`` is the same for all persons of a household.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-        raise ValueError(f"n_samples={n_samples!r}: give a positive integer")
+        raise ValueError(f"`n_samples` must be a positive integer, got {n_samples!r}.")
     rng = check_random_state(random_state)
     people = tables.draw_people(int(n_samples), rng)
     weight = tables.draw_weights(people, rng)
@@ -192,7 +190,7 @@ def _make_bunch(
     weight_bounds: tuple[float, float] = tables.ACS_WEIGHT,
     households: tuple[str, np.ndarray] | None = None,
 ) -> Bunch:
-    """Collect rows, what is private beside them, and public facts in a Bunch; `households` are a name and labels."""
+    """Collect rows, their private data, and public facts in a Bunch; `households` are a name and identifiers."""
     data: Any = np.ascontiguousarray(np.stack([columns[c] for c in chosen], axis=1), dtype=np.float32)
     labels: Any = columns[target].astype(np.int8)
     name, groups = households or ("", None)
@@ -239,13 +237,13 @@ def _load_acs(
 
 
 def _read_households(frame: Any) -> tuple[str, np.ndarray] | None:
-    """Return the name and the labels of the households of people, if the file has them."""
+    """Return the name and the identifiers of the households, if the file has them."""
     names = [name for name in frame.columns if name.upper() == tables.ACS_HOUSEHOLD]
     if not names:
         return None
     labels = frame[names[0]]
     if labels.isna().any():
-        raise ValueError(f"{names[0]}: a blank found where each person has a household; correct or drop those rows")
+        raise ValueError(f"{names[0]}: expected a household for each person, got a blank. Correct or drop these rows.")
     return tables.ACS_HOUSEHOLD, labels.to_numpy(dtype=str)
 
 
@@ -258,16 +256,20 @@ class _Table:
 
 
 def _open_tables(path: Path) -> list[_Table]:
-    """List the tables of people in a file, all of one layout."""
+    """List the tables of persons in a file, all of one layout."""
     if not path.is_file():
-        raise FileNotFoundError(f"path={str(path)!r}: no such file")
+        raise FileNotFoundError(f"`path` must be an existing file, got {str(path)!r}.")
     try:
         found = [(tables.detect_layout(table.names), table) for table in _list_tables(path)]
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"path={str(path)!r}: {error}; give a .csv, .csv.gz, .parquet or .zip file") from error
+        raise ValueError(
+            f"`path` must be a .csv, .csv.gz, .parquet or .zip file, got {str(path)!r}: {error}."
+        ) from error
     kind = next((layout for layout, _ in found if layout is not None), None)
     if kind is None:
-        raise ValueError(f"path={str(path)!r}: neither ACS people (AGEP, SEX, SCHL) nor Census 2000 (age, sex, educ)")
+        raise ValueError(
+            f"`path` must have ACS persons (AGEP, SEX, SCHL) or Census 2000 (age, sex, educ), got {str(path)!r}."
+        )
     return [table for layout, table in found if layout == kind]
 
 
@@ -304,5 +306,5 @@ def _read(parts: Sequence[_Table], columns: list[str]) -> Any:
     try:
         frames = [part.read(columns) for part in parts]
     except (EOFError, zlib.error) as error:
-        raise ValueError(f"the file ends early or is damaged ({error}); download it again") from error
+        raise ValueError(f"The file is truncated or damaged ({error}). Download it again.") from error
     return frames[0] if len(frames) == 1 else import_extra("pandas").concat(frames, ignore_index=True)

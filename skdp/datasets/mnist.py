@@ -23,12 +23,12 @@ def load_mnist(path: str | Path | None = None) -> Bunch:
     ----------
     path : str or Path or None, default=None
         File in ``.npz`` format with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, as distributed by Keras. If
-        None, the images are fetched from OpenML by ``sklearn.datasets.fetch_openml``, which keeps a copy.
+        None, the images are fetched from OpenML by ``sklearn.datasets.fetch_openml``, which caches them.
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
-        Dictionary-like object with the following attributes. A file may hold fewer images.
+        Dictionary-like object with the following attributes. A file can contain fewer images.
 
         - ``data``, ``test_data``: float32 arrays of shape (60000, 784) and (10000, 784), with pixels divided by their
           public maximum of 255.
@@ -40,7 +40,7 @@ def load_mnist(path: str | Path | None = None) -> Bunch:
     FileNotFoundError
         The file does not exist.
     ValueError
-        The file is truncated, damaged or of another kind.
+        The file is truncated, damaged or of another type.
     """
     if path is None:
         digits = fetch_openml("mnist_784", version=1, as_frame=False, parser="liac-arff")
@@ -62,20 +62,20 @@ def _as_rows(images: Any) -> Any:
 def _from_file(path: Path) -> tuple[Any, ...]:
     if not path.is_file():
         raise FileNotFoundError(
-            f"path={str(path)!r}: there is no such file; give an .npz of MNIST, or None to fetch it."
+            f"`path` must be an existing .npz file of MNIST, or None to download it, got {str(path)!r}."
         )
     parts = read_arrays(path, _FIELDS, _MOST_BYTES)
-    fault = f"is no .npz with {', '.join(_FIELDS)}, or is damaged" if parts is None else _fault_in(*parts)
+    fault = f"a .npz file without {', '.join(_FIELDS)}, or a damaged one" if parts is None else _fault_in(*parts)
     if parts is None or fault:
-        raise ValueError(f"path={str(path)!r} {fault}: get the file again, or give None to fetch it.")
+        raise ValueError(f"`path` must be a valid .npz file of MNIST, got {str(path)!r}, {fault}. Download it again.")
     return tuple(parts)
 
 
 def _fault_in(*parts: np.ndarray) -> str:
-    """Say what is wrong with images and labels, if anything is."""
+    """Return the fault in images and labels; "" if there is none."""
     for images, labels in (parts[:2], parts[2:]):
         if images.ndim < 2 or images.size != len(images) * _PIXELS or images.dtype != np.uint8:
-            return "has images that are not of 28 x 28 pixels of type uint8"
+            return "with images that are not of 28 x 28 pixels of type uint8"
         if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu" or not np.isin(labels, range(10)).all():
-            return "has labels that are not digits from 0 to 9, one for each image"
+            return "with labels that are not digits from 0 to 9, one for each image"
     return ""

@@ -1,8 +1,8 @@
-"""Fitted models in forms that other programs read: ONNX and skops.
+"""Export of fitted models to ONNX and skops.
 
-- `onnx_graph`: an ONNX graph while it is written: nodes, constants, and formulas that several models share
-- `trusted_types`: the types that files of skops consist of; see `skdp.base.saved_state` for their content
-- `onnx_tables`: columns of a schema in a graph: what `Block` does to cells, in ONNX
+- `onnx_graph`: an ONNX graph under construction: nodes, constants, and shared formulas
+- `trusted_types`: the types in skops files; see `skdp.base.saved_state` for their content
+- `onnx_tables`: columns of a schema in a graph: `Block` in ONNX
 - `onnx_steps`: predictions and transformers in a graph
 - `onnx_model`: `to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions
 """

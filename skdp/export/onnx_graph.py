@@ -1,6 +1,6 @@
-"""An ONNX graph while it is written: nodes, constants, and formulas that several models share.
+"""An ONNX graph under construction: nodes, constants, and shared formulas.
 
-Numbers are float64 throughout. NaN stays NaN: a comparison that it fails never chooses a bound.
+Numbers are float64 throughout. NaN stays NaN: a failed comparison never selects a bound.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 OPSETS = {"": 19, "ai.onnx.ml": 3}
-"""Versions of the operators: the first ones that compare text, and trees of float64."""
+"""Operator versions: the first ones with string comparison, and with trees of float64."""
 
 
 class OnnxGraph:
-    """Nodes in the order in which they are computed.
+    """Nodes in the order of computation.
 
-    Names of tensors within begin with ``skdp/``.
+    Names of internal tensors begin with ``skdp/``.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class OnnxGraph:
         self._n_names = 0
 
     def new_name(self) -> str:
-        """Return a name that no tensor has."""
+        """Return an unused tensor name."""
         self._n_names += 1
         return f"skdp/{self._n_names}"
 
@@ -43,7 +43,7 @@ class OnnxGraph:
         return name
 
     def op(self, kind: str, *operands: Any, **attributes: Any) -> str:
-        """Return the result of a node; operands that are no names become constants."""
+        """Return the result of a node; operands other than names become constants."""
         named = [each if isinstance(each, str) else self.constant(each) for each in operands]
         result = self.new_name()
         domain = "ai.onnx.ml" if kind in ("LabelEncoder", "TreeEnsembleRegressor") else ""
@@ -99,7 +99,7 @@ class OnnxGraph:
     # --- formulas ---
 
     def between(self, values: str, low: Any, high: Any) -> str:
-        """Move values between bounds."""
+        """Clip values to bounds."""
         raised = self.op("Where", self.op("Less", values, low), low, values)
         return self.op("Where", self.op("Greater", raised, high), high, raised)
 
@@ -108,14 +108,14 @@ class OnnxGraph:
         return self.op("ReduceSum", values, np.array([axis]), keepdims=int(keep))
 
     def row_norms(self, rows: str) -> str:
-        """Norms of rows, of shape (N, 1), without overflow on the way; NaN where a number is not finite."""
+        """Norms of rows, of shape (N, 1), without intermediate overflow; NaN if a number is not finite."""
         top = self.op("ReduceMax", self.op("Abs", rows), np.array([1]), keepdims=1)
         unit = self.op("Where", self.op("Equal", top, 0.0), 1.0, top)
         scaled = self.op("Div", rows, unit)
         return self.op("Mul", unit, self.op("Sqrt", self.column_sum(self.op("Mul", scaled, scaled), keep=True)))
 
     def scaled_down(self, rows: str, radius: float) -> str:
-        """Scale longer rows down to norm `radius`; to zero those whose norm is beyond float64."""
+        """Clip rows to norm `radius`; rows with a norm beyond float64 become zero."""
         norms = self.row_norms(rows)
         factor = self.op("Where", self.op("LessOrEqual", norms, radius), 1.0, self.op("Div", radius, norms))
         return self.op("Mul", rows, factor)
@@ -125,8 +125,8 @@ class OnnxGraph:
         return self.op("Add", self.op("MatMul", rows, np.asarray(table, np.float64)), np.asarray(intercept, np.float64))
 
     def count_passed(self, values: str, edges: Any) -> str:
-        """Count the edges that each value, of shape (N, 1), reaches; none for NaN."""
-        # An edge that no number reaches stands for none at all.
+        """Count the edges at or below each value, of shape (N, 1); none for NaN."""
+        # An edge above all numbers represents no edge.
         reached = self.op("GreaterOrEqual", values, np.append(edges, np.nan))
         return self.column_sum(self.as_whole(reached), keep=True)
 
@@ -148,24 +148,24 @@ class OnnxGraph:
 
 
 def import_onnx() -> Any:
-    """Return the package, or say how to get it."""
+    """Return the package, or raise an error with the installation command."""
     try:
         import onnx
         import onnx.checker
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise ImportError('to_onnx needs onnx; run `pip install "skdp[onnx]"`.') from None
+        raise ImportError('to_onnx requires onnx. Run `pip install ".[onnx]"`.') from None
     return onnx
 
 
 ABOUT = {
-    "number": "a number; NaN is a gap",
-    "integer": "a whole number, without gaps",
-    "days": "a date as days since 1970-01-01 in UTC, with fractions; NaN is a gap",
-    "text": "text; a whole number as '1', a truth value as 'True'; '' is a gap",
+    "number": "a number; NaN is a missing value",
+    "integer": "an integer, without missing values",
+    "days": "a date as days since 1970-01-01 in UTC, with fractions; NaN is a missing value",
+    "text": "a string; an integer as '1', a truth value as 'True'; '' is a missing value",
 }
-"""What an input holds."""
+"""Content of an input."""
 
 
 class RowColumn(NamedTuple):
@@ -190,20 +190,20 @@ class OnnxRows:
         return RowColumn(graph.op("Gather", self.matrix, np.array([j]), axis=1), False)
 
     def numbers(self, graph: OnnxGraph, owner: Any) -> str:
-        """Return all columns as a matrix, or refuse text, which `owner` refuses too."""
+        """Return all columns as a matrix, or raise an error for string columns, as `owner` does."""
         if self.matrix:
             return self.matrix
         if any(column.is_text for column in self.columns.values()):
-            raise TypeError(f"{type(owner).__name__} is given columns of text, which it refuses: encode them first.")
+            raise TypeError(f"{type(owner).__name__} requires numeric columns, got string columns. Encode them first.")
         return graph.op("Concat", *(self.columns[j].tensor for j in range(self.width)), axis=1)
 
 
 def declare_inputs(
     graph: OnnxGraph, step: Any, taken: tuple[str, ...], integers: Iterable[str]
 ) -> tuple[OnnxRows, list[dict[str, str]]]:
-    """Declare what a first step reads of a table; return it, and name and content of each input.
+    """Declare the inputs of the first step; return the rows, and name and content of each input.
 
-    Names that are `taken` are those of outputs. The `integers` are inputs of whole numbers.
+    Names in `taken` are those of outputs. The `integers` are integer inputs.
     """
     width, names = int(step.n_features_in_), getattr(step, "feature_names_in_", None)
     holds = _what_columns_hold(step)
@@ -216,19 +216,21 @@ def declare_inputs(
     columns = {}
     for j in holds:
         if not named[j] or named[j] in taken or named[j].startswith("skdp/"):
-            raise ValueError(f"the column {named[j]!r} cannot be an input of that name: rename it before the fit.")
+            raise ValueError(
+                f"Column {named[j]!r} cannot be an input, because it is an output. Rename it before the fit."
+            )
         held = inputs[named[j]]
         columns[j] = RowColumn(graph.input(named[j], 1, ABOUT[held], held), held == "text")
     return OnnxRows(width, columns=columns), _listed(inputs)
 
 
 def _with_integers(inputs: dict[str, str], integers: Iterable[str]) -> dict[str, str]:
-    """Return what inputs hold, by name, after some numbers were declared whole."""
+    """Return the content of inputs, by name, after some were declared as integers."""
     asked = dict.fromkeys(integers, "integer")
     for name in asked:
         if inputs.get(name) != "number":
             numbers = [each for each, held in inputs.items() if held == "number"]
-            raise ValueError(f"integers={name!r} must be among the inputs of numbers, {numbers}.")
+            raise ValueError(f"`integers` must be among the numeric inputs, {numbers}, got {name!r}.")
     return {**inputs, **asked}
 
 
@@ -237,7 +239,7 @@ def _listed(inputs: dict[str, str]) -> list[dict[str, str]]:
 
 
 def _what_columns_hold(step: Any) -> dict[int, str]:
-    """Return what the columns that a step reads hold, by position."""
+    """Return the content of the columns that a step reads, by position."""
     if (words := getattr(step, "_fitted_words", None)) is not None:
         return {j: "text" if is_text else "number" for j, is_text in enumerate(words)}
     reader = getattr(step, "embedding_", getattr(step, "_fitted_rows", step))
@@ -249,9 +251,9 @@ def _what_columns_hold(step: Any) -> dict[int, str]:
 
 
 def _held(block: Any, kind: str) -> str:
-    """Return what a column of a schema holds; `kind` is that of its type in the fit."""
+    """Return the content of a column of a schema; `kind` is that of its type in the fit."""
     if block.is_line or block.part:
         return "days" if block.part or block.column.kind == "date" else "number"
     if kind == "date":
-        raise TypeError(f"column {block.name!r} has levels and is of a type of dates: make it text before the fit.")
+        raise TypeError(f"Column {block.name!r} is categorical with a date type. Convert it to strings before the fit.")
     return "number" if kind == "number" else "text"

@@ -1,9 +1,7 @@
 """`to_onnx`: a fitted model as one ONNX graph, from raw columns to predictions.
 
-Public steps of scikit-learn in a graph.
-
-skl2onnx converts them, but for three whose graphs differ from the steps in float64: a row of zeros becomes NaN, or no
-runtime takes them.
+Public scikit-learn steps in a graph are converted by skl2onnx, except three steps whose graphs differ from the steps in
+float64, turn a row of zeros into NaN, or are not supported by a runtime.
 """
 
 from __future__ import annotations
@@ -25,16 +23,16 @@ from skdp.export.onnx_graph import OPSETS, OnnxGraph, OnnxRows, declare_inputs
 from skdp.export.onnx_steps import OnnxOutput, OnnxOutputs, class_at, predict, transform
 
 FACTS = ("class", "epsilon", "delta", "unit", "adjacency", "event", "noise")
-"""What is said of each private part. Its ledger is not asked: paths, labels, notes and other charges stay there."""
+"""Exported facts of each private part. The accountant is not read: its paths, labels, notes and charges stay there."""
 
 
 def facts_of(model: Any) -> dict[str, Any]:
-    """Return what an export says of a fitted model, as JSON can hold it.
+    """Return the exported facts of a fitted model, in a form for JSON.
 
     Parameters
     ----------
     model : estimator
-        Private, or a composition. One with a price of its own is one part, whatever it consists of.
+        Private, or a composition. One with its own privacy budget is one part.
 
     Returns
     -------
@@ -46,7 +44,7 @@ def facts_of(model: Any) -> dict[str, Any]:
 
 def _priced_parts(model: Any) -> list[Any]:
     if hasattr(type(model), "_private_parts"):
-        is_around = isinstance(getattr(model, "estimator", None), FrozenEstimator)  # which was paid for by other rows
+        is_around = isinstance(getattr(model, "estimator", None), FrozenEstimator)  # fitted to other rows
         return [model, *_priced_parts(model.estimator_)] if is_around else [model]
     inner = [step for _, step in getattr(model, "steps", ())] or [getattr(model, "estimator_", None)]
     return [part for each in inner if each is not None and not isinstance(each, str) for part in _priced_parts(each)]
@@ -70,11 +68,11 @@ _CONVERTED = {
     "sklearn.preprocessing._encoders.OrdinalEncoder",
     "sklearn.random_projection.GaussianRandomProjection",
 }
-"""Classes whose graphs by skl2onnx the tests compare with them."""
+"""Classes whose skl2onnx graphs are compared with them in the tests."""
 
 
 def normalized(graph: OnnxGraph, step: Any, rows: str) -> str:
-    """Divide rows by their norms, but for rows of next to nothing."""
+    """Divide rows by their norms, except rows with a norm close to zero."""
     size = graph.op("Abs", rows)
     if step.norm == "l2":
         norms = graph.row_norms(rows)
@@ -87,10 +85,10 @@ def normalized(graph: OnnxGraph, step: Any, rows: str) -> str:
 
 
 def filled_by_constants(graph: OnnxGraph, step: Any, rows: str) -> str:
-    """Put the value of its column in the place of NaN."""
+    """Replace NaN by the value of its column."""
     is_plain = isinstance(step.missing_values, float) and math.isnan(step.missing_values) and not step.add_indicator
     if not is_plain or len(step.statistics_) != step.n_features_in_ or np.isnan(step.statistics_.astype(float)).any():
-        raise TypeError("SimpleImputer has an ONNX form for NaN alone: missing_values=nan, add_indicator=False.")
+        raise TypeError("SimpleImputer must have missing_values=nan and add_indicator=False for ONNX.")
     return graph.op("Where", graph.op("IsNaN", rows), step.statistics_.astype(np.float64), rows)
 
 
@@ -114,7 +112,7 @@ _OWN = {
 
 
 def convert(graph: OnnxGraph, step: Any, rows: OnnxRows, kind: str) -> OnnxRows | None:
-    """Return the rows that a step of scikit-learn makes, None if it is not listed."""
+    """Return the output rows of a scikit-learn step; None if it is not supported."""
     if kind not in _CONVERTED and kind not in _OWN:
         return None
     given = rows.numbers(graph, step)
@@ -128,12 +126,12 @@ def _by_skl2onnx(graph: OnnxGraph, step: Any, rows: str, width: int) -> str:
         from skl2onnx import convert_sklearn
         from skl2onnx.common.data_types import DoubleTensorType
     except ImportError:
-        raise ImportError(f'{name} of scikit-learn needs skl2onnx; run `pip install "skdp[onnx]"`.') from None
+        raise ImportError(f'{name} of scikit-learn requires skl2onnx. Run `pip install ".[onnx]"`.') from None
     made = None
     with contextlib.suppress(Exception):  # its message has many lines
         made = convert_sklearn(step, initial_types=[("rows", DoubleTensorType([None, width]))], target_opset=OPSETS)
     if made is None:
-        raise TypeError(f"{name} with these parameters has no ONNX form by skl2onnx: leave it out, or replace it.")
+        raise TypeError(f"skl2onnx does not support {name} with these parameters. Remove or replace the step.")
     return graph.as_doubles(graph.inline(made.graph, rows))
 
 
@@ -159,39 +157,39 @@ _AROUND_KINDS = {_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND}
 
 
 def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
-    """Convert a fitted model to ONNX, so that it predicts without skdp.
+    """Convert a fitted model to ONNX, for predictions without skdp.
 
-    The graph takes raw columns and treats them as the model does: gaps, categories that are not listed, numbers beyond
-    bounds, rows longer than `data_norm_`. It computes in float64.
+    The graph takes raw columns and processes them as the model does: missing values, unlisted categories, numbers
+    beyond bounds, and rows longer than `data_norm_`. It computes in float64. See ``docs/deployment.md``.
 
     Parameters
     ----------
     model : estimator
-        Fitted classifier, regressor, clustering or transformer of skdp; a pipeline or a search of them; around one of
-        them a `DPCalibratedClassifier`, a `DPThresholdClassifier` without subgroups, or a ``FixedThresholdClassifier``
-        of scikit-learn. Before, behind and between them may stand a few steps
-        of scikit-learn (``Normalizer``, ``Binarizer``, ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``,
-        ``PolynomialFeatures``, ``SimpleImputer``), which skl2onnx converts.
+        Fitted classifier, regressor, clustering or transformer of skdp; a pipeline or a search of them; or a
+        `DPCalibratedClassifier`, a `DPThresholdClassifier` without subgroups, or a ``FixedThresholdClassifier`` of
+        scikit-learn with one of them. A pipeline can contain the scikit-learn steps ``Normalizer``, ``Binarizer``,
+        ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``PolynomialFeatures`` and ``SimpleImputer``, which
+        skl2onnx converts.
     integers : iterable of str, default=()
-        Names of inputs, columns of numbers or "X", that are int64 where the model is served. The graph casts them, so
-        that it takes integer columns of a frame as they are.
+        Names of inputs, numeric columns or "X", that are int64 in deployment. The graph casts them, so that integer
+        columns of a frame can be passed directly.
 
     Returns
     -------
     onnx.ModelProto
-        Each output has the name of the method whose result it is: "predict", "predict_proba", "decision_function", or
-        "transform". If the columns had names in ``fit``, or some of them hold text or dates, each is an input of its
-        name, of shape (N, 1): numbers and dates are float64, dates as days since 1970 in UTC, NaN is a gap; levels are
-        text, ``""`` a gap, or float64 if the type of the column was one of numbers in ``fit``. All else is one input
-        "X", of shape (N, `n_features_in_`). The metadata entry "skdp" is JSON: version, price and noise of the
-        fit, and what each input holds.
+        Each output has the name of the corresponding method: "predict", "predict_proba", "decision_function", or
+        "transform". If the columns had names in ``fit``, or some contain strings or dates, each is an input with its
+        name, of shape (N, 1). Numbers and dates are float64, dates as days since 1970 in UTC, and NaN is a missing
+        value. Categories are strings, ``""`` is a missing value, or float64 if the type of the column was numeric in
+        ``fit``. Otherwise there is one input "X", of shape (N, `n_features_in_`). The metadata entry "skdp" is JSON:
+        version, privacy parameters and noise of the fit, and the content of each input.
 
     Raises
     ------
     ImportError
-        onnx is not there, or skl2onnx, where a step of scikit-learn needs it.
+        onnx is not installed, or skl2onnx, which scikit-learn steps require.
     TypeError, ValueError
-        The model, or a step of it, has no such form. The message names it.
+        The model, or one of its steps, is not supported. The message names it.
     NotFittedError
         The model is not fitted.
 
@@ -203,12 +201,12 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
     -----
     **Guarantees.**
 
-    - The graph is a function of the fitted state, which is released already: it costs nothing.
-    - Of a ledger nothing is written: no path, label, note, refusal or other charge. The metadata hold what
-      `skdp.export.onnx_model.FACTS` lists.
+    - The graph is a function of the released fitted state, at no additional privacy cost.
+    - Nothing of an accountant is written: no path, label, note, rejection or other charge. The metadata contain the
+      facts that `skdp.export.onnx_model.FACTS` lists.
 
-    Rows that the model refuses, such as rows with NaN for a linear model, get NaN as probabilities and targets; a class
-    is asked for at a place where there is none, so that the run fails.
+    Rows for which the model raises an error, such as rows with NaN for a linear model, have NaN as probabilities and
+    targets. Their predicted class does not exist, so the run fails.
 
     Examples
     --------
@@ -231,7 +229,7 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
 
 
 def first_step(model: Any) -> Any:
-    """Return the fitted step that raw columns come to."""
+    """Return the fitted step that reads the raw columns."""
     kind = _kind_of(model)
     if kind in _SEARCH_KINDS:
         return first_step(model.best_estimator_)
@@ -243,12 +241,12 @@ def first_step(model: Any) -> Any:
 
 
 def _kind_of(model: Any) -> str:
-    """Name of the class that an object is exactly of: one that derives from a listed class may do more, and is none."""
+    """Name of the exact class of an object; a subclass of a supported class can differ, and is not supported."""
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def _passes(step: Any) -> bool:
-    """Whether a step of a pipeline hands rows on as they are."""
+    """Whether a step of a pipeline is an identity."""
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
@@ -275,12 +273,12 @@ def _transformed(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
     made = transform(graph, step, rows, kind)
     made = convert(graph, step, rows, kind) if made is None else made
     if made is None:
-        raise TypeError(f"{type(step).__name__} has no ONNX form here: leave it out, or replace it by a step that has.")
+        raise TypeError(f"{type(step).__name__} is not supported by to_onnx. Remove or replace the step.")
     return made
 
 
 def _named_columns(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
-    """Return what a transformer makes: a matrix, or one output a column if some hold text."""
+    """Return the output of a transformer: a matrix, or one output per column if some are strings."""
     made = rows if _passes(model) else _transformed(graph, model, rows)
     if any(column.is_text for column in made.columns.values()):
         columns = ((j, column.tensor, object if column.is_text else np.float64) for j, column in made.columns.items())
@@ -292,7 +290,7 @@ def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutpu
     """Return the outputs of a classifier whose class is chosen by a threshold of scikit-learn's."""
     classes = model.classes_
     if len(classes) != 2 or ("decision_function" not in found and model.response_method == "decision_function"):
-        raise TypeError(f"{type(model).__name__} is around no classifier of two classes: convert its estimator_.")
+        raise TypeError(f"{type(model).__name__} must contain a binary classifier. Convert its estimator_ instead.")
     positive = 1 if model.pos_label is None else int(np.flatnonzero(classes == model.pos_label)[0])
     method = model.response_method
     by_probability = method == "predict_proba" or (method == "auto" and "predict_proba" in found)
@@ -309,7 +307,7 @@ def _at_threshold(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutpu
 
 
 def _calibrated(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
-    """Return the outputs of `DPCalibratedClassifier`: mapped scores. NaN is of a row that the estimator refuses."""
+    """Return the outputs of `DPCalibratedClassifier`: mapped scores. NaN marks a row that the estimator rejects."""
     chances = _mapped(graph, model.map_, graph.between(_score_of_two(graph, model, found), 0.0, 1.0))
     rest = graph.op("Sub", 1.0, chances)
     best = graph.as_whole(graph.op("Squeeze", graph.op("Greater", chances, rest), np.array([1])))
@@ -320,7 +318,7 @@ def _calibrated(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs
 
 
 def _mapped(graph: OnnxGraph, each: Any, scores: str) -> str:
-    """Return what a map of `skdp.model_selection.calibrated_classifier` makes of scores in [0, 1], of shape (N, 1)."""
+    """Return the values of a calibration map for scores in [0, 1], of shape (N, 1)."""
     if hasattr(each, "slope"):
         kept = graph.between(scores, LEAST_SCORE, 1.0 - LEAST_SCORE)
         logit = graph.op("Sub", graph.op("Log", kept), graph.op("Log", graph.op("Sub", 1.0, kept)))
@@ -337,11 +335,11 @@ def _mapped(graph: OnnxGraph, each: Any, scores: str) -> str:
 
 
 def _at_purpose(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs:
-    """Return the outputs of `DPThresholdClassifier`, whose thresholds are of all rows alike here."""
+    """Return the outputs of `DPThresholdClassifier`, with one threshold for all rows."""
     if model.by is not None:
         raise TypeError(
-            f"{type(model).__name__} with by={model.by!r} reads subgroups, which no graph does here: convert its "
-            "estimator_, and compare scores with thresholds_."
+            f"{type(model).__name__} must not have subgroups for ONNX, got by={model.by!r}. Convert its estimator_, "
+            "and compare scores with thresholds_."
         )
     scores = _score_of_two(graph, model, found)
     reached = graph.as_whole(graph.op("GreaterOrEqual", scores, float(model.thresholds_["all"])))
@@ -349,9 +347,9 @@ def _at_purpose(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> OnnxOutputs
 
 
 def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
-    """Return scores as `skdp.metrics` counts them, of shape (N, 1)."""
+    """Return scores as in `skdp.metrics`, of shape (N, 1)."""
     if "predict_proba" not in found:
-        raise TypeError(f"{type(model).__name__} is around a classifier without probabilities: convert its estimator_.")
+        raise TypeError(f"{type(model).__name__} must contain a classifier with probabilities. Convert its estimator_.")
     return graph.op("Gather", found["predict_proba"].tensor, np.array([1]), axis=1)
 
 

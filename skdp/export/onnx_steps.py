@@ -1,7 +1,7 @@
 """Predictions and transformers in a graph.
 
-A model has scores, and what its classes or targets make of them: tensors by the name of the method. A transformer takes
-rows, and returns rows.
+A model has scores, and predictions that are computed from them: tensors by the name of the method. A transformer maps
+rows to rows.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ OnnxOutputs = dict[str, OnnxOutput]
 
 
 def linear_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
-    """Scores of a linear model, whose rows are scaled down to `data_norm_`."""
+    """Scores of a linear model, whose rows are clipped to norm `data_norm_`."""
     scaled = graph.scaled_down(rows.numbers(graph, model), float(model.data_norm_))
     return graph.linear(scaled, np.atleast_2d(model.coef_).T, np.atleast_1d(getattr(model, "intercept_", 0.0)))
 
 
 def network_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
-    """Scores of a dense network, whose rows are scaled down to `data_norm_`."""
+    """Scores of a dense network, whose rows are clipped to norm `data_norm_`."""
     values = graph.scaled_down(rows.numbers(graph, model), float(model.data_norm_))
     for layer, (coef, intercept) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
         values = graph.linear(values, coef, intercept)
@@ -56,7 +56,7 @@ def trees_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
 
 
 def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
-    """Joint log-likelihood of a row and each class, but for a term that no class changes."""
+    """Joint log-likelihood of a row and each class, except for a term that is the same for all classes."""
     low, high = model.bounds_.T
     half = 0.5 * high - 0.5 * low
     constants, means, inverses, slopes = model._likelihood_terms()
@@ -72,11 +72,11 @@ def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     return graph.op("Add", scores, graph.op("MatMul", graph.between(numbers, 0.0, 1.0), slopes.T))
 
 
-# --- what becomes of scores ---
+# --- predictions from scores ---
 
 
 def classified(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
-    """Return class, probabilities and decision of scores: one a row for two classes, one a class for more."""
+    """Return class, probabilities and decision from scores: one per row (binary) or one per class (multiclass)."""
     n_classes = len(model.classes_)
     if getattr(model, "out_activation_", "") == "logistic" and model.n_outputs_ > 1:
         return _labelled(graph, scores, model.n_outputs_)
@@ -106,10 +106,10 @@ def _labelled(graph: OnnxGraph, scores: str, n_labels: int) -> OnnxOutputs:
 
 
 def class_at(graph: OnnxGraph, classes: Any, place: str, scores: str) -> OnnxOutput:
-    """Return the class of each row. One whose score is NaN has a place that no class has, which stops the run."""
+    """Return the class of each row. A NaN score has an index without a class, which stops the run."""
     values = np.asarray(classes)
     if values.dtype.kind == "O" and not all(isinstance(each, str) for each in values.tolist()):
-        raise TypeError("classes_ are neither text nor numbers of one dtype: fit with classes that are.")
+        raise TypeError("`classes_` must all be strings, or numbers of one dtype, for ONNX. Fit with such classes.")
     dtypes = {"i": np.int64, "u": np.int64, "f": np.float64, "b": np.bool_}
     values = values.astype(dtypes.get(values.dtype.kind, object))
     lost = graph.column_sum(graph.as_whole(graph.op("IsNaN", scores)))
@@ -127,7 +127,7 @@ def most_likely(graph: OnnxGraph, model: Any, likelihoods: str) -> OnnxOutputs:
 
 
 def bounded(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
-    """Return targets between their bounds; least squares have no other scale, gradient descent does."""
+    """Return targets clipped to their bounds; least squares have no other scale, gradient descent does."""
     values = graph.op("Squeeze", scores, np.array([1]))
     scale = getattr(model, "_fitted_scale", None)
     if scale is not None:
@@ -154,7 +154,7 @@ def ordered(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
 
 
 def squared_distances(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
-    """Squared distances of rows to the centers, of columns moved between their bounds and scaled to [-1, 1]."""
+    """Squared distances of rows to the centers, for columns clipped to their bounds and scaled to [-1, 1]."""
     low, high = model.bounds_.T
     half = 0.5 * high - 0.5 * low
     inside = graph.between(rows.numbers(graph, model), low, high)
@@ -186,11 +186,11 @@ _KINDS = {
     "skdp.naive_bayes.DPGaussianNB": (bayes_scores, most_likely),
     "skdp.cluster.kmeans.DPKMeans": (squared_distances, clustered),
 }
-"""Models that have a formula here, by class: one that derives from them may predict in a way of its own."""
+"""Supported models by class; a subclass can predict in another way."""
 
 
 def predict(graph: OnnxGraph, model: Any, rows: OnnxRows, kind: str) -> OnnxOutputs | None:
-    """Return the outputs of a model of this class, None if it has no formula here."""
+    """Return the outputs of a model of this class; None if it is not supported."""
     if kind not in _KINDS:
         return None
     scores, outputs = _KINDS[kind]
@@ -209,7 +209,7 @@ def vectorized(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 
 def binned(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPOneHotEncoder`, `DPQuantileBinner`: a vectorizer of its own, or numbers of bins."""
+    """`DPOneHotEncoder`, `DPQuantileBinner`: their vectorizer, or indices of bins."""
     if getattr(step, "encode", "") != "ordinal":
         return vectorized(graph, step._fitted_rows, rows)
     parts = []
@@ -221,7 +221,7 @@ def binned(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 
 def scaled(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPStandardScaler`: numbers moved between their bounds first."""
+    """`DPStandardScaler`: numbers are clipped to their bounds first."""
     low, high = np.array([tuple(each) for each in step.bounds_], np.float64).T
     made = graph.between(rows.numbers(graph, step), low, high)
     if step.with_mean:
@@ -232,12 +232,12 @@ def scaled(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 
 def filled(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPSimpleImputer`: text or numbers, a constant for each gap."""
+    """`DPSimpleImputer`: strings or numbers, a constant for each missing value."""
     columns = {}
     for j, is_text in enumerate(step._fitted_words):
         column, constant = rows.column(graph, j), step.statistics_[j]
         if is_text != column.is_text:
-            raise TypeError(f"column {j} of {type(step).__name__} was of another type in the fit: give it that type.")
+            raise TypeError(f"Column {j} of {type(step).__name__} must have the type that it had in the fit.")
         if is_text:
             is_gap = graph.op("Equal", column.tensor, np.array([""], object))
             columns[j] = RowColumn(graph.op("Where", is_gap, np.array([constant], object), column.tensor), True)
@@ -248,7 +248,7 @@ def filled(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 
 
 def projected(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
-    """`DPPCA`: rows in the ball, on the components."""
+    """`DPPCA`: clipped rows, projected on the components."""
     ball, scale = step._fitted_ball, step._whitening()
     apart = graph.op("Sub", rows.numbers(graph, step), ball.center)
     norms = graph.row_norms(apart)
@@ -283,7 +283,9 @@ def distances(graph: OnnxGraph, step: Any, rows: OnnxRows) -> OnnxRows:
 def _numbers(graph: OnnxGraph, step: Any, rows: OnnxRows, j: int) -> str:
     column = rows.column(graph, j)
     if column.is_text:
-        raise TypeError(f"{type(step).__name__} is given columns of text: make them numbers before the fit.")
+        raise TypeError(
+            f"{type(step).__name__} requires numeric columns, got string columns. Encode them before the fit."
+        )
     return column.tensor
 
 
@@ -297,9 +299,9 @@ _STEPS = {
     "skdp.ensemble.embedding.PublicTreesEmbedding": embedded,
     "skdp.cluster.kmeans.DPKMeans": distances,
 }
-"""Steps that have a formula here, by class: one that derives from them may transform in a way of its own."""
+"""Supported steps by class; a subclass can transform in another way."""
 
 
 def transform(graph: OnnxGraph, step: Any, rows: OnnxRows, kind: str) -> OnnxRows | None:
-    """Return the rows that a step of this class makes, None if it has no formula here."""
+    """Return the output rows of a step of this class; None if it is not supported."""
     return _STEPS[kind](graph, step, rows) if kind in _STEPS else None

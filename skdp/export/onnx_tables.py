@@ -1,4 +1,4 @@
-"""Columns of a schema in a graph: what `Block` does to cells, in ONNX."""
+"""Columns of a schema in a graph: `Block` in ONNX."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ _TRUTHS = ("1", "true", "yes", "y", "t", "on", "0", "false", "no", "n", "f", "of
 
 
 def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
-    """Read one number a row, of shape (N, 1): a float64, NaN for a gap; or a level, the last one for a gap."""
+    """Read one number per row, of shape (N, 1): a float64 or NaN; or a level, the last for a missing value."""
     if block.part:
         date = replace(block, column=block.date, part="", date=None)
         return _levels_of_days(graph, block, codes_of(graph, date, column))
     gaps = block.column.gaps
     if block.is_line:
         if column.is_text:
-            raise TypeError(f"column {block.name!r} is text where a number is needed: make it a number before the fit.")
+            raise TypeError(
+                f"Column {block.name!r} must be numeric, got strings. Convert it to numbers before the fit."
+            )
         read = partial(days_of, form=block.column.form) if block.column.kind == "date" else number_of
         return _without(graph, column.tensor, [read(gap) for gap in gaps])
     if block.column.kind == "flag":
@@ -38,7 +40,7 @@ def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
             "LabelEncoder", column.tensor,
             keys_strings=list(keys), values_int64s=list(keys.values()), default_int64=other,
         )  # fmt: skip
-    # A flag compares its gaps as numbers, a category as keys, and "01" is the key of no number.
+    # A flag compares its missing values as numbers, a category as keys, and "01" is the key of no number.
     read_gaps = [number_of(each) for each in gaps if block.column.kind == "flag" or _is_of_number(each)]
     return _levels_of_numbers(graph, column.tensor, levels, read_gaps, other, gap)
 
@@ -79,7 +81,7 @@ def _is_of_number(key: str) -> bool:
 
 
 def _levels_of_flag(gaps: Any) -> dict[str, int]:
-    """Return every way in which true and false may be written: their words in small and capital letters."""
+    """Return every spelling of true and false, in upper and lower case."""
     cases = (itertools.product(*({letter, letter.upper()} for letter in word)) for word in _TRUTHS)
     words = ("".join(letters) for case in cases for letters in case)
     return {word: truth_of(word) for word in words if word not in gaps}
@@ -88,7 +90,7 @@ def _levels_of_flag(gaps: Any) -> dict[str, int]:
 def _levels_of_numbers(
     graph: OnnxGraph, numbers: str, levels: dict[str, int], gaps: list[float], other: int, gap: int
 ) -> str:
-    """Read levels of numbers: those that have the key of a level, which is text."""
+    """Read categories from numbers: those with the key of a category, which is a string."""
     known = {number_of(key): level for key, level in levels.items() if _is_of_number(key)}
     numbers = _without(graph, numbers, gaps)
     fits = graph.op("Equal", numbers, np.array([*known, math.nan]))  # no number is the last one
@@ -98,7 +100,7 @@ def _levels_of_numbers(
 
 
 def _without(graph: OnnxGraph, numbers: str, gaps: list[float]) -> str:
-    """Return NaN for numbers that represent a gap."""
+    """Return NaN for numbers that represent a missing value."""
     known = [gap for gap in gaps if not math.isnan(gap)]
     if not known:
         return numbers
@@ -110,7 +112,7 @@ def _without(graph: OnnxGraph, numbers: str, gaps: list[float]) -> str:
 
 
 def levels_of(graph: OnnxGraph, block: Any, codes: str) -> str:
-    """Return the bin or the level of each row, of shape (N, 1): the last one is the gap."""
+    """Return the bin or the category of each row, of shape (N, 1): the last one is for missing values."""
     if not block.is_line:
         return codes
     inner = block.edges()[1:-1]
@@ -133,7 +135,7 @@ def as_columns(graph: OnnxGraph, block: Any, codes: str) -> list[str]:
 
 
 def _scaled(graph: OnnxGraph, block: Any, codes: str) -> tuple[str, str]:
-    """Return numbers in [-1, 1], 0 where there is none; and 0, or the place of what has no number from 1 on."""
+    """Return numbers in [-1, 1], 0 for missing ones; and 0, or from 1 on the index of the reason for a missing one."""
     values, missing = codes, graph.op("IsNaN", codes) if block.is_line else ""
     if block.is_line:
         without = graph.as_whole(missing)

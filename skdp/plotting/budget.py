@@ -366,8 +366,8 @@ class RiskDisplay:
         self.text_ = (
             f"The attacker knows all other records and accepts a false positive rate of {self.fpr:.3g}. Of {PEOPLE:,} "
             f"people in the data, {self.by_chance} are then detected by chance, and at most {self.with_release} with "
-            f"the model. If each person is in the data with probability 50%, at most {self.right_guesses} of {PEOPLE:,} "
-            f"guesses are correct, instead of {PEOPLE // 2}."
+            f"the model. If each person is in the data with probability 50%, at most {self.right_guesses} of "
+            f"{PEOPLE:,} guesses are correct, instead of {PEOPLE // 2}."
         )
         _axes.small_print(ax, self.text_)
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,15 +1,15 @@
-"""Private synthetic data.
+"""Differentially private synthetic data.
 
 - `adversaries`: training of a critic and a generator, and convolutional critics.
-- `class_generator`: `DPClassMixtureGenerator`, rows of numbers with labels, such as images, by Gaussian mixtures.
+- `class_generator`: `DPClassMixtureGenerator`, numeric rows with labels, such as images, by Gaussian mixtures.
 - `class_mixture`: rows between public bounds, and the mixture of noisy moments.
-- `class_moments`: sums over rows with classes, and the releases that a mixture is made of.
+- `class_moments`: sums over rows with classes, and the releases for a mixture.
 - `critic`: dense critics with a gradient penalty, and clipped sums of their gradients.
-- `generator`: what private generators share, and the generator network.
+- `generator`: base class of private generators, and the generator network.
 - `linking`: `synthesize_linked`, a table of households and one of their persons.
 - `marginals`: `synthesize` and `DPMarginalSynthesizer`, tables with the two-way marginals of the private ones, and
   `combine_estimates`, intervals for estimates on several of them.
-- `pair_quality`: `evaluate_synthesis`, how far a synthetic table is from the private one, as a release.
+- `pair_quality`: `evaluate_synthesis`, a private estimate of the distance between a synthetic and the private table.
 - `wgan`: `DPWGAN`, a generative adversarial network, for comparison.
 """
 

@@ -1,12 +1,13 @@
 """Training of a critic and a generator for `DPWGAN`, and convolutional critics of images.
 
 The loss of a convolutional critic and its gradient are those of `skdp.synthesis.critic`. In a convolution the outer
-products become products of patches and derivatives, summed over all places of an image: the gradient of a row is a sum
-of three matrix products a layer. It is made for a few rows at a time, so that its norm is that of numbers in memory.
+products become products of patches and derivatives, summed over all positions of an image: the gradient of a row is a
+sum of three matrix products per layer. It is computed for a few rows at a time, so that its norm is that of the stored
+numbers.
 
-**Rounding.** What a row adds is its gradient as it is in memory, times a factor of float64. Norm and sum are float64:
-for p parameters the norm has a relative error below ``p 2**-53``, for which the clip is lowered. All products are made
-row by row, so other rows keep the bits of theirs.
+**Rounding.** The contribution of a row is its stored gradient times a float64 factor. Norm and sum are float64: for p
+parameters the norm has a relative error below ``p 2**-53``, by which the clipping norm is lowered. All products are
+computed row by row, so other rows keep their bits.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class ConvolutionalModel(PairModel):
     def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> np.ndarray:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
-        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
+        with np.errstate(all="ignore"):  # a row that overflows adds nothing, and a warning would reveal it
             for start in range(0, len(lot.rows), _ROWS):
                 rows = lot.rows[start : start + _ROWS]
                 mix = self._fill_pairs(theta, lot._replace(rows=rows))
@@ -258,7 +259,7 @@ def _spread(patches: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 
 
 class AlternatingState(NamedTuple):
-    """States of both optimizers, and the number of steps of the critic that were made."""
+    """States of both optimizers, and the number of steps of the critic."""
 
     critic: Any
     generator: Any
@@ -302,14 +303,14 @@ def alternating(
 
 @dataclass(frozen=True)
 class GeneratorSteps:
-    """Gradients of minus the mean score of a batch that the generator makes up.
+    """Gradients of minus the mean score of a generated batch.
 
     Parameters
     ----------
     critic : CriticNetwork or ConvolutionalCritic
     generator : GeneratorNetwork
     shares : ndarray of shape (n_classes,)
-        Public or noisy shares by which labels are drawn.
+        Public or noisy class prevalences, by which labels are drawn.
     batch_size : int
     stream : SecretStream
     """
@@ -336,15 +337,15 @@ class GeneratorSteps:
 
 
 SLOPE = 0.2
-"""Of the critic's activation below zero."""
+"""Slope of the critic's activation below zero."""
 
 MARK = 4.0
-"""What represents a label among the inputs: at 1 it was ignored (docs/synthetic_data.md)."""
+"""Value of a label among the inputs: with 1 it had no effect (docs/synthetic_data.md)."""
 
 LOT_SIZE = 512
-"""Expected rows of a step, and rows that the generator makes up for one of its own."""
+"""Expected rows of a step, and generated rows of a step of the generator."""
 
-_REMEDY = "give whole numbers of units above 0, one a hidden layer, such as (128,)"
+_REMEDY = "Use whole numbers above 0, one per hidden layer, such as (128,)"
 
 
 class Adversaries(NamedTuple):
@@ -359,7 +360,7 @@ class Adversaries(NamedTuple):
 
     @classmethod
     def of(cls, model: Any, n_features: int | None, n_classes: int, noise_multiplier: float) -> Adversaries:
-        """What the parameters of a `DPWGAN` say, which are checked; a width of None is not known yet."""
+        """The checked parameters of a `DPWGAN`; a width of None is not known yet."""
         hidden = _check_layers("generator_layer_sizes", model.generator_layer_sizes)
         n_latent = check_count("n_latent", model.n_latent, remedy="choose a whole number, such as 64")
         remedy = "choose a number from 0 up, such as 10"
@@ -369,7 +370,7 @@ class Adversaries(NamedTuple):
         critic = _critic_of(model, n_features, n_classes, penalty)
         generator = GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK)
         if isinstance(model.critic_steps, str) and model.critic_steps == "auto":
-            steps = 10 if noise_multiplier >= 1.5 else 5  # with much noise the critic needs more of them
+            steps = 10 if noise_multiplier >= 1.5 else 5  # large noise requires more steps of the critic
         else:
             remedy = "choose a whole number of steps, or 'auto'"
             steps = check_count("critic_steps", model.critic_steps, remedy=remedy)
@@ -438,14 +439,14 @@ def _critic_of(
     capacity = check_count("capacity", model.capacity, remedy="choose a whole number of channels, such as 32")
     if model.image_shape is None:
         return CriticNetwork(n_features or 1, n_classes, hidden, SLOPE, penalty, MARK)
-    remedy = "give height and width, such as (28, 28), or None"
+    remedy = "Pass height and width, such as (28, 28), or None"
     given = model.image_shape
     sides = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     height, width = [check_count("image_shape", side, remedy=remedy) for side in sides] if len(sides) == 2 else (0, 0)
     if n_features not in (None, height * width) or not height:
         shown = f"({height}, {width})" if height else show(given)
         rows = "an image" if n_features is None else f"rows of {n_features} columns"
-        raise ValueError(f"image_shape={shown} is no shape of {rows}: {remedy}.")
+        raise ValueError(f"`image_shape` must be a shape of {rows}, got {shown}. {remedy}.")
     return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)
 
 
@@ -463,9 +464,9 @@ def _adam(model: Any, rate_name: str) -> Optimizer:
 
 
 def _check_layers(name: str, given: Any) -> tuple[int, ...]:
-    """Widths of hidden layers, one at least."""
+    """Widths of hidden layers, at least one."""
     sizes = given.tolist() if isinstance(given, np.ndarray) else given
     listed = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
     if not listed:
-        raise ValueError(f"{name}={show(given)} has no hidden layer: {_REMEDY}.")
+        raise ValueError(f"`{name}` must have at least one hidden layer, got {show(given)}. {_REMEDY}.")
     return tuple(check_count(name, each, remedy=_REMEDY) for each in listed)

@@ -1,4 +1,4 @@
-"""Private synthetic rows of numbers with labels, such as images."""
+"""Private synthetic numeric rows with labels, such as images."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from skdp.synthesis.generator import ClassesAndCodes, PrivateGenerator
 
 @with_parameters
 class DPClassMixtureGenerator(PrivateGenerator):
-    """Synthetic rows of numbers with differential privacy for each row, such as images of several classes.
+    """Differentially private synthesizer of numeric rows with labels, such as images.
 
-    Each class is a mixture of clipped normal rows. What is released with Gaussian noise is the mean of all rows, the
-    means of the classes, the directions in which rows differ from these, and counts, means and covariances of the
-    components along these directions. Rows are drawn from that, as many as wanted.
+    Each class is a mixture of clipped Gaussian distributions. The fit releases with Gaussian noise: the mean of all
+    rows, the class means, the main directions of the residuals, and counts, means and covariances of the components
+    along these directions. Any number of rows can then be sampled. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the number of
-        classes and by 1,500, rounded, from 1 to 10.
+        Number of components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the
+        number of classes and by 1,500, rounded, from 1 to 10.
     bounds : (float, float), list of (float, float) or None, default=None
-        Public bounds of all columns, or of each: (0, 1) for images of that range. Values beyond them are moved to them,
-        and so are those of samples. They have to be given.
+        Public bounds of all columns, or of each column, for example (0, 1) for images. Rows and samples are clipped to
+        them. Required.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. Not looked at without labels.
+        `PrivacyLeakWarning` is issued. Ignored without labels.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        How labels of samples are drawn: by the noisy counts of the classes, all alike, or by public shares, one for
-        each class in ascending order.
+        Class prevalences of the samples: "estimate" uses the noisy counts, "uniform" equal prevalences. A sequence has
+        a public prevalence for each class in ascending order.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
         mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
-        `epsilon`. The releases share it: the sum of their squared inverses is that of this one.
+        `epsilon`. The budget is divided among the releases: their squared inverse noise multipliers sum to that of this
+        one.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -74,17 +74,17 @@ class DPClassMixtureGenerator(PrivateGenerator):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
-        value.  The `random_state` of ``sample`` is another one, and harmless.
+        value. The `random_state` of ``sample`` is independent of it and does not affect the guarantee.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
     class_prevalences_ : ndarray of shape (n_classes,)
-        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+        Class prevalences of the samples. Defined only if the generator was fitted with labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy numbers of rows of each class, or sums of their weights, 0 or more; of all rows where there are no labels.
-        With `groups` each of these counts for 1 at most, before it is multiplied by the bound on weights.
+        Noisy number of rows of each class, or sum of their weights, 0 or more; of all rows without labels. With
+        `groups`, each group counts as at most 1, before multiplication by the bound on weights.
     mixture_ : ClassMixture
         Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
         to [-1/2, 1/2].
@@ -95,7 +95,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_directions_ : int
         Number of directions in which rows of a component differ from its mean: 100, or n_features if that is less.
     noise_multiplier_ : float
-        Noise multiplier of the whole.
+        Noise multiplier of the whole fit.
     n_samples_ : int
         Public number n of rows, or of groups.
     weight_bound_ : float
@@ -105,15 +105,15 @@ class DPClassMixtureGenerator(PrivateGenerator):
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Epsilon of the fit at `delta_`, at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the fit, from which `epsilon_` is computed.
 
     See Also
     --------
@@ -123,33 +123,31 @@ class DPClassMixtureGenerator(PrivateGenerator):
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
-      `random_state` is None, and `classes` is given or there are no labels.
-    - All that is fitted is a function of noisy releases and of public quantities.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is an average of what one
-      row may add.
-    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
-    - ``sample`` costs nothing, and a saved generator holds no row and no exact sum.
-    - Labels of samples are drawn by noisy or by public shares, and samples lie within the bounds.
-    - The numbers of components and of directions are decided by public numbers.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, including its label, under `adjacency`, if
+      `random_state` is None, and `classes` is set or there are no labels.
+    - All fitted attributes are functions of noisy releases and of public quantities.
+    - Weights multiply the contribution of a row by a number in [0, 1], so no weight increases the sensitivity.
+    - With `groups`, all of this holds for all rows of one group: their contribution is an average of contributions of
+      rows.
+    - `accountant` is charged before the rows are summed, and invalid input is rejected before any charge.
+    - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact sum.
+    - Labels of samples are drawn by noisy or public prevalences, and samples lie within the bounds.
+    - The numbers of components and of directions are functions of public numbers.
 
-    The proof of each sensitivity is in `skdp.synthesis.class_moments`, that of the joint price in the notes of
-    `skdp.synthesis.class_moments.ClassMeasurement`. Sums over rows are float64, whose rounding is not in
-    the price (``docs/limitations.md``), but for the Gram matrix of the directions
-    (`skdp.mechanisms.second_moments.MomentSum`).
+    Sums over rows are float64. Their rounding is not covered (``docs/limitations.md``), except for the Gram matrix of
+    the directions.
 
-    **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
-    sum is private, and is released with that of the rows, for a tenth of its share. Weights of the rows of a group are
-    cut to a sum of 1 by one factor, so that groups are drawn alike, whatever their numbers of rows.
+    **Weights.** Samples are unweighted draws from the weighted distribution. The sum of the weights is private, and is
+    released with the mean of the rows, for a tenth of its budget. The weights of a group are scaled to a sum of at most
+    1.
 
     **Post-processing.** Means are shrunk by the size of their noise. Eigenvalues of a covariance below the edge of the
-    noise are replaced by their mean. Normal rows are clipped to the bounds, which changes their means and variances:
-    before the clip they are such that means and variances of the columns are right after it.
+    noise are replaced by their mean. Clipping Gaussian samples to the bounds changes their means and variances; the
+    parameters before clipping are chosen so that they are correct after it.
 
     References
     ----------
-    Dong, Roth & Su (2022), "Gaussian differential privacy", for the price of releases that depend on earlier ones.
+    Dong, Roth & Su (2022), "Gaussian differential privacy", for adaptive composition.
 
     Su, Cao, Li, Bertino & Jin (2016), "Differentially private k-means clustering".
 
@@ -204,7 +202,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         if n_public < n_classes:
             what = self._units_in_words()
             raise ValueError(
-                f"n={n_public} {what} are too few for {n_classes} classes: give more, or name fewer classes."
+                f"`X` must have more {what} for {n_classes} classes, got n={n_public}. Or pass fewer classes."
             )
         return found
 

@@ -1,4 +1,4 @@
-"""Rows between public bounds, read block by block, and their products with a table."""
+"""Rows between public bounds, read in chunks, and their products with a table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skdp._checks.weights import weight_of_each
 from skdp._kernels.tiles import ROWS, multiply, pack, panel_width, room_for
 
 ROWS_AT_ONCE = 340 * ROWS
-"""Rows that are read at once: a multiple of the height of a tile."""
+"""Rows that are read in one chunk: a multiple of the height of a tile."""
 
 _LARGEST_IN_FLOAT32 = 1e30
 
@@ -48,7 +48,7 @@ class Box(NamedTuple):
         return np.float32 if (low <= high).all() else np.float64
 
     def scale(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Write rows, moved between the bounds and scaled to [-1/2, 1/2], to `out`, of float32 or float64."""
+        """Write rows, clipped to the bounds and scaled to [-1/2, 1/2], to `out`, of float32 or float64."""
         with np.errstate(all="ignore"):  # a warning would reveal a cell
             np.subtract(X, self.low.astype(out.dtype), out=out, casting="unsafe")
             np.divide(out, self.width.astype(out.dtype), out=out)
@@ -56,7 +56,7 @@ class Box(NamedTuple):
         out -= 0.5
 
     def restore(self, rows: np.ndarray) -> None:
-        """Bring rows back, in place: those beyond the bounds are moved to them."""
+        """Scale rows back, in place, clipped to the bounds."""
         np.clip(rows, -0.5, 0.5, out=rows)
         rows += 0.5
         rows *= self.width.astype(rows.dtype)
@@ -170,12 +170,12 @@ _FARTHEST, _WIDEST = 4.0, 3.0
 
 
 def clipped_moments(location: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance of normal variables that are clipped to [-1/2, 1/2].
+    """Return mean and variance of Gaussian variables that are clipped to [-1/2, 1/2].
 
     Parameters
     ----------
     location, scale : ndarray
-        Mean and standard deviation before they are clipped.
+        Mean and standard deviation before clipping.
     """
     low, high = (-0.5 - location) / scale, (0.5 - location) / scale
     below, above = ndtr(low), ndtr(-high)
@@ -188,15 +188,15 @@ def clipped_moments(location: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray
 
 
 def before_clipping(mean: np.ndarray, deviation: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return location and scale of normal variables that have these moments once they are clipped to [-1/2, 1/2].
+    """Return location and scale of Gaussian variables that have these moments after clipping to [-1/2, 1/2].
 
-    Where no clipped normal variable has them, they are those of one that comes near. Locations lie within 4 of the
-    middle, and scales are at most 3.
+    If no clipped Gaussian variable has them, the result is an approximation. Locations lie within 4 of the center, and
+    scales are at most 3.
 
     Parameters
     ----------
     mean, deviation : ndarray
-        Means beyond the interval count as at its ends, and deviations as at most nearly the largest for their mean.
+        Means outside of the interval count as at its ends, and deviations as at most nearly the largest for their mean.
     """
     mean = np.clip(mean, -0.5 + _MARGIN, 0.5 - _MARGIN)
     largest = 0.98 * (0.25 - mean**2)
@@ -326,10 +326,9 @@ def shrunk_mean(mean: np.ndarray, noise: float, radius: float) -> np.ndarray:
 
 
 def shrunk_by_blocks(noisy: np.ndarray, errors: np.ndarray, width: int) -> np.ndarray:
-    """Return rows shrunk by the size of their noise, in blocks of columns: as wide as asked for, then twice, and so on.
+    """Return rows shrunk by the size of their noise, in blocks of columns of doubling width.
 
-    A block is multiplied by S / (S + error**2), S being the mean square that all rows together show there beyond their
-    noise.
+    A block is multiplied by S / (S + error**2), where S is the mean square of all rows there minus that of their noise.
 
     Parameters
     ----------
@@ -374,7 +373,7 @@ def factor_of(covariance: np.ndarray, noise: float, radius: float) -> np.ndarray
 
 
 def _weights(counts: np.ndarray, noise: float) -> np.ndarray:
-    """Return the shares of components, equal ones where no count stands out of the noise."""
+    """Return the fractions of components; equal ones if no count is distinguishable from the noise."""
     kept = np.where(counts > 2.0 * noise, counts, 0.0)
     kept[kept.sum(axis=1) == 0.0] = 1.0
     return np.asarray(kept / kept.sum(axis=1, keepdims=True))

@@ -1,11 +1,11 @@
-"""Sums over rows with classes, each with the most that one row moves it by.
+"""Sums over rows with classes, each with its sensitivity.
 
-What a row adds is multiplied by its weight v in [0, 1] after it was brought into a box or a ball. So rows add points of
-the convex hull of zero and of what a row of weight 1 adds, and the weights of all rows of a unit, which add up to at
-most 1 (`skdp.mechanisms.bounded_sum.clip_groups`), let a unit add such a point as well. The largest norm in a convex
-hull, and the largest distance of two of its points, are reached at what it is the hull of: by a row of weight 1 and
-none, or by two. In the proofs rows have a weight of 1 therefore. Under ``replace_one``, where twice the result is
-priced, that is no less than what a row alone adds in each of them.
+The contribution of a row is multiplied by its weight v in [0, 1] after it was clipped to a box or a ball. So rows add
+points of the convex hull of zero and of the contributions of a row of weight 1. The weights of all rows of a group sum
+to at most 1 (`skdp.mechanisms.bounded_sum.clip_groups`), so a group adds such a point as well. The largest norm in a
+convex hull, and the largest distance of two of its points, are attained at its generating points. The proofs therefore
+use rows of weight 1. Under ``replace_one``, twice the result is accounted for, which is no less than the contribution
+of a single row.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def sensitivity_of_total(d: int, adjacency: str, *, with_weights: bool) -> float
     """Return the largest contribution of a row of d columns in [-1/2, 1/2] to `total`.
 
     Its norm is R = sqrt(d) / 2, or R sqrt(1 + k**2) with its weight, k being `COUNTED`. Two rows have the same entry
-    for the weight and differ by 2 R, which is no less than what one of them adds for k**2 <= 3. ``replace_one`` is
-    priced for twice the result.
+    for the weight and differ by 2 R, which is no less than the contribution of one of them for k**2 <= 3.
+    ``replace_one`` is accounted for with twice the result.
     """
     alone = not with_weights or adjacency == "replace_one"
     return math.sqrt(d) / 2.0 * (1.0 if alone else math.sqrt(1.0 + COUNTED**2))
@@ -261,7 +261,7 @@ its square where classes are subtracted."""
 
 
 class ClassCounts(NamedTuple):
-    """Noisy weights of the classes, the radius that most rows are within, and the mean of squared distances."""
+    """Noisy weights of the classes, the radius that contains most rows, and the mean of squared distances."""
 
     of_classes: np.ndarray
     deviation: float
@@ -282,21 +282,21 @@ class ClassMeasurement(NamedTuple):
         Coordinates in which components have covariances.
     adjacency : str
     n : int
-        Public number of rows, or of units.
+        Public number of rows, or of groups.
 
     Notes
     -----
-    **Guarantees.** What `measure` releases is no less private than one Gaussian release of `noise_multiplier`. All that
-    it returns is a function of these releases and of public numbers.
+    **Guarantees.** The releases of `measure` have at most the privacy cost of one Gaussian release of
+    `noise_multiplier`. Its result is a function of these releases and of public numbers.
 
-    Proof. Each release is Gaussian, of a function of the rows that public numbers and earlier releases decide: the mean
-    of all rows is the center of the counts; their radius that of the sums of classes; means of the classes and a radius
-    those of the Gram matrix; its eigenvectors the directions; noisy centers the groups of the next round, and of the
-    moments. Each sensitivity holds for every such function (`skdp.synthesis.class_moments`;
-    `skdp.mechanisms.second_moments.sensitivity`), and each noise multiplier is fixed beforehand: that of a share s is
-    `noise_multiplier` / sqrt(s). Mechanisms that are mu_i-GDP, each chosen by the outputs of those before it, compose
-    to one that is GDP with the root of the sum of mu_i**2 (Dong, Roth & Su 2022, corollary 3.3). Shares sum to one, so
-    this is the mu of the whole, 1 / `noise_multiplier`, and that of a Gaussian release with it.
+    Proof. Each release is Gaussian, of a function of the rows that public numbers and earlier releases determine: the
+    mean of all rows is the center of the counts; their radius that of the sums of classes; means of the classes and a
+    radius those of the Gram matrix; its eigenvectors the directions; noisy centers the clusters of the next round, and
+    of the moments. Each sensitivity holds for every such function (`skdp.synthesis.class_moments`;
+    `skdp.mechanisms.second_moments.sensitivity`), and each noise multiplier is fixed beforehand: that of a fraction s
+    is `noise_multiplier` / sqrt(s). Mechanisms that are mu_i-GDP, each chosen by the outputs of those before it,
+    compose to one that is GDP with the root of the sum of mu_i**2 (Dong, Roth & Su 2022, corollary 3.3). The fractions
+    sum to one, so this is the mu of the whole, 1 / `noise_multiplier`, and that of a Gaussian release with it.
     """
 
     noise_multiplier: float
@@ -341,7 +341,7 @@ class ClassMeasurement(NamedTuple):
         centers = 0.7 * drawn * np.sqrt(variances) if self.n_components > 1 else np.zeros_like(drawn)
         for t, share in enumerate(shares[4:-1]):
             centers = self._moved(centers, points, rows, share, stream.spawn("k-means", t))
-        # What the clip took from the variances of all directions is given back to each of them.
+        # The variance that clipping removed from all directions is added back to each of them.
         growth = (counts.mean_square - between) / max(radius**2 * values.sum(), 1e-300)
         scale = radius * math.sqrt(np.clip(growth, 1.0, 2.0))
         moments = self._moments(points, rows, centers, scale, shares[-1], stream.spawn("moments"))
@@ -352,7 +352,7 @@ class ClassMeasurement(NamedTuple):
     def _add_noise(
         self, share: float, vector: np.ndarray, most: float, stream: SecretStream
     ) -> tuple[np.ndarray, float]:
-        """Return a vector with the noise of a share of the budget, and the standard deviation of that noise."""
+        """Return a vector with the noise of a fraction of the budget, and the standard deviation of that noise."""
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), most)
         return mechanism.release(vector, stream), mechanism.standard_deviation
 

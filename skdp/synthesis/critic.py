@@ -115,15 +115,15 @@ class Lot(NamedTuple):
 
 
 class PairModel(Model):
-    """Rows and labels of a critic, each row beside one that is made up for it.
+    """Rows and labels of a critic, each row paired with a generated one.
 
     Parameters
     ----------
     X : ndarray of shape (n, d), float32 or float64, C order
     codes : ndarray of shape (n,), int64
-        Numbers of the labels; empty without labels.
+        Indices of the labels; empty without labels.
     low, high : ndarray of shape (d,)
-        Public bounds. Values are moved into them and mapped to [-1, 1].
+        Public bounds. Values are clipped to them and mapped to [-1, 1].
     critic : Critic
     generator : GeneratorNetwork
         Its parameters follow those of the critic in `theta`.
@@ -132,13 +132,14 @@ class PairModel(Model):
 
     Notes
     -----
-    **Guarantees.** What is made up for a row, and the share of the row in the point between, depend on no other row.
+    **Guarantees.** The generated row of a pair, and the weight of the row in the interpolated point, depend on no other
+    row.
 
-    Proof. Every row of a lot has noise and a number a of its own, drawn from streams that know nothing of the rows.
-    Given these, its gradient is a function of the row, its label and `theta`, and of no other row. Where a row is added
-    or removed, other rows get other numbers of the same streams. They are independent and of one law, so the sum is
-    distributed as if each row brought its own numbers along; a mechanism whose price holds given these numbers has it
-    without them, since they do not depend on the rows (quasi-convexity of mixtures).
+    Proof. Every row of a lot has its own noise and number a, drawn from streams that are independent of the rows. Given
+    these, its gradient is a function of the row, its label and `theta`, and of no other row. If a row is added or
+    removed, other rows get other numbers of the same streams. They are independent and identically distributed, so the
+    sum is distributed as if each row had its own fixed numbers. A mechanism whose guarantee holds given these numbers
+    has it without them, because they do not depend on the rows (quasi-convexity of mixtures).
     """
 
     _room: int  # pairs that are in memory at once
@@ -189,11 +190,11 @@ class CriticModel(PairModel):
 
     Notes
     -----
-    **Guarantees.** A row changes the sum of a lot by at most the clip, whatever it and its label contain, rounding
-    within a block included, and by exactly nothing if it holds NaN or infinity.
+    **Guarantees.** A row changes the sum of a lot by at most the clipping norm, for any row and label, including
+    rounding within a block. A row with NaN or infinity changes nothing.
 
-    Proof. A row adds its gradient, which by `PairModel` depends on no other row, times its factor; see the module for
-    norm and rounding.
+    Proof. The contribution of a row is its gradient, which by `PairModel` depends on no other row, times its factor;
+    see the module for norm and rounding.
     """
 
     critic: CriticNetwork
@@ -219,7 +220,7 @@ class CriticModel(PairModel):
         totals = split_tables(total, self.critic.widths)
         weights = tables[0][: self.critic.n_features]
         between = np.zeros((weights.shape[1],) * 2)
-        with np.errstate(all="ignore"):  # a row that overflows is muted, and a warning would reveal it
+        with np.errstate(all="ignore"):  # a row that overflows adds nothing, and a warning would reveal it
             square = weights.T @ weights
             for start in range(0, len(lot.rows), _CHUNK_ROWS):
                 rows = lot.rows[start : start + _CHUNK_ROWS]

@@ -1,4 +1,4 @@
-"""What private generators share: a fit to rows and perhaps labels, and samples, which cost nothing."""
+"""Base class of private generators: a fit to rows and optional labels, and samples at no additional privacy cost."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def with_labels(values: np.ndarray, codes: np.ndarray | None, n_classes: int, ma
 
 @dataclass(frozen=True)
 class GeneratorNetwork:
-    """A network from normal noise and a label to a row in [-1, 1], with ReLU between and a hyperbolic tangent at last.
+    """A network from Gaussian noise and a label to a row in [-1, 1], with ReLU and a final hyperbolic tangent.
 
-    Each row is a function of its own noise and label alone: nothing is normalised over a batch.
+    Each row is a function of its own noise and label alone: there is no batch normalization.
 
     Parameters
     ----------
     n_latent : int
-        Numbers of noise for a row.
+        Number of noise values for a row.
     n_classes : int
         0 without labels.
     hidden : tuple of int
         Widths of the hidden layers.
     n_features : int
     mark : float
-        What represents the label in its column; 0 stands in all others.
+        Value of the label in its column; 0 in all others.
     """
 
     n_latent: int
@@ -121,17 +121,17 @@ class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
-    write `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_bought_shares` where labels can
-    be drawn by noisy counts. With labels, `_learn` keeps `_chosen_shares` as ``class_prevalences_``.
+    implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_bought_shares` if labels can
+    be drawn by noisy counts. With labels, `_learn` stores `_chosen_shares` as ``class_prevalences_``.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``sample`` is a function of what was fitted and of its own `random_state`: it costs nothing, however often it is
-      called. Noise of the fit is not drawn from that `random_state`.
-    - Labels of samples are drawn uniformly, by public shares, or by the noisy counts that the fit paid for; never by
-      exact counts. They are those of the fit, whatever becomes of the parameters.
+    - ``sample`` is a function of the fitted state and of its own `random_state`, so any number of calls has no
+      additional privacy cost. The noise of the fit does not depend on that `random_state`.
+    - Labels of samples are drawn uniformly, by public prevalences, or by the noisy counts of the fit; never by exact
+      counts. Later changes of the parameters do not change them.
     """
 
     classes: Any
@@ -150,14 +150,14 @@ class PrivateGenerator(PrivateEstimator):
         X : array-like or frame of shape (n_samples, n_features)
             Private rows.
         y : array-like of shape (n_samples,) or None, default=None
-            Private labels. With them, ``sample`` returns labels too.
+            Private labels. If set, ``sample`` returns labels too.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row. Samples have no weights:
-            they are drawn from the weighted distribution.
+            Private, nonnegative weights, clipped to `weight_bound` and divided by it. The contribution of a row is
+            multiplied by the result; a row of weight 0 is a zeroed-out record. Samples are unweighted draws from the
+            weighted distribution.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or a household, or the name of a column of `X`, which
+            is then not a feature. If set, the guarantee is for all rows of one group, otherwise for one row.
 
         Returns
         -------
@@ -167,9 +167,9 @@ class PrivateGenerator(PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget was consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not permit the fit. No budget was consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -187,14 +187,14 @@ class PrivateGenerator(PrivateEstimator):
         return fit.publish(n_samples_=fit.n, weight_bound_=weight_reader.bound)
 
     def sample(self, n_samples: int, random_state: Any = None) -> Any:
-        """Draw synthetic rows. This costs nothing.
+        """Draw synthetic rows at no additional privacy cost.
 
         Parameters
         ----------
         n_samples : int
             Number of rows, 0 or more.
         random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
+            Source of the draws. It is independent of the noise of the fit, and can be published.
 
         Returns
         -------
@@ -212,21 +212,21 @@ class PrivateGenerator(PrivateEstimator):
         return X, self.classes_[codes]
 
     def sample_blocks(self, n_samples: int, block_size: int = 100_000, random_state: Any = None) -> Iterator[Any]:
-        """Draw synthetic rows in blocks, for more than fit in memory. This costs nothing.
+        """Draw synthetic rows in chunks, for samples that do not fit in memory, at no additional privacy cost.
 
         Parameters
         ----------
         n_samples : int
-            Number of rows of all blocks together.
+            Total number of rows.
         block_size : int, default=100_000
-            Largest number of rows of a block.
+            Largest number of rows of a chunk.
         random_state : int, RandomState instance, Generator instance or None, default=None
             Source of the draws, as for ``sample``.
 
         Returns
         -------
         blocks : iterator
-            Of what ``sample`` returns.
+            Results as those of ``sample``.
         """
         check_is_fitted(self)
         n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
@@ -234,11 +234,11 @@ class PrivateGenerator(PrivateEstimator):
         rng = generator_of(random_state)
         return (self.sample(min(step, n - start), rng) for start in range(0, n, step))
 
-    # --- what a subclass says ---
+    # --- definitions of a subclass ---
 
     def _read_parameters(self, n_features: int | None) -> None:
-        """Reject parameters that are unusable for a table with so many columns."""
-        raise NotImplementedError(f"{type(self).__name__} checks no parameters: write _read_parameters.")
+        """Check parameters for a table with this number of columns."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _read_parameters.")
 
     def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of its noise multiplier."""
@@ -246,44 +246,43 @@ class PrivateGenerator(PrivateEstimator):
 
     def _read_rows(self, X: Any, *, reset: bool) -> Any:
         """Return checked rows."""
-        raise NotImplementedError(f"{type(self).__name__} reads no rows: write _read_rows.")
+        raise NotImplementedError(f"{type(self).__name__} must implement _read_rows.")
 
     def _learn(self, fit: Fit, rows: Any, labels: ClassesAndCodes | None, weights: Any) -> None:
-        """Set what is learned from rows, and from weights in [0, 1], None where each row and record has weight 1."""
-        raise NotImplementedError(f"{type(self).__name__} learns nothing: write _learn.")
+        """Fit to rows, with weights in [0, 1], or None if each row has weight 1."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _learn.")
 
     def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
-        raise NotImplementedError(f"{type(self).__name__} draws nothing: write _draw.")
+        raise NotImplementedError(f"{type(self).__name__} must implement _draw.")
 
     def _bought_shares(self) -> np.ndarray:
-        """Return the noisy shares of the classes."""
-        raise NotImplementedError(f"{type(self).__name__} buys no shares of classes: write _bought_shares.")
+        """Return the noisy class prevalences."""
+        raise NotImplementedError(f"{type(self).__name__} must implement _bought_shares.")
 
     # --- labels ---
 
     def _check_label_parameters(self) -> None:
-        """Refuse `classes` and `class_prevalences` that fit no labels."""
+        """Check `classes` and `class_prevalences` against the labels."""
         classes = None if self.classes is None else check_classes("classes", self.classes)
         if not isinstance(self.class_prevalences, str):
             shares = _read_shares(self.class_prevalences)
             if classes is None or len(shares) != len(classes):
                 raise ValueError(
-                    f"class_prevalences has {len(shares)} shares: give one for each of the classes, which are named by "
-                    "classes, in ascending order."
+                    f"`class_prevalences` must have one entry per class, in ascending order, got {len(shares)}."
                 )
         elif self.class_prevalences not in ("estimate", "uniform"):
             raise ValueError(
-                f"class_prevalences={show(self.class_prevalences)} is not known: use 'estimate', 'uniform' or a list "
-                "of public prevalences, one a class."
+                f"`class_prevalences` must be 'estimate', 'uniform' or a list of public prevalences, got "
+                f"{show(self.class_prevalences)}."
             )
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
         """Return the classes and the class of each row, None without labels."""
-        if n_public < 2:  # here and not in `_read_rows`, which comes after the charge behind a private step
+        if n_public < 2:  # not in `_read_rows`, which follows the charge after a private step
             what = self._units_in_words()
             name = "sample" if what == "rows" else "group"
-            raise ValueError(f"X has {n_public} {name}(s), and one is no table to learn from: give 2 {what} at least.")
+            raise ValueError(f"X has {n_public} {name}(s), but a synthesizer requires at least 2 {what}.")
         self._fitted_with_labels = y is not None
         if y is None:
             return None
@@ -296,11 +295,11 @@ class PrivateGenerator(PrivateEstimator):
         return classes, encode_labels(labels, classes)
 
     def _buys_shares(self) -> bool:
-        """Whether labels of samples are drawn by the noisy shares of the classes."""
+        """Whether labels of samples are drawn by noisy class prevalences."""
         return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
     def _chosen_shares(self) -> np.ndarray:
-        """Return the shares by which labels are drawn, once those that are bought are released."""
+        """Return the class prevalences of samples, after the release of the noisy ones."""
         n_classes = len(self.classes_)
         if not isinstance(self.class_prevalences, str):
             return _read_shares(self.class_prevalences)
@@ -308,13 +307,13 @@ class PrivateGenerator(PrivateEstimator):
 
 
 def _read_shares(given: Any) -> np.ndarray:
-    """Return public shares that sum to one."""
+    """Return public prevalences that sum to one."""
     values = given.tolist() if isinstance(given, np.ndarray) else given
     shares = [read_real(each) for each in values] if isinstance(values, list | tuple) else [None]
     found = np.array([-1.0 if share is None else share for share in shares])
     if not len(found) or not (found >= 0).all() or not 0 < found.sum() < np.inf:
         raise ValueError(
-            f"class_prevalences={show(given)} is no list of shares: give numbers of 0 or more, one a class, not all 0."
+            f"`class_prevalences` must be nonnegative numbers, one per class, not all 0, got {show(given)}."
         )
     return found / found.sum()
 

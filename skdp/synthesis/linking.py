@@ -1,4 +1,4 @@
-"""A table of households and one of their persons as synthetic ones, linked by a key, in one line."""
+"""Synthetic tables of households and of their persons, linked by a key."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from skdp.synthesis.marginals.product_mixture import Mixture
 from skdp.synthesis.marginals.synthesizer import DPMarginalSynthesizer
 
 SIZE, PLACE = "number of persons", "place in the household"
-"""Columns that are made: of households, and of persons by their order within them."""
+"""Additional columns: of households, and of persons by their order within the household."""
 
 
 class HouseholdSynthesizer(DPMarginalSynthesizer):
-    """The synthesizer of persons with the columns of their households, which `synthesize_linked` fits.
+    """The synthesizer of `synthesize_linked`: persons with the columns of their households.
 
     Notes
     -----
-    **Guarantees.** A household adds no more than one row may, with all of its persons, however many these are.
+    **Guarantees.** The contribution of a household with all of its persons is at most that of one row.
 
-    Proof. Rows of a household have weights that sum to one at most, so that what it adds is an average of what rows
-    add, and no longer than one of them is. A reach of 1 (`skdp.synthesis.marginals.noisy_tables.unit_reach`) clips what
-    it adds to that, and the noise is that of rows. Weights and the two columns that are made follow from the rows of
-    the household alone.
+    Proof. Rows of a household have weights that sum to at most one, so that its contribution is an average of
+    contributions of rows, which is not longer than one of them. A reach of 1
+    (`skdp.synthesis.marginals.noisy_tables.unit_reach`) clips the contribution to that, and the noise is that of rows.
+    Weights and the two additional columns depend on the rows of the household alone.
     """
 
     _public_name = "synthesize_linked"
@@ -39,7 +39,7 @@ class HouseholdSynthesizer(DPMarginalSynthesizer):
     def draw_linked(self, n: int, n_first: int, rng: np.random.Generator) -> tuple[np.ndarray, Any]:
         """Return the household of each synthetic person, and persons with the columns of their households.
 
-        Numbers of a household lie in one bin for all of its persons, and anywhere in it.
+        Numeric values of a household lie in one bin for all of its persons, at independent positions in it.
         """
         mixture, size = Mixture(self._fitted_levels, self.components_), n_first - 1
         drawn = mixture.draw(n, rng)
@@ -67,38 +67,39 @@ def synthesize_linked(
     accountant: Any = None,
     random_state: Any = None,
 ) -> tuple[Any, Any]:
-    """Make synthetic households and persons of private ones, such that keys match and counts agree.
+    """Create linked synthetic tables of households and persons, with matching keys and counts.
 
-    The guarantee is for a household with all of its persons, however many these are.
+    The privacy unit is a household with all of its persons. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     households : pandas.DataFrame of shape (n_households, n_columns)
         Private rows, one for each household.
     persons : pandas.DataFrame of shape (n_persons, n_columns)
-        Private rows, one for each person, those of a household in an order that tells something, such as the reference
-        person first. Columns have other names than those of households.
+        Private rows, one for each person. The order of the persons of a household is informative, such as the reference
+        person first. Column names must differ from those of households.
     key : str
-        Name of the column of both tables that tells which household it is. It is not synthesized.
+        Name of the column in both tables that identifies the household. It is not synthesized.
     schema : TableSchema, mapping or None, default=None
-        What is public of the columns of both tables. What it leaves out is bought, as for `skdp.synthesize`.
+        Public values of the columns of both tables. Missing bounds and categories are privately estimated, as for
+        `skdp.synthesize`.
     max_persons : int, default=8
-        Public largest number of persons of a synthetic household. Larger private ones count as that large.
+        Public maximum number of persons of a synthetic household. Larger private households count as that large.
     n_households : int or None, default=None
         Number of synthetic households. If None, the public number of private ones.
     epsilon : float or Risk, default=1.0
-        Privacy budget of both tables together. The noise is calibrated to it. A number, or a bound on the risk of
-        membership inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of both tables together. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+        The delta of the (epsilon, delta) guarantee, as for `DPMarginalSynthesizer`.
     n_bins : int, default=16
-        Number of bins of a number or a date without edges.
+        Number of bins of a numeric or date column without edges.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two tables differ in one household with its persons, as for `DPMarginalSynthesizer`.
-        Under "zero_out" and "replace_one" the number of households is public, and that of persons is not. The
+        Under "zero_out" and "replace_one" the number of households is public, and that of persons is private. The
         `n_public` of ``AddRemove`` counts households.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which it is charged before anything is learned from the rows.
+        Accountant to which the release is charged before anything is learned from the rows.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the noise
         reproducible and issues a `PrivacyLeakWarning`. Samples are drawn anew each time.
@@ -106,34 +107,33 @@ def synthesize_linked(
     Returns
     -------
     households : pandas.DataFrame of shape (n_households, n_columns)
-        Synthetic households. Keys are whole numbers from 0.
+        Synthetic households. Keys are integers from 0.
     persons : pandas.DataFrame of shape (n_persons, n_columns)
-        Their persons, one at least in each.
+        Their persons, at least one in each household.
 
     Raises
     ------
     TypeError
-        A table is no frame of pandas.
+        A table is not a pandas data frame.
     ValueError
-        A parameter, the schema or a table is invalid, or keys do not match. Nothing was charged.
+        A parameter, the schema or a table is invalid, or keys do not match. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit it. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     See Also
     --------
-    skdp.synthesize : The same for a single table.
+    skdp.synthesize : Synthesize a single table.
 
     Notes
     -----
-    **What is kept.** Marginals of pairs of columns of households, of pairs of columns of persons, and of one of each;
-    the number of persons, and the place of a person within the household, are columns too. Persons of a household are
-    drawn independently, given its columns and their place: who comes first is told from who comes second, but what two
-    persons have in common beyond the columns of their household is not kept. Households without persons add nothing,
-    and are not made.
+    **Preserved statistics.** The synthesizer preserves two-way marginals of household columns, of person columns, and
+    between both. The number of persons and the position of a person within the household are columns too. Persons of a
+    household are drawn independently, given its columns and their positions. Other associations between two persons of
+    a household are not preserved. Households without persons have no contribution, and are not synthesized.
 
-    Each person counts as 1 over the number of persons of the household: a household is one row of an average person.
-    There is one release, priced as one of `DPMarginalSynthesizer` with groups. Keys are read before the ledger is
-    asked, and a refusal of them is recorded there.
+    Each person has a weight of 1 over the number of persons of the household. There is one release, accounted for as
+    that of `DPMarginalSynthesizer` with groups. Keys are read before the accountant is asked, and a rejection because
+    of them is recorded.
 
     Examples
     --------
@@ -142,10 +142,11 @@ def synthesize_linked(
     >>> from skdp.synthesis import synthesize_linked
     >>> rng = np.random.default_rng(0)
     >>> homes = pd.DataFrame({"home": range(3000), "rooms": rng.integers(1, 6, 3000)})
-    >>> people = homes.loc[homes.index.repeat(rng.integers(1, 1 + homes["rooms"])), ["home"]]
-    >>> people["age"] = rng.integers(0, 90, len(people))
-    >>> made, made_people = synthesize_linked(homes, people, key="home", schema={"rooms": range(1, 6), "age": (0, 90)})
-    >>> len(made), set(made["home"]) == set(made_people["home"])
+    >>> persons = homes.loc[homes.index.repeat(rng.integers(1, 1 + homes["rooms"])), ["home"]]
+    >>> persons["age"] = rng.integers(0, 90, len(persons))
+    >>> schema = {"rooms": range(1, 6), "age": (0, 90)}
+    >>> synthetic, synthetic_persons = synthesize_linked(homes, persons, key="home", schema=schema)
+    >>> len(synthetic), set(synthetic["home"]) == set(synthetic_persons["home"])
     (3000, True)
     """
     most = check_count("max_persons", max_persons, remedy="choose a whole number of persons, such as 8")
@@ -156,13 +157,13 @@ def synthesize_linked(
         adjacency=adjacency, accountant=accountant, random_state=random_state,
     )  # fmt: skip
     if adjacency_of(model) != "add_remove" and hasattr(households, "__len__"):
-        model._n_public = len(households)  # also of those without persons, which have no rows
+        model._n_public = len(households)  # including those without persons, which have no rows
     _check_frames(households, persons, key)
     with recording_refusals(partial(payment_of, model)):
         joined, homes, weights = _join(households, persons, key, most)
     model.fit(joined, sample_weight=weights, groups=homes)
     n = int(model.n_samples_) if n_households is None else n_households
-    # Columns of the household and its number of persons are followed by the place and the columns of the person.
+    # Columns of the household and its number of persons are followed by the position and the columns of the person.
     n_first = households.shape[1]
     homes, made = model.draw_linked(n, n_first, generator_of(None))
     first = np.searchsorted(homes, np.arange(n))
@@ -174,9 +175,9 @@ def synthesize_linked(
 
 
 def _join(households: Any, persons: Any, key: str, most: int) -> tuple[Any, Any, np.ndarray]:
-    """Return persons with the columns of their households, or refuse keys without telling any of them.
+    """Return persons with the columns of their households, or reject keys without revealing any of them.
 
-    Beside them stand the number of the household of each, and 1 over its number of persons.
+    Also returns the index of the household of each, and 1 over its number of persons.
     """
     import pandas as pd
 
@@ -184,10 +185,10 @@ def _join(households: Any, persons: Any, key: str, most: int) -> tuple[Any, Any,
         pd.Index([key_of(cell) for cell in table[key].tolist()], dtype=object) for table in (households, persons)
     )
     if not known.is_unique:
-        raise ValueError(f"households has a key twice in column {key!r}: give one row for each household.")
+        raise ValueError(f"`households` must have unique keys in column {key!r}. Keep one row per household.")
     homes = known.get_indexer(asked)
     if known.hasnans or bool((homes < 0).any()) or not len(homes):
-        raise ValueError(f"persons has no rows, or keys in column {key!r} that are gaps or no household's: drop these.")
+        raise ValueError(f"`persons` must have rows, all with keys of `households` in column {key!r}. Drop others.")
     sizes = np.bincount(homes, minlength=len(known))[homes]
     places = pd.Series(homes).groupby(homes).cumcount().to_numpy()
     first = households.drop(columns=key).iloc[homes].reset_index(drop=True)
@@ -201,18 +202,18 @@ def _check_frames(households: Any, persons: Any, key: Any) -> None:
     for name, table in (("households", households), ("persons", persons)):
         if not hasattr(table, "iloc") or not hasattr(table, "columns"):
             raise TypeError(
-                f"{name}=<{type(table).__name__}> is no frame of pandas: convert it, such as by to_pandas()."
+                f"`{name}` must be a pandas data frame, got {type(table).__name__}. Convert it, e.g. by to_pandas()."
             )
         if key not in table.columns or len(table.columns) < 2:
-            raise ValueError(f"key={show(key)} is no column of {name}, or its only one: name one of both tables.")
+            raise ValueError(f"`key` must be a column of {name}, besides other columns, got {show(key)}.")
     names = [*households.columns, SIZE, PLACE]
     if both := [name for name in persons.columns if name in names and name != key]:
-        raise ValueError(f"persons has columns that households has too, {format_names(both)}: rename them.")
+        raise ValueError(f"`persons` must not have columns of `households`, got {format_names(both)}. Rename them.")
 
 
 def _with_made_columns(schema: Any, most: int) -> TableSchema:
-    found = TableSchema({}, others="estimate") if schema is None else read_schema(schema, "or None, to buy everything")
+    found = TableSchema({}, others="estimate") if schema is None else read_schema(schema, "or None, to estimate it")
     if found.impossible:
-        raise ValueError("schema has impossible combinations, which linked tables may not keep: leave them out.")
+        raise ValueError("`schema` must not have impossible combinations for linked tables. Remove `impossible`.")
     numbers = list(range(1, most + 1))
     return TableSchema({**dict(found.items()), SIZE: numbers, PLACE: numbers}, others=found.others)

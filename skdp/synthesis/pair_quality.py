@@ -1,4 +1,4 @@
-"""`evaluate_synthesis`: how far a synthetic table is from the private one, pair by pair, as a paid release."""
+"""`evaluate_synthesis`: a private estimate of the distance between a synthetic table and the private one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from skdp.synthesis.marginals.table_form import TableForm, form_of
 
 
 class ComparedRows(NamedTuple):
-    """Private rows as levels of columns, and what is public of these."""
+    """Private rows as levels of columns, and the public facts about these."""
 
     shape: tuple[int, int]
     form: TableForm
@@ -37,23 +37,23 @@ class ComparedRows(NamedTuple):
 
 @with_parameters
 class SynthesisEvaluation(PrivateEstimator):
-    """How far a synthetic table is from the private one it was made of, as a release. Made by `evaluate_synthesis`.
+    """Private estimate of the distance between a synthetic table and the private one. Created by `evaluate_synthesis`.
 
     Constructor parameters are public, arguments of ``fit`` are private.
 
     Parameters
     ----------
     synthetic : array-like or frame of shape (n_synthetic, n_features)
-        Public rows with the columns of the private ones, one at least.
+        Public rows with the columns of the private ones, at least one row.
     schema : TableSchema or mapping
         Public schema of all columns, complete.
     n_bins : int, default=16
-        Number of bins of a number or a date without edges.
+        Number of bins of a numeric or date column without edges.
     level : float, default=0.95
-        Probability with which an interval covers the distance to these rows.
+        Confidence level of the intervals for the distance to these rows.
     epsilon : float or Risk, default=0.1
-        Privacy budget of one ``fit``, for all figures together. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of one ``fit``, for all distances together. A number, or a bound on membership-inference risk
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -80,28 +80,28 @@ class SynthesisEvaluation(PrivateEstimator):
     Attributes
     ----------
     error_ : Estimate
-        Mean over all pairs of columns of the total variation between their shares of rows in the two tables.
+        Mean total variation distance of the two-way marginals, over all pairs of columns.
     pairs_ : dict of (str, str) to Estimate
-        The total variation of each pair.
+        Total variation distance of the two-way marginal of each pair.
     chance_ : float
-        About the mean that two tables of these numbers of rows have if both are drawn as the synthetic one is.
+        Approximate expected mean distance if both tables were samples of the same distribution.
     epsilon_ : float
-        Price of all figures together at `delta_`.
+        Epsilon of all distances together at `delta_`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     privacy_event_ : DpEvent
-        What was released.
+        Event of the release.
     privacy_unit_ : {"row", "group"}
-        What the price is for.
+        Privacy unit.
 
     Notes
     -----
-    **Guarantees.** One row, or one unit, changes all distances together by no more than is priced, and everything that
-    is shown is a function of the noisy distances and of public numbers.
+    **Guarantees.** One row, or one group, changes all distances together by at most the sensitivity of the release, and
+    all results are functions of the noisy distances and of public numbers.
 
     Proof. The distance of a pair is the sum over its cells of the absolute difference between the count of private
-    rows and that expected by the synthetic table, which is public. `noisy_tables.sensitivity` bounds what a row
-    changes of all of them. Weights of the rows of a unit sum to 1 at most, so it changes no more than a row does.
+    rows and the expected count by the synthetic table, which is public. ``noisy_tables.sensitivity`` bounds the change
+    of all of them by one row. Weights of the rows of a group sum to at most 1, so it changes no more than a row does.
     """
 
     noise_multiplier = None
@@ -118,7 +118,7 @@ class SynthesisEvaluation(PrivateEstimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Charge and release. See `evaluate_synthesis`.
+        """Charge the accountant and release the distances. See `evaluate_synthesis`.
 
         Parameters
         ----------
@@ -127,19 +127,19 @@ class SynthesisEvaluation(PrivateEstimator):
         y : None
             Ignored: a label is a column.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private units of the rows.
+            Private group identifiers of the rows.
 
         Returns
         -------
         self : object
-            With its figures.
+            The evaluation.
         """
         fit = begin(self, X, groups)
         model = fit.model
         check_count("n_bins", model.n_bins, remedy="choose a whole number of bins, such as 16")
         check_real("level", model.level, above=0, below=1, remedy="choose a probability such as 0.95")
         if not read_schema(model.schema, "such as schema_ of the generator").is_complete:
-            raise ValueError("schema leaves out bounds or categories, and nothing is bought here: give a complete one.")
+            raise ValueError("`schema` must be complete here. Pass `schema_` of the generator.")
         made = model._read(model.synthetic)
         fit.plan()
 
@@ -148,12 +148,12 @@ class SynthesisEvaluation(PrivateEstimator):
         return fit.publish(**fit.learn(model._learn, fit, rows, made))
 
     def _read(self, X: Any) -> ComparedRows:
-        """Return a table as levels of the schema's columns, of which it has two at least."""
+        """Return a table as levels of the schema's columns, at least two."""
         table = Table(X, self)
         schema = read_schema(self.schema, "such as schema_ of the generator")
         form = form_of(table, match_columns(schema, table), int(self.n_bins), {})
         if len(form.columns) < 2:
-            raise ValueError("schema has fewer than 2 columns, which have no pairs: give tables with 2 at least.")
+            raise ValueError("`schema` must have at least 2 columns.")
         return ComparedRows(table.shape, form, form.read(table))
 
     def _learn(self, fit: Fit, rows: ComparedRows, made: ComparedRows) -> dict[str, Any]:
@@ -185,38 +185,38 @@ class SynthesisEvaluation(PrivateEstimator):
         low, value, high = np.clip([value - reach * error, value, value + reach * error], 0.0, 1.0).tolist()
         return Estimate(value, low, high, error, error)
 
-    # --- forms ---
+    # --- output ---
 
     def worst(self, n_pairs: int = 5) -> dict[tuple[str, str], Estimate]:
-        """Return the pairs of the largest noisy distances, the largest first, each with an interval for it alone.
+        """Return the pairs with the largest noisy distances in descending order, with separate intervals.
 
         Parameters
         ----------
         n_pairs : int, default=5
-            How many of them.
+            Number of pairs.
 
         Returns
         -------
         worst : dict of (str, str) to Estimate
-            Their total variations.
+            Their total variation distances.
         """
         order = sorted(self.pairs_, key=lambda pair: -self.pairs_[pair].value)
         return {pair: self.pairs_[pair] for pair in order[:n_pairs]}
 
     def _lines(self) -> list[tuple[str, str]]:
-        found = [("mean of pairs", str(self.error_)), ("by chance alone", f"{self.chance_:.4g}")]
+        found = [("mean over pairs", str(self.error_)), ("expected by chance", f"{self.chance_:.4g}")]
         return found + [(", ".join(pair), str(each)) for pair, each in self.worst().items()]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         if "pairs_" not in self.__dict__:
             return super().__repr__(N_CHAR_MAX)
-        head = f"Total variation, {self.level:.0%} intervals for these rows, epsilon={self.epsilon_:.6g}"
+        head = f"Total variation distance, {self.level:.0%} intervals for these rows, epsilon={self.epsilon_:.6g}"
         return "\n".join([head, *(f"{name:30} {shown}" for name, shown in self._lines())])
 
     def _repr_html_(self) -> Any:
         if "pairs_" not in self.__dict__:
             return f"<pre>{escaped(repr(self))}</pre>"
-        head = "", f"total variation, {self.level:.0%} interval for these rows"
+        head = "", f"total variation distance, {self.level:.0%} interval for these rows"
         cost = f"\u03b5 = {self.epsilon_:.4g} at \u03b4 = {self.delta_:g} for one {self.privacy_unit_}"
         return html_table(head, self._lines(), cost)
 
@@ -226,15 +226,14 @@ def _read_rows(model: SynthesisEvaluation, X: Any, *, reset: bool, made: Compare
     rows = model._read(X)
     if rows.form.names != made.form.names:
         raise ValueError(
-            f"synthetic has the columns {format_names(made.form.names)}, and X others or in another order: give "
-            "tables of the same columns."
+            f"`X` must have the columns of the synthetic table in the same order, {format_names(made.form.names)}."
         )
     check_schema(model, X, reset=reset)
     return rows
 
 
 def _chance(shares: np.ndarray, n: float, m: float) -> float:
-    """Return about the mean total variation between two tables of n and of m rows with these shares."""
+    """Return the approximate mean distance between two samples of n and of m rows of one distribution."""
     return float(np.sqrt(2.0 / math.pi * shares * (1.0 - shares) * (1.0 / n + 1.0 / m)).sum()) / 2.0
 
 
@@ -253,35 +252,37 @@ def evaluate_synthesis(
     accountant: Any = None,
     random_state: Any = None,
 ) -> SynthesisEvaluation:
-    """Measure how far a synthetic table is from the private one, in figures that may be published with it.
+    """Estimate the distance between a synthetic table and the private one with differential privacy.
 
-    For each pair of columns, half the sum of the absolute differences between the shares of rows in its cells, in the
-    private table and in the synthetic one, is released with noise: all pairs together for one price.
+    For each pair of columns, the function releases the total variation distance between the two-way marginals of both
+    tables, with noise. All pairs together have one privacy cost. The result can be published with the synthetic table.
+    See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Private rows, a label among the columns.
+        Private rows, with the label as a column.
     synthetic : array-like or frame of shape (n_synthetic, n_features)
-        Public rows with the same columns: what ``sample`` returns, with the labels as a column.
+        Public rows with the same columns: a result of ``sample``, with the labels as a column.
     schema : TableSchema or mapping
-        Public schema of all columns, such as ``schema_`` of the generator, complete.
+        Complete public schema of all columns, such as ``schema_`` of the generator.
     epsilon : float or Risk, default=0.1
-        Privacy budget of all figures together. It is added to that of the generator. A number, or a bound on the risk
-        of membership inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
+        Privacy budget of all distances together, in addition to that of the generator. A number, or a bound on
+        membership-inference risk such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail, as for `DPMarginalSynthesizer`.
+        The delta of the (epsilon, delta) guarantee, as for `DPMarginalSynthesizer`.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, or the name of a column of `X`, which is not compared then. The guarantee
-        is then for all rows of one label together, else for one row. Each unit has a weight of 1, shared by its rows.
+        Private group identifier of each row, or the name of a column of `X`, which is then not compared. If set, the
+        guarantee is for all rows of one group, otherwise for one row. Each group has a weight of 1, shared by its rows.
     n_bins : int, default=16
-        Number of bins of a number or a date without edges.
+        Number of bins of a numeric or date column without edges.
     level : float, default=0.95
-        Probability with which an interval covers the distance to these rows. That is exact, before it is cut to [0, 1].
+        Confidence level of the intervals for the distance to these rows. The coverage is exact before clipping to [0,
+        1].
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation, as for `DPMarginalSynthesizer`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which the release is charged before a row is read for it: that of the generator.
+        Accountant to which the release is charged before it reads a row: that of the generator.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the result
         reproducible and issues a `PrivacyLeakWarning`.
@@ -289,14 +290,14 @@ def evaluate_synthesis(
     Returns
     -------
     quality : SynthesisEvaluation
-        Figures with intervals, as text and as HTML.
+        Distances with intervals, as text and as HTML.
 
     Raises
     ------
     ValueError
-        A parameter, the schema or a table is invalid. Nothing was charged.
+        A parameter, the schema or a table is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Examples
     --------
@@ -304,9 +305,9 @@ def evaluate_synthesis(
     >>> from skdp.synthesis import DPMarginalSynthesizer, evaluate_synthesis
     >>> X = np.random.default_rng(0).integers(0, 3, (5000, 4))
     >>> model = DPMarginalSynthesizer({f"x{j}": [0, 1, 2] for j in range(4)}, epsilon=1.0).fit(X)
-    >>> found = evaluate_synthesis(X, model.sample(5000), model.schema_, epsilon=0.5)
-    >>> found.error_.low <= found.error_.value <= found.error_.high < 0.1, found.epsilon_ <= 0.5
-    (True, True)
+    >>> quality = evaluate_synthesis(X, model.sample(5000), model.schema_, epsilon=0.5)
+    >>> round(quality.error_.value, 1), round(quality.epsilon_, 1)
+    (0.0, 0.5)
     """
     found = SynthesisEvaluation(
         synthetic, schema, n_bins=n_bins, level=level, epsilon=epsilon, delta=delta, adjacency=adjacency,

@@ -26,7 +26,7 @@ from skdp.synthesis.adversaries import LOT_SIZE, MARK, Adversaries
 from skdp.synthesis.generator import ClassesAndCodes, GeneratorNetwork, PrivateGenerator
 
 COUNT_NOISE = 10.0
-"""Noise multiplier of the counts of classes, divided by that of the steps: they take a hundredth of the budget."""
+"""Noise multiplier of the class counts, divided by that of the steps: they have a hundredth of the budget."""
 
 _STEPS = 5_000
 _DRAWN_ROWS = 8192
@@ -34,41 +34,40 @@ _DRAWN_ROWS = 8192
 
 @with_parameters
 class DPWGAN(PrivateGenerator):
-    """Generative adversarial network with differential privacy for each row.
+    """Differentially private generative adversarial network (Wasserstein GAN with gradient penalty).
 
-    A critic learns to tell private rows from those that a generator makes of noise, and the generator to deceive it: a
-    Wasserstein GAN with a gradient penalty. The critic alone reads private rows. It is trained by noisy gradient
-    descent: each step draws rows at random, clips the gradient of every row, sums the clipped gradients, adds Gaussian
-    noise to the sum and hands it to Adam. The generator learns from the critic, which is free.
+    A critic learns to distinguish private rows from generated ones. Only the critic reads private rows. It is trained
+    by DP-SGD with Adam: each step samples rows, clips the gradient of every row, sums the clipped gradients, and adds
+    Gaussian noise. The generator learns from the critic, which is post-processing.
 
-    It is seldom the way to good synthetic data: for tables there is `DPMarginalSynthesizer`, which releases at once
-    what a critic has to learn step by step. It is here as the method of Schwabedal et al. (2020), made right.
+    For tables, `DPMarginalSynthesizer` has better quality at the same privacy cost. This class implements the method of
+    Schwabedal et al. (2020) with correct accounting. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     bounds : (float, float) or list of (float, float), default=None
-        Public bounds of all columns, or of each. Values beyond them are moved to them. Required.
+        Public bounds of all columns, or of each column. Values are clipped to them. Required.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. Not looked at without labels.
+        `PrivacyLeakWarning` is issued. Ignored without labels.
     critic_layer_sizes : sequence of int or int, default=(128,)
         Number of units in each hidden layer of a dense critic.
     image_shape : (int, int) or None, default=None
-        Height and width of images of one colour, whose pixels are the columns, row after row. With it the critic is
-        convolutional, as the paper's: three layers with `capacity`, 2 `capacity` and 4 `capacity` channels, patches of
-        5 x 5 pixels that move by two. A step takes some forty times as long.
+        Height and width of grayscale images, whose pixels are the columns in row-major order. If set, the critic is
+        convolutional, as in the paper: three layers with `capacity`, 2 `capacity` and 4 `capacity` channels, with 5 x 5
+        patches and a stride of 2. A step takes about forty times as long.
     capacity : int, default=32
-        Channels of the first layer of a convolutional critic.
+        Number of channels of the first layer of a convolutional critic.
     generator_layer_sizes : sequence of int or int, default=(256, 256)
         Number of units in each hidden layer of the generator.
     n_latent : int, default=64
-        Numbers of noise from which a row is made.
+        Dimension of the noise from which a row is generated.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        How labels of samples, and of what the generator learns from, are drawn: by noisy counts, all alike, or by
-        public shares, one for each class in ascending order. "estimate" pays about a hundredth of the budget for the
-        counts; without labels, give "uniform" and save it.
+        Class prevalences of samples and of generated rows in training: "estimate" uses noisy counts, which consume
+        about a hundredth of the budget; "uniform" uses equal prevalences, and saves this part of the budget without
+        labels. A sequence has a public prevalence for each class in ascending order.
     critic_steps : int or "auto", default="auto"
-        Steps of the critic before one of the generator. "auto" is 5, or 10 for a noise multiplier of 1.5 or more.
+        Number of critic steps for each generator step. "auto" is 5, or 10 for a noise multiplier of 1.5 or more.
     gradient_penalty : float, default=10.0
         Weight lambda of the gradient penalty.
     max_grad_norm : float, default=0.1
@@ -79,28 +78,27 @@ class DPWGAN(PrivateGenerator):
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
-        Number of epochs of the critic. If None, as many as make 5,000 steps.
+        Number of epochs of the critic. If None, the number of epochs that gives 5,000 steps.
     learning_rate_init : float, default=1e-3
         Step size of Adam for the critic.
     generator_learning_rate_init : float, default=1e-3
         Step size of Adam for the generator.
     weight_decay : float, default=0.1
-        How fast the parameters of both networks decay: each step divides them by 1 + step size x `weight_decay`
-        (AdamW). Without it the noise of all steps adds up in them, and shows as specks in images. Images want more
-        than tables do (see Notes).
+        Weight decay of both networks: each step divides the parameters by 1 + step size x `weight_decay` (AdamW).
+        Without it the noise of all steps accumulates, and is visible as specks in images. Images need a larger value
+        than tables (see Notes).
     beta_1 : float, default=0.5
-        Decay rate of its first moment, in [0, 1).
+        Decay rate of the first moment of Adam, in [0, 1).
     beta_2 : float, default=0.9
-        Decay rate of its second moment, in [0, 1).
+        Decay rate of the second moment of Adam, in [0, 1).
     adam_epsilon : float, default=1e-8
-        Value added to the root of its second moment.
+        Value added to the square root of the second moment of Adam.
     average : {"ema"} or None, default="ema"
-        Average of the generator's iterates that is kept: an exponential moving average over about a tenth of the steps,
-        or the last iterate. Averaging is post-processing and costs no privacy.
+        "ema" keeps an exponential moving average of the generator's iterates, over about a tenth of the steps; None
+        keeps the last iterate. Averaging is post-processing, at no additional privacy cost.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -125,7 +123,8 @@ class DPWGAN(PrivateGenerator):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
-        against anyone who knows the value. The `random_state` of ``sample`` is another one, and harmless.
+        against anyone who knows the value. The `random_state` of ``sample`` is independent of it and does not affect
+        the guarantee.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
@@ -134,13 +133,13 @@ class DPWGAN(PrivateGenerator):
     coefs_ : list of ndarray of shape (n_inputs, n_outputs)
         Weights of the generator's layers.
     intercepts_ : list of ndarray of shape (n_outputs,)
-        Their intercepts.
+        Intercepts of the generator's layers.
     bounds_ : ndarray of shape (n_features, 2)
         Public bounds of the columns.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
     class_prevalences_ : ndarray of shape (n_classes,)
-        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+        Class prevalences of the samples. Defined only if the generator was fitted with labels.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -150,23 +149,23 @@ class DPWGAN(PrivateGenerator):
     n_steps_ : int
         Number of steps of the critic.
     n_iter_ : int
-        Number of its epochs.
+        Number of epochs of the critic.
     noise_multiplier_ : float
         Noise multiplier of a step.
     sampling_rate_ : float
-        Probability with which a row is in the lot of a step.
+        Probability that a row is in the lot of a step.
     critic_steps_ : int
-        Steps of the critic before one of the generator.
+        Number of critic steps for each generator step.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Epsilon of the fit at `delta_`, at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the fit, from which `epsilon_` is computed.
 
     See Also
     --------
@@ -176,30 +175,28 @@ class DPWGAN(PrivateGenerator):
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
-      `random_state` is None, and `classes` is given or there are no labels.
-    - One row changes the sum of a step by at most `max_grad_norm`, rounding within a block included. Its label enters
-      its own gradient and no other, and what is made up for one row is a function of noise, and of the label of that
-      row, alone: nothing is normalised over a lot.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, including its label, under `adjacency`, if
+      `random_state` is None, and `classes` is set or there are no labels.
+    - One row changes the sum of a step by at most `max_grad_norm`, including rounding within a block. Its label enters
+      its own gradient alone, and the generated row of its pair is a function of noise and of this label. There is no
+      batch normalization.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
-    - The generator learns from the critic's noisy parameters, and from labels drawn by noisy or public shares. It reads
-      no private row.
-    - `accountant` is charged before training reads the rows, and what is refused is refused before any charge. An
-      interrupted fit keeps its charge, and the generator of the steps done.
-    - ``sample`` costs nothing, and a saved generator holds no row and no exact count.
+    - The generator learns from the critic's noisy parameters, and from labels drawn by noisy or public prevalences. It
+      reads no private row.
+    - `accountant` is charged before training reads the rows, and invalid input is rejected before any charge. An
+      interrupted fit keeps its charge and the generator of the completed steps.
+    - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact count.
 
-    **Proof.** A fit makes one Gaussian release of the counts of classes, to which a row adds 1, if `class_prevalences`
-    is "estimate" and there are labels; then the steps of `skdp._dpsgd.plan.DPSGDPlan` for the gradients of
-    `skdp.synthesis.critic.CriticModel` or `skdp.synthesis.adversaries.ConvolutionalModel`, of which none is
-    longer than C. The price is that of both releases; without labels the counts are paid for all the same. All else is
-    a function of what was released.
+    **Proof.** A fit makes one Gaussian release of the class counts, to which a row adds 1, if `class_prevalences` is
+    "estimate" and there are labels; then DP-SGD steps, whose clipped gradients have a norm of at most C. The privacy
+    cost is that of both releases; without labels it includes the counts as well. All else is post-processing.
 
     **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24`` and
-    ``max_iter=68`` bring the inception score from .58 to .83 of that of real digits. On tables of some hundred columns
-    they do harm.
+    ``max_iter=68`` increase the inception score from 0.58 to 0.83 of that of real digits. On tables of about a hundred
+    columns these settings reduce the quality.
 
-    The paper's code shuffles fixed batches and accounts for them as if every row were drawn independently. Here rows
-    are drawn independently.
+    The paper's code shuffles fixed batches, but accounts for them as Poisson samples. Here rows are drawn
+    independently.
 
     References
     ----------
@@ -269,7 +266,7 @@ class DPWGAN(PrivateGenerator):
         y : array-like of shape (n_samples,) or None, default=None
             Private labels. With them, ``sample`` returns labels too.
         **fit_params : dict of str to object
-            Refused: a critic takes no `sample_weight` and no `groups`.
+            Rejected: `sample_weight` and `groups` are not supported.
 
         Returns
         -------
@@ -279,9 +276,9 @@ class DPWGAN(PrivateGenerator):
         Raises
         ------
         TypeError, ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget was consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The budget of the accountant does not permit the fit. No budget was consumed.
         """
         reject_fit_params(fit_params, type(self).__name__)
         fit = begin(self, X)
@@ -311,7 +308,7 @@ class DPWGAN(PrivateGenerator):
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: an image has a width of its own."""
         if self.image_shape is not None and not traits_of(before).width_is_public:
-            return "image_shape needs a number of columns that the step before it chooses: leave it None."
+            return "image_shape requires a known number of columns, which the step before determines. Leave it None."
         return super()._fault_of_lists(before)
 
     def _read_run_parameters(self, n: int, n_features: int | None) -> tuple[Sampling, int]:
@@ -327,7 +324,7 @@ class DPWGAN(PrivateGenerator):
         found = super()._read_labels(y, n_samples, n_public)
         if found is not None and n_public < len(found[0]):
             raise ValueError(
-                f"X has fewer rows than there are classes, {len(found[0])}: give more rows, or fit without labels."
+                f"`X` must have at least one row per class ({len(found[0])}). Use more rows, or fit without labels."
             )
         return found
 
@@ -335,7 +332,7 @@ class DPWGAN(PrivateGenerator):
         self, steps: DPSGDPlan, rows: np.ndarray, labels: ClassesAndCodes | None, stream: SecretStream, n_public: int
     ) -> int:
         """Train the networks, and return the number of steps made, fewer if it was interrupted."""
-        # Classes and the shares of their labels come first, if there are labels.
+        # Classes and their prevalences come first, if there are labels.
         codes, shares = np.zeros(0, np.int64), np.zeros(0)
         if labels is not None:
             self.classes_, codes = labels
@@ -356,7 +353,7 @@ class DPWGAN(PrivateGenerator):
         return n_done
 
     def _settle_shares(self, steps: DPSGDPlan, codes: np.ndarray, stream: SecretStream, n_public: int) -> np.ndarray:
-        """Release the counts of the classes, if they are bought, and keep the shares of labels."""
+        """Release the class counts if they are estimated, and store the class prevalences."""
         if self._buys_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
             noisy = GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn("counts"))
@@ -367,7 +364,7 @@ class DPWGAN(PrivateGenerator):
     # --- rules in public quantities, and checks ---
 
     def _event_of_steps(self, sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
-        """What a fit costs: the steps, and the counts if they are bought."""
+        """Event of a fit: the steps, and the class counts if they are estimated."""
         steps = event_of_steps(sampling, n_steps, noise_multiplier)
         if not self._buys_shares():
             return steps

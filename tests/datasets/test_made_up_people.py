@@ -29,7 +29,7 @@ def test_make_census_shape_and_public_facts():
     assert bunch.classes == (0, 1)
     assert (bunch.sample_weight.shape, bunch.sample_weight.dtype) == ((500,), np.float64)
     assert bunch.sample_weight_bounds == (1.0, 200.0)
-    assert "no privacy to lose" in bunch.DESCR
+    assert "describe no real person" in bunch.DESCR
     assert make_census(random_state=0).data.shape == (20_000, 11)
 
 

@@ -104,10 +104,10 @@ DAMAGED = dict(damaged())
 def test_what_is_no_archive(kind, tmp_path):
     path = tmp_path / "mnist.npz"
     path.write_bytes(DAMAGED[kind])
-    with pytest.raises(ValueError, match=r"is no \.npz.*or is damaged") as caught:
+    with pytest.raises(ValueError, match=r"must be a valid \.npz file.*or a damaged one") as caught:
         load_mnist(path)
     assert "\n" not in str(caught.value)
-    with pytest.raises(FileNotFoundError, match="no such file"):
+    with pytest.raises(FileNotFoundError, match="must be an existing"):
         load_mnist(tmp_path / "missing.npz")
 
 

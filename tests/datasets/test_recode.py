@@ -76,12 +76,12 @@ def test_military_coding_by_the_names_of_other_columns(mark, expected):
 
 
 def test_military_coding_left_open_asks_for_the_year():
-    with pytest.raises(ValueError, match="give the data year") as error:
+    with pytest.raises(ValueError, match="Set `year`") as error:
         recode_acs(acs(4, MIL=[1, 2, 2, 4]))
     one_line(error)
-    with pytest.raises(ValueError, match="5 is not in the code book of 2013"):
+    with pytest.raises(ValueError, match="code 5 does not exist from 2013 on"):
         recode_acs(acs(2, MIL=[4, 5]), year=2013)
-    with pytest.raises(ValueError, match="from data year 2008 on"):
+    with pytest.raises(ValueError, match="must be 2008 or later"):
         recode_acs(acs(2), year=2007)
 
 

@@ -281,10 +281,10 @@ def test_a_frame_with_a_column_of_units():
         ({"y": np.full(N, 7)}, "classes"),
         ({"y": np.zeros((N, 2))}, "one label"),
         ({"y": np.zeros((N, 2)), "estimator": DPRidge(y_bounds=(0, 1))}, "one target at a time"),
-        ({"one_vs_rest": True}, "two classes"),
+        ({"one_vs_rest": True}, "must be False for binary"),
         ({"X": np.full((N, 2), np.nan)}, "NaN"),
         ({"groups": np.zeros(3)}, "groups"),
-        ({"estimator": DPRidge()}, "y_bounds=None in a cross-validation"),
+        ({"estimator": DPRidge()}, "`y_bounds` must be set in a cross-validation"),
         ({"estimator": object}, "estimator"),
     ],
 )

@@ -232,7 +232,7 @@ def test_labels_that_one_candidate_refuses_are_refused_before_the_charge():
 @pytest.mark.parametrize("name", ERRORS)
 def test_classifiers_are_not_compared_by_errors(name):
     made = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"alpha": [0.0, 1.0]}, scoring=name)
-    with pytest.raises(ValueError, match=rf"scoring='{name}' .*predicts classes: use one of 'accuracy'"):
+    with pytest.raises(ValueError, match=rf"score for classifiers, got '{name}', .*Use one of 'accuracy'"):
         made.fit(UnreadTable(N, 3), UnreadTable(N, 3))
 
 

@@ -285,7 +285,7 @@ def test_contributions_outside_the_bound_are_cut_off():
     assert wild.total(None, np.zeros((4, 1)), np.zeros(4)) == -1.0 + 1.0 + 1.0 - 1.0
     assert giving(-1e300).total(None, np.zeros((1, 1)), np.zeros(1)) == -1.0
     assert wild.total(None, np.zeros((0, 1)), np.zeros(0)) == 0.0
-    with pytest.raises(ValueError, match=r"scoring='wild' gave shape \(4,\)"):
+    with pytest.raises(ValueError, match=r"score 'wild' must return one number per row, got shape \(4,\)"):
         wild.total(None, np.zeros((3, 1)), np.zeros(3))
     with pytest.raises(ValueError, match="bound=0 is out of range"):
         PrivateScore("none", len, 0)

@@ -211,7 +211,7 @@ BAD = [
     ({"classes": [0, 1, 2]}, {}, "Only binary classification"),
     ({"estimator": LinearRegression()}, {}, "with predict_proba"),
     ({"estimator": RandomForestClassifier()}, {}, "must be a private estimator"),
-    ({"estimator": FrozenEstimator(LogisticRegression())}, {}, "must be fitted"),
+    ({"estimator": FrozenEstimator(LogisticRegression())}, {}, "not fitted"),
     ({"estimator": private(accountant=PrivacyAccountant(9.0, 1e-5))}, {}, "accountant"),
     ({"method": "beta"}, {}, "method"),
     ({}, {"y": np.full(N, 7)}, "labels"),

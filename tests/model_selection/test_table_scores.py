@@ -128,7 +128,7 @@ def test_a_score_of_your_own(fitted):
     ("estimator", "y", "message"),
     [
         (DPRidge(y_bounds=(0, 1)), Y, "for regressors"),
-        (model(classes=[0, 1, 2]), Y, "two classes"),
+        (model(classes=[0, 1, 2]), Y, "a binary score"),
     ],
 )
 def test_what_has_not_two_classes_is_refused_and_not_charged(estimator, y, message):

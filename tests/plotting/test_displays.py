@@ -393,7 +393,10 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
         (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "must be a private estimator such as"),
         (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row per epsilon"),
         (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "must be set for an accountant without a budget"),
-        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "must be that of the budget"),
+        (
+            lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6),
+            "must be that of the budget",
+        ),
         (lambda: CoefficientDisplay.from_estimator(Model(3)), "one of the 3 values of classes_, got None"),
         (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "must be None or 1"),
         (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_"),

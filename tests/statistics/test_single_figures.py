@@ -107,7 +107,10 @@ REFUSED = {
     "two lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "equal length"),
     "one pair of bounds for two": (lambda **s: st.private_correlation(AGE, PAY, bounds=(0, 1), **s), "two pairs"),
     "one list for two": (lambda **s: st.private_crosstab(JOB, SEX, categories="f", **s), "pair of lists"),
-    "bounds and categories": (lambda **s: st.private_histogram(AGE, bounds=(0, 1), categories=[1], **s), "must be None with"),
+    "bounds and categories": (
+        lambda **s: st.private_histogram(AGE, bounds=(0, 1), categories=[1], **s),
+        "must be None with",
+    ),
     "quantile": (lambda **s: st.private_quantile(AGE, 1.5, bounds=(0, 1), **s), "quantiles"),
 }
 

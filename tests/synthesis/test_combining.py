@@ -54,9 +54,9 @@ def test_a_variance_that_comes_out_too_small_is_held_above_that_of_sampling():
 @over_rows(
     "estimates, variances, said",
     [
-        ([1.0, 2.0], [1.0, 1.0], "3 tables at least"),
-        ([1.0, 2.0, np.nan], [1.0, 1.0, 1.0], "estimates is no array of finite numbers"),
-        ([1.0, 2.0, 3.0], [1.0, -1.0, 1.0], "negative"),
+        ([1.0, 2.0], [1.0, 1.0], "at least 3"),
+        ([1.0, 2.0, np.nan], [1.0, 1.0, 1.0], "must be an array of finite numbers"),
+        ([1.0, 2.0, 3.0], [1.0, -1.0, 1.0], "nonnegative"),
     ],
 )
 def test_bad_estimates_are_refused(estimates, variances, said):

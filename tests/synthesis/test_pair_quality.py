@@ -139,11 +139,11 @@ def test_chance_is_what_two_tables_of_one_distribution_have():
 BAD_INPUT = [
     ({"level": 1.0}, {}, ["level=1.0"]),
     ({"n_bins": 0}, {}, ["n_bins=0"]),
-    ({"schema": {**SCHEMA, "pay": "number"}}, {}, ["leaves out bounds", "complete"]),
+    ({"schema": {**SCHEMA, "pay": "number"}}, {}, ["must be complete"]),
     ({"schema": 3}, {}, ["schema"]),
     ({"synthetic": SYNTHETIC[:0]}, {}, ["0 sample"]),
-    ({"synthetic": SYNTHETIC[["job", "age", "pay"]]}, {}, ["another order"]),
-    ({}, {"X": table(50, 0).assign(job="secret")}, ["column 'job'", "does not list"]),
+    ({"synthetic": SYNTHETIC[["job", "age", "pay"]]}, {}, ["in the same order"]),
+    ({}, {"X": table(50, 0).assign(job="secret")}, ["Column 'job'", "categories of the schema"]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Columns as levels, by a public schema: bins, categories, a level for all others and one for gaps."""
+"""Levels of columns by a public schema: bins, categories, a level for all others and one for missing values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Ends = tuple[float, float]
 EVERYWHERE: Ends = (-math.inf, math.inf)
 
 CELLS_OF_A_BIN = 32
-"""Cells of a bin; less where it has fewer whole numbers."""
+"""Number of cells of a bin; fewer if it has fewer integers."""
 LEAST_DIFFERENCE = 1.0
-"""Squared ratio to its noise that a difference between halves has at least, to be more than noise."""
+"""Smallest squared ratio to its noise for which a difference between halves is kept."""
 
 
 LEAST_WIDTH = 1e-9
-"""Share of a bin that its narrowest cells have: zero alone is next to none of it."""
+"""Fraction of a bin of its narrowest cells: zero alone is close to none of it."""
 _AFTER_ZERO = float(np.nextafter(0.0, 1.0))
 
 
@@ -37,9 +37,9 @@ class BinShapes(NamedTuple):
     bins : ndarray of shape (n_cells,)
         The bin of each cell.
     widths : ndarray of shape (n_cells,)
-        Share of its bin that each would hold if numbers were spread evenly. They sum to one in each bin.
+        Fraction of its bin that each cell would contain with a uniform distribution. They sum to one in each bin.
     shares : ndarray of shape (n_cells,)
-        Share of its bin that each holds, in the same way.
+        Fraction of its bin that each cell contains, in the same way.
     """
 
     edges: np.ndarray
@@ -49,9 +49,9 @@ class BinShapes(NamedTuple):
 
     @classmethod
     def between(cls, edges: np.ndarray, cuts: np.ndarray, whole: bool) -> BinShapes:
-        """Return bins with these ends, cut there; of whole numbers at the next of them. All of it is public.
+        """Return bins with these ends, cut there; for integers at the next of them. All of it is public.
 
-        Zero has a cell of its own: many columns have more zeros than all else.
+        Zero has its own cell, because many columns have more zeros than other values.
         """
         cuts = np.concatenate([cuts, [0.0, _AFTER_ZERO]])
         cuts = np.ceil(cuts) if whole else cuts
@@ -65,16 +65,15 @@ class BinShapes(NamedTuple):
         return cls(ends, bins, widths, widths)
 
     def read(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the cell of each number; one more than there are for a gap, which is NaN."""
+        """Return the cell of each number; one more than there are for a missing value, which is NaN."""
         cells = np.searchsorted(self.edges[1:-1], numbers, side="right").astype(np.int32)
         return np.where(np.isnan(numbers), np.int32(len(self.bins)), cells)
 
     def fitted(self, noisy: np.ndarray, deviation: float) -> BinShapes:
-        """Return shares by noisy counts of the cells, all divided by one number, and the deviation of their noise.
+        """Return fractions from noisy counts of the cells and the standard deviation of their noise.
 
-        Bins are halved, and halves again. How many numbers of both lie in the first is where these would be if they
-        were spread evenly, moved by the difference that is seen, shrunk by Breiman's garrote: so that what is no more
-        than noise is nothing.
+        Bins are halved, and halves again. The fraction in the first half is that of a uniform distribution plus the
+        observed difference, shrunk by Breiman's garrote: a difference within the noise becomes zero.
         """
         shares = self.widths.copy()
         for each in np.split(np.arange(len(self.bins)), np.flatnonzero(np.diff(self.bins)) + 1):
@@ -91,7 +90,7 @@ class BinShapes(NamedTuple):
         return np.where(self._are_single[cells], self.edges[cells], start + share * (end - start))
 
     def shares_within(self, ends: Ends, whole: bool) -> np.ndarray:
-        """Return which share of the numbers of each bin lies within both ends."""
+        """Return the fraction of the numbers of each bin within both ends."""
         return np.bincount(self.bins, self.shares * self._within(ends, whole)).astype(np.float64, copy=False)
 
     @property
@@ -100,7 +99,7 @@ class BinShapes(NamedTuple):
         return (self.edges[:-1] == 0.0) & (self.edges[1:] == _AFTER_ZERO)
 
     def _within(self, ends: Ends, whole: bool) -> np.ndarray:
-        """Return which share of each cell lies within both ends."""
+        """Return the fraction of each cell within both ends."""
         if whole:
             return whole_numbers(self.edges, ends)[1] / whole_numbers(self.edges)[1]
         kept = np.diff(np.clip(self.edges, *ends)) / np.diff(self.edges)
@@ -133,9 +132,9 @@ def _halved(noisy: np.ndarray, widths: np.ndarray, deviation: float) -> np.ndarr
 
 
 def whole_numbers(edges: np.ndarray, ends: Ends = EVERYWHERE) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first whole number of each bin, and how many it has: any of [low, high), the last bin closed.
+    """Return the first integer of each bin, and their number: any of [low, high), the last bin closed.
 
-    The nearest one where there is none. Of bins beyond the ends there are 0.
+    The nearest integer if there is none. Bins beyond the ends have 0.
     """
     low = np.ceil(edges[:-1])
     last = np.ceil(edges[1:]) - 1.0
@@ -151,16 +150,16 @@ WITHIN_BINS = ("auto", "uniform", "middle")
 
 
 class LevelColumn(NamedTuple):
-    """One column: its bins or categories, one more level for what is not listed, and one for gaps.
+    """One column: its bins or categories, one more level for unlisted categories, and one for missing values.
 
     Attributes
     ----------
     block : Block
         The public column, as `skdp.preprocessing.DPTableVectorizer` reads it.
     other : str or None
-        Key of the cell that represents categories that are not listed; None if they are refused.
+        Key of the cell that represents unlisted categories; None if they are rejected.
     shapes : BinShapes or None
-        How numbers lie within bins: evenly if None.
+        Distribution of numbers within bins: uniform if None.
     """
 
     block: Block
@@ -174,26 +173,26 @@ class LevelColumn(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """Cells of numbers within bins, and that of gaps."""
+        """Number of cells of numbers within bins, and that of missing values."""
         return 0 if self.shapes is None else len(self.shapes.bins) + int(self.has_gaps)
 
     @property
     def has_gaps(self) -> bool:
-        """Whether the schema says that cells may be gaps."""
+        """Whether the schema permits missing values."""
         return bool(self.block.column.gaps)
 
     @property
     def n_levels(self) -> int:
-        """All levels: the listed ones, that of other categories, and that of gaps, in this order."""
+        """All levels: the listed ones, that of other categories, and that of missing values, in this order."""
         return self.n_listed + int(self._adds_other) + int(self.has_gaps)
 
     @property
     def _adds_other(self) -> bool:
-        """Whether other categories have a level of their own, and not that of a listed one."""
+        """Whether other categories have a separate level, and not that of a listed one."""
         return self.other is not None and self.other not in (self.block.column.categories or ())
 
     def read(self, cells: CellValues) -> np.ndarray:
-        """Return the level of each cell. Refused are gaps and categories that the schema does not foresee."""
+        """Return the level of each cell. Missing values and categories outside of the schema are rejected."""
         codes, name = self.block.codes(cells), format_names([self.block.name])
         if self.block.is_line:
             if bool(np.isinf(codes).any()):
@@ -204,27 +203,27 @@ class LevelColumn(NamedTuple):
         of_gap = n if self.block.is_line or self.block.column.kind == "flag" else n + 1
         if of_gap > n and self.other is None and bool((codes == n).any()):
             raise ValueError(
-                f"column {name} has categories that the schema does not list: list them all, or let "
-                f"other={{{name}: 'other'}} represent the rest."
+                f"Column {name} must only have the categories of the schema. List all of them, or set "
+                f"other={{{name}: 'other'}} to merge the rest."
             )
         if of_gap > n and self.other is not None and not self._adds_other:
             codes = np.where(codes == n, (self.block.column.categories or ()).index(self.other), codes)
         gaps = codes == of_gap
         if not self.has_gaps and bool(gaps.any()):
             raise ValueError(
-                f"Input X contains NaN, or cells that cannot be read, in column {name}, and its schema has no place "
-                f"for gaps, which a sample needs. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
+                f"Input X contains NaN, or cells that cannot be read, in column {name}, and its schema has no level "
+                f"for missing values. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
             )
         return np.where(gaps, gap, codes).astype(np.int32)
 
     def cut(self, whole: bool) -> LevelColumn:
-        """Return a column of numbers with cells within its bins, in which numbers lie evenly."""
+        """Return a column of numbers with cells within its bins, in which numbers are uniform."""
         n_cells = CELLS_OF_A_BIN * self.n_listed
         cuts = self.block.line.at(np.arange(1, n_cells) / n_cells)
         return self._replace(shapes=BinShapes.between(self.block.edges(), cuts, whole))
 
     def excluded_by(self, condition: tuple[Any, ...]) -> np.ndarray:
-        """Return which levels meet a condition of an impossible combination: categories, or bins within a range."""
+        """Return the levels that meet a condition of an impossible combination: categories, or bins within a range."""
         met = np.zeros(self.n_levels, bool)
         if self.block.is_line:
             edges, (low, high) = self.block.edges(), condition
@@ -236,12 +235,12 @@ class LevelColumn(NamedTuple):
             met[: self.n_listed] = [key in condition for key in self.block.column.categories or ()]
         return met
 
-    # --- and back ---
+    # --- levels to values ---
 
     def write(
         self, levels: np.ndarray, within: str, whole: bool, rng: np.random.Generator, ends: Ends = EVERYWHERE
     ) -> tuple[np.ndarray, Any]:
-        """Return values and where they are gaps: doubles for numbers, days for dates, truth, or positions in `keys`.
+        """Return values and whether they are missing: doubles, days for dates, truth values, or indices of `keys`.
 
         Numbers of bins that reach beyond `ends` lie within them.
         """
@@ -260,7 +259,7 @@ class LevelColumn(NamedTuple):
         return np.clip(made, *ends), gaps
 
     def shares_within(self, ends: Ends, within: str, whole: bool) -> np.ndarray:
-        """Return which share of the numbers of each bin `write` places within both ends; 0 for gaps."""
+        """Return the fraction of the numbers of each bin that `write` places within both ends; 0 for missing values."""
         found = np.zeros(self.n_levels)
         if within == "middle":
             middle, _ = self.write(np.arange(self.n_listed, dtype=np.int32), within, whole, np.random.default_rng(0))
@@ -283,7 +282,7 @@ class LevelColumn(NamedTuple):
 
     @property
     def keys(self) -> list[str]:
-        """Keys of the levels that are not gaps, of a column that is no line."""
+        """Keys of the levels except missing values, of a categorical column."""
         if self.block.column.kind == "flag":
             return ["False", "True"]
         listed = list(self.block.column.categories or ())
@@ -291,7 +290,7 @@ class LevelColumn(NamedTuple):
 
 
 class Exclusion(NamedTuple):
-    """A combination of levels that cannot occur: positions of columns, and for each which of its levels it means."""
+    """A combination of levels that cannot occur: positions of columns, and the excluded levels of each."""
 
     columns: tuple[int, ...]
     levels: tuple[np.ndarray, ...]
@@ -305,21 +304,21 @@ class Exclusion(NamedTuple):
 
 
 def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination, ...]) -> tuple[Exclusion, ...]:
-    """Return the public combinations that cannot occur, by positions and levels; one that means no level is refused."""
+    """Return the public combinations that cannot occur, by positions and levels; one without a level is rejected."""
     place = {column.block.name: j for j, column in enumerate(columns)}
     found = []
     for each in impossible:
         levels = {name: columns[place[name]].excluded_by(condition) for name, condition in each.conditions}
         if empty := [name for name, met in levels.items() if not met.any()]:
             raise ValueError(
-                f"schema: an entry of impossible means nothing of column {format_names(empty)}: a range represents the "
-                "bins within it, so widen it, or give edges or more bins; of categories, list one at least."
+                f"`impossible` of the schema must match a level of column {format_names(empty)}. A range matches the "
+                "bins within it: widen it, or use edges or more bins. List at least one category of a categorical column."
             )
         found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))
     return tuple(found)
 
 
 def is_possible_to_exclude(columns: Sequence[LevelColumn], combination: Combination) -> bool:
-    """Return whether a combination means some level of each of its columns; bins that are bought may be too wide."""
+    """Return whether a combination matches a level of each of its columns; privately estimated bins can be too wide."""
     place = {column.block.name: column for column in columns}
     return all(bool(place[name].excluded_by(condition).any()) for name, condition in combination.conditions)

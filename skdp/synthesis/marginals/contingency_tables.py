@@ -1,7 +1,8 @@
-"""Counts of a table by one, two or three columns, as one vector to release: the part of each that no other holds.
+"""Marginals by one, two or three columns, as one vector to release: only the interaction of each set of columns.
 
-A table of counts by the columns i and j tells what each column tells alone, and their interaction. Here each set of
-columns has its interaction alone: the counts, centred along every axis. Nothing is released twice, and a row adds less.
+A two-way marginal of the columns i and j contains both one-way marginals and their interaction. Here each set of
+columns has its interaction alone: the counts, centered along every axis. Nothing is released twice, and the
+sensitivity is smaller.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from skdp.mechanisms.bounded_sum import centred, clip_groups, squares_of_counts
 ColumnSet = tuple[int, ...]
 
 TOTAL_SHARE = 0.02
-"""Share of a release that the sum of the weights of rows gets, where it is part of it."""
+"""Fraction of a release for the sum of the weights of rows, if it is part of it."""
 
 _ROWS = 1 << 16
 
@@ -209,7 +210,7 @@ def cells_of(codes: Sequence[np.ndarray], columns: ColumnSet, levels: Sequence[i
 
 
 def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, deviation: float) -> float:
-    """Return the mean over sets of half the sum of the sizes of their noise: a total variation, by public numbers.
+    """Return the mean over sets of half the sum of the absolute noise: a total variation distance, by public numbers.
 
     `deviation` is that of the noise of a vector whose sets share a squared norm of one.
     """
@@ -218,7 +219,7 @@ def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, d
     return 0.5 * cells * math.sqrt(2.0 / math.pi * norm) * deviation / n
 
 
-# --- how far a row that takes another's place moves tables ---
+# --- change of the vector when a row is replaced ---
 
 _ROOM = 1e-9  # for the rounding of sums, eigenvalues and products
 _FEW = 12  # columns whose differences are gone through

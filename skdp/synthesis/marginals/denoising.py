@@ -1,4 +1,4 @@
-"""From noisy interactions to tables of probabilities: post-processing by the public size of the noise."""
+"""From noisy interactions to tables of probabilities: post-processing that uses the public size of the noise."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, 
 FIRST_BLOCK = 2
 """Directions of a column in the first block; each further one has twice as many."""
 LARGEST_NOISE_OF_PAIRS, LEAST_PAIRS = 0.25, 2
-"""Total variation of the noise of pairs up to which these tell main directions, and the least pairs to a column."""
+"""Largest total variation distance due to noise, and smallest number of pairs per column, for main directions."""
 
 
 class TargetTables(NamedTuple):
-    """Tables that a model is fitted to, as shares of the rows.
+    """Tables that a model is fitted to, as probabilities.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class TargetTables(NamedTuple):
     pairs : dict of (int, int) to ndarray of shape (A_i, A_j)
     triples : dict of (int, int, int) to ndarray of shape (A_i, A_j, A_label)
     noisy : mapping of tuple of int to Interaction
-        What they are made of.
+        The interactions from which they are computed.
     """
 
     ones: list[np.ndarray]
@@ -41,12 +41,12 @@ class TargetTables(NamedTuple):
 def targets_of(
     levels: Sequence[int], noisy: Mapping[ColumnSet, Interaction], exclusions: Sequence[Exclusion] = ()
 ) -> TargetTables:
-    """Return tables that agree with one another, from noisy interactions.
+    """Return consistent tables from noisy interactions.
 
     Probabilities of a column are projected onto the simplex. An interaction of two columns is released relative to
-    uniform columns. What it has beyond independent ones is shrunk, and so is that of three beyond the independence of
-    two columns given the third: along the main directions of its columns in the other pairs, if these have little
-    noise, else by itself. Combinations of two columns that cannot occur become zero.
+    uniform columns. Its difference from independence is shrunk, and so is that of three columns from conditional
+    independence given the third: along the main directions of its columns in the other pairs, if these have little
+    noise, otherwise by itself. Combinations of two columns that cannot occur become zero.
     """
     ones = [
         onto_simplex(1.0 / size + (noisy[(j,)].values if (j,) in noisy else np.zeros(size)))
@@ -74,7 +74,7 @@ def targets_of(
 
 
 def _tell_directions(levels: Sequence[int], noisy: Mapping[ColumnSet, Interaction]) -> bool:
-    """Return whether pairs are many, and their noise is small, by its public size."""
+    """Return whether there are many pairs with small noise, by its public size."""
     pairs = {columns: found for columns, found in noisy.items() if len(columns) == 2}
     if len(pairs) < LEAST_PAIRS * sum(size > 1 for size in levels):
         return False
@@ -86,9 +86,9 @@ def _tell_directions(levels: Sequence[int], noisy: Mapping[ColumnSet, Interactio
 
 
 class _MainDirections:
-    """Directions of the levels of each column in which pairs have most of what they tell, and what is shrunk by them.
+    """Directions of the levels of each column with the largest interactions, for shrinkage.
 
-    Most of an interaction lies in few directions of each of its columns, and these are much the same in all of its
+    Most of an interaction lies in few directions of each of its columns, and these are similar in all of its
     interactions. A pair is shrunk by those of the other pairs: in its own, its noise would look like a signal.
     """
 
@@ -126,7 +126,7 @@ def _triple(
     pairs: Mapping[ColumnSet, np.ndarray],
     main: _MainDirections | None,
 ) -> np.ndarray:
-    """Return the table of two columns and the label: what its pairs say, and the shrunk interaction of all three."""
+    """Return the table of two columns and the label: from its pairs, and the shrunk interaction of all three."""
     i, j, k = columns
     first, second, third = (len(ones[c]) for c in columns)
     both, with_i, with_j = pairs[(i, j)], pairs[(i, k)], pairs[(j, k)]

@@ -1,4 +1,4 @@
-"""What is public of a table, and what is bought where that leaves out bounds or categories: plan, rows, columns."""
+"""Public facts about a table, and private estimates of missing bounds and categories: plan, rows, columns."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ N_ROUNDS = 2
 PAIRS = ("auto", "all", "select")
 
 PURCHASE_SHARE = 0.1
-"""Share of mu^2 for what the schema leaves out, where it does."""
+"""Fraction of mu^2 for private estimates of missing bounds and categories."""
 
 _MADE_UP: dict[str, dict[str, Any]] = {
     "number": {"bounds": (0.0, 1.0)},
     "date": {"bounds": (0.0, 1.0)},
     "category": {"categories": ("a",), "other": OTHER_CELL},
 }
-"""What stands for what is bought, to see before the charge whether the types hold it."""
+"""Placeholder of private estimates, to check before the charge that the types can store it."""
 
 
 class StatedTable(NamedTuple):
-    """What a user says of a table, as parameters, and what follows from that before its rows are read.
+    """Parameters of a user about a table, and facts that follow from them before its rows are read.
 
     Attributes
     ----------
@@ -66,12 +66,12 @@ class StatedTable(NamedTuple):
     pairs: Any
 
     def given(self) -> TableSchema | None:
-        """Return the public schema as it was given, None where bounds stand for it."""
+        """Return the public schema of the parameters; None if bounds are set instead."""
         if self.schema is None:
             return TableSchema({}, others="estimate") if self.bounds is None else None
         if self.bounds is not None:
-            raise ValueError(f"bounds={show(self.bounds)} is given beside schema: say it in the schema.")
-        return read_schema(self.schema, "or None, to buy everything")
+            raise ValueError(f"`bounds` must be None with a schema, got {show(self.bounds)}. Set them in the schema.")
+        return read_schema(self.schema, "or None, to estimate it")
 
     def read(self, names: list[str]) -> TableSchema:
         """Return the public schema of a table with columns of these names."""
@@ -80,8 +80,8 @@ class StatedTable(NamedTuple):
             return schema
         if isinstance(found := check_bounds(self.bounds), list) and None in found:
             raise ValueError(
-                "schema=None and bounds say nothing about some columns: give a TableSchema, or bounds=(low, high) "
-                "if all columns are numbers."
+                "`schema` or `bounds` must cover all columns. Pass a TableSchema, or bounds=(low, high) if all columns "
+                "are numeric."
             )
         return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
 
@@ -94,12 +94,12 @@ class StatedTable(NamedTuple):
         named = () if schema is None else schema.items()
         columns = [column for _, column in named if column.kind != "drop"]
         sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
-        if schema is None or schema.others == "estimate":  # bought columns have few enough levels
+        if schema is None or schema.others == "estimate":  # estimated columns have few enough levels
             sizes += [n_bins] * (n_features - len(named))
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
     def purchases(self, adjacency: str, delta: Any) -> tuple[TablePurchase, ...]:
-        """Return what is estimated privately: what the schema leaves out, and bins of numbers within public bounds."""
+        """Return the private estimates of the fit: missing bounds and categories, and bins within public bounds."""
         schema = self.given()
         if schema is None or (schema.is_complete and not _fits_bins(schema)):
             return ()
@@ -107,12 +107,12 @@ class StatedTable(NamedTuple):
 
 
 class TablePurchase(NamedTuple):
-    """What is bought beside the tables of counts. All of its fields are public.
+    """Private estimates beside the marginals. All fields are public.
 
     Attributes
     ----------
     schema : TableSchema
-        It leaves something out, or has bounds of numbers.
+        It is incomplete, or has bounds of numbers.
     n_bins : int
     adjacency : str
     delta : float
@@ -120,10 +120,10 @@ class TablePurchase(NamedTuple):
 
     Notes
     -----
-    **Guarantees.** Bounds, bins and categories are released by `skdp.preprocessing.histogram_query.Purchase`, whose
-    proof they have; its event is a part of the fit's. The tables of counts are those of a fit with that schema, which
-    is public once it is bought (adaptive composition). Every cell has a level of a bought column, so no row is refused
-    for what was bought.
+    **Guarantees.** Bounds, bins and categories are released by `skdp.preprocessing.histogram_query.Purchase`, which has
+    the proof; its event is a part of the fit's. The marginals are those of a fit with the estimated schema, which is
+    public after its release (adaptive composition). Every cell has a level of an estimated column, so no row is
+    rejected because of an estimate.
     """
 
     schema: TableSchema
@@ -133,7 +133,7 @@ class TablePurchase(NamedTuple):
 
     @property
     def _purchase(self) -> Purchase:
-        # A level each is that of gaps and of other categories: with these a column has no more than MOST_ESTIMATED.
+        # Missing values and other categories have a level each: with these a column has at most MOST_ESTIMATED.
         given = self.n_bins, MOST_ESTIMATED - 2, self.adjacency, THRESHOLD_SHARE * self.delta
         return planned_purchase(self.schema, *given, _fits_bins(self.schema))
 
@@ -141,21 +141,21 @@ class TablePurchase(NamedTuple):
         return noise_ratio(BINS_SHARE if self.schema.is_complete else PURCHASE_SHARE) * noise_multiplier
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
-        """What it costs where the tables of counts have this noise multiplier."""
+        """Event of the estimates if the marginals have this noise multiplier."""
         return self._purchase.event_at(self._noise_at(noise_multiplier))
 
     def buy(
         self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream, units: Units | None
     ) -> BoughtColumns:
-        """Release what is missing, at that privacy cost."""
+        """Release the missing bounds and categories, with that event."""
         return bought_columns(self._purchase, rows, self._noise_at(noise_multiplier), n_public, stream, units)
 
 
 class LevelTable(NamedTuple):
-    """A table that was read as levels; or whose columns are read, and what its schema leaves out is to be bought.
+    """A table that was read as levels; or whose columns are read before the estimation of its schema.
 
-    `cells` are those of numbers within bins, by the position of their column; `fractions` say whether numbers are
-    whole (`TableForm.read_fractions`).
+    `cells` are those of numbers within bins, by the position of their column; `fractions` indicate whether numbers are
+    integers (`TableForm.read_fractions`).
     """
 
     shape: tuple[int, int]
@@ -168,33 +168,33 @@ class LevelTable(NamedTuple):
 
     @property
     def n_columns(self) -> int:
-        """Columns that are not dropped."""
+        """Number of columns that are not dropped."""
         if self.to_buy is not None:
             return sum(column.kind != "drop" for _, _, column in self.to_buy.columns)
         return len(self.codes)
 
     def shaped_form(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> TableForm:
-        """Release how numbers lie within bins, of the same rows with the same weights, and return the form with it."""
+        """Release the distribution of numbers within bins, of the same weighted rows; return the form with it."""
         assert self.form is not None  # complete
         n_cells = [self.form.columns[j].n_cells for j in self.cells]
         cells = weighted._replace(codes=list(self.cells.values()))
         return self.form.shaped(dict(zip(self.cells, measurement.shapes(cells, n_cells, stream), strict=True)))
 
     def wholes(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> frozenset[int]:
-        """Release which columns of another type than whole numbers have whole numbers, of the same rows."""
+        """Release which columns of a non-integer type contain integers only, of the same rows."""
         found = measurement.wholes(weighted._replace(codes=list(self.fractions.values())), stream)
         return frozenset(j for j, is_whole in zip(self.fractions, found, strict=True) if is_whole)
 
 
 def _fits_bins(schema: TableSchema) -> bool:
-    """Whether bins of numbers within public bounds are estimated: not where a combination may name a range of them."""
+    """Whether bins within public bounds are estimated: not if an impossible combination can refer to them."""
     return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
 
 
 def read_rows(
     table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool, estimates: bool
 ) -> LevelTable:
-    """Read all cells, and refuse before the charge what could not be synthesized after it."""
+    """Read all cells, and reject before the charge any that could not be synthesized after it."""
     if estimates:
         return LevelTable(table.shape, schema, None, [], to_buy=_read_to_buy(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
@@ -215,11 +215,11 @@ def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> 
         form.columns, [each for each in columns if each[2].kind != "drop"], strict=True
     ):
         if not column.is_bought:
-            level_column.read(table.cells(j))  # which refuses what a schema has said that there is not
+            level_column.read(table.cells(j))  # rejects cells outside of the schema
         elif column.kind == "category" and letter_of(form.dtypes[form.names.index(name)]) in "biufMm":
             raise ValueError(
-                f"column {format_names([name])} is not of a type of text, and its categories are bought: list them, or "
-                "convert the column to text."
+                f"Column {format_names([name])} must have a string type to estimate its categories. List them in "
+                "`schema`, or convert the column to strings."
             )
     rows = rows_to_buy(table, columns, _fits_bins(schema))
     lines = [name for name, *_, column in columns if column.kind != "category" and column.is_wanted(rows.fits_bins)]
@@ -230,9 +230,9 @@ def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> 
 
 
 def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
-    """Return the rows as levels of the columns that were bought. No cell is refused for what was bought."""
+    """Return the rows as levels of the estimated columns. No cell is rejected because of an estimate."""
     to_buy = rows.to_buy
-    assert to_buy is not None  # something was bought
+    assert to_buy is not None  # there is an estimate
     columns = [
         (name, j, _between(bought.columns.get(name, column), bought.spans.get(name), column.bounds))
         for name, j, column in to_buy.columns
@@ -249,16 +249,16 @@ def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: A
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:
-    """The public column, where a type of truth values says all that there is to know."""
+    """The public column, if a boolean type determines it."""
     is_unnamed = name not in schema and column.kind == "category"
     return Column("flag", gaps=("",)) if is_unnamed and table.is_boolean(j) else column
 
 
 def _between(column: Column, span: tuple[float, float] | None, bounds: tuple[float, float] | None) -> Column:
-    """Return a column with bins that end at this span, too: few numbers beyond would be spread evenly to the bounds.
+    """Return a column with bins that end at this span, too: few numbers beyond would be uniform up to the bounds.
 
-    Estimated edges can lie beyond the public bounds, and are moved to them, so that no synthetic number is beyond.
-    Numbers are moved between the ends of the span where nearly all is at one of the bounds, for which these are wide.
+    Estimated edges can lie beyond the public bounds, and are clipped to them, so that no synthetic number is beyond.
+    Numbers are clipped to the span if nearly all are at one of the bounds, which are then too wide.
     """
     if span is None or bounds is None or column.edges is None:
         return column

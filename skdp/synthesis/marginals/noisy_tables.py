@@ -1,4 +1,4 @@
-"""What is measured of a table, and with which part of the budget: by rules in public numbers."""
+"""Measured marginals and their fractions of the budget: by rules in public numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Expectation = Callable[[ColumnSet], np.ndarray]
 def candidates(levels: Sequence[int], left_out: Sequence[ColumnSet]) -> list[ColumnSet]:
     """Return the pairs of columns that can be selected, by public numbers.
 
-    Pairs with more than a million cells cannot: of no number of rows that fits in memory would noise leave anything.
+    Pairs with more than a million cells cannot: the noise would hide them for any number of rows that fits in memory.
     """
     gone = set(left_out)
     return [
@@ -63,7 +63,7 @@ def scores(
     expected: Expectation,
     shares: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return how far the counts of each pair are from those expected: the sum of the absolute differences.
+    """Return the distance of the counts of each pair from the expected ones: the sum of the absolute differences.
 
     One table is in memory at a time.
     """
@@ -73,11 +73,11 @@ def scores(
 def best_pairs(
     noisy: np.ndarray, pairs: Sequence[ColumnSet], levels: Sequence[int], expected: Expectation, deviation: float
 ) -> list[ColumnSet]:
-    """Return the pairs that are worth their noise, from noisy scores and public numbers.
+    """Return the pairs whose signal exceeds their noise, from noisy scores and public numbers.
 
-    A score counts less what rows drawn from the expected table would have. With the k best pairs measured together,
-    each gains its score and loses the size of its noise, which grows with the root of k: the k of the largest total is
-    taken.
+    A score is reduced by its expectation for rows drawn from the expected table. If the k best pairs are measured
+    together, each gains its score and loses the size of its noise, which grows with the root of k: the k of the largest
+    total is used.
 
     Parameters
     ----------
@@ -116,24 +116,24 @@ MOST_ESTIMATED = 50
 """Most levels of a column with privately estimated categories."""
 
 SHARES = (0.2, 0.8)
-"""Shares of mu**2 of columns and pairs."""
+"""Fractions of mu**2 for columns and pairs."""
 SHARES_WITH_LABEL = (0.2, 0.65, 0.15)
-"""Of columns, pairs, and pairs with the label."""
+"""For columns, pairs, and pairs with the label."""
 SHARES_WITH_TRIPLES = (0.15, 0.4, 0.15, 0.3)
-"""Share of the budget that pairs of columns within each class get."""
+"""Fraction of the budget for pairs of columns within each class."""
 
 SHAPE_SHARE = 0.02
-"""Share of mu**2 of the cells of numbers within bins, where they are measured: of that of the first tables."""
+"""Fraction of mu**2 of the first tables for the cells of numbers within bins, if they are measured."""
 
 UNITS_PER_NOISE, LARGEST_REACH = 500.0, 3.0
-"""Units to one standard deviation of noise from which a unit may add more than a row, and the most that it may add."""
+"""Groups per standard deviation of noise from which a group may add more than a row, and the largest such multiple."""
 
 WHOLE_SHARE, LARGEST_FRACTION = 0.01, 0.05
-"""Share of mu**2 of the counts of whole numbers in columns of other types, and the largest fraction of other numbers,
-and of noise, in a column of whole ones."""
+"""Fraction of mu**2 for the counts of integers in columns of other types, and the largest fraction of non-integers, and
+of noise, in an integer column."""
 
 ROUND_SHARES = (0.2, 0.05)
-"""Shares of mu**2 of columns, and of the scores of all rounds; the rest goes to the selected pairs."""
+"""Fractions of mu**2 for columns, and for the scores of all rounds; the rest is for the selected pairs."""
 
 
 Noisy = dict[ColumnSet, Interaction]
@@ -151,7 +151,7 @@ class LevelRows(NamedTuple):
 
     @property
     def has_weights(self) -> bool:
-        """Whether there are weights, which is public; their sum, which is not, is released with the first tables."""
+        """Whether there are weights, which is public; their sum is private, and is released with the first tables."""
         return self.shares is not None
 
 
@@ -195,28 +195,27 @@ class Measurement(NamedTuple):
         Rounds of selection; 0 if all pairs are measured.
     adjacency : str
     n : float
-        Public number of rows, or of units, or a noisy sum of the weights of rows.
+        Public number of rows, or of groups, or a noisy sum of the weights of rows.
     reach : float
-        How much a unit may add, in rows: `unit_reach`. 1 for rows.
+        Largest contribution of a group, in rows: `unit_reach`. 1 for rows.
 
     Notes
     -----
-    **Guarantees.** `measure`, with `shapes` where its terms have them, makes the releases whose event `event_of` states
-    for its noise multiplier. All that it returns is a function of these releases and of public numbers. A unit moves
-    each of them by at most `reach` times what one row may, and the noise is `reach` times as large.
+    **Guarantees.** `measure`, with `shapes` if its terms include them, makes the releases of the event of `event_of`
+    for its noise multiplier. Its result is a function of these releases and of public numbers. A group changes each of
+    them by at most `reach` times the sensitivity of one row, and the noise is `reach` times as large.
 
     Proof. Without rounds it is one Gaussian release of `TableSums.vector`; or that, and one each of the cells of
     `shapes` and of `wholes`, which are `TableSums.vector` too, of one table for each column, in one cell of which a row
     is. Their fractions of the budget sum to one, so that their privacy cost is that of one release of the whole
-    multiplier. With rounds of pairs there is one of the columns first, from whose fraction that of cells is taken in
-    the same way; each round has one of the scores, and one of the interactions of the selected pairs. Which function of
-    the rows a release is of depends on earlier releases alone, its sensitivity holds for every such function
-    (`TableSums`, `sensitivity`), and its noise multiplier is fixed beforehand. All sensitivities of rows are
-    multiplied by `reach` in one place, `_add_noise`: what a unit adds is clipped, for each release, to that many times
-    the norm of one row, or is that many times an average of rows (`_shares`), and so are differences of two of them. So
-    the event is their composition, whatever is selected.
-    Mechanisms of shares that sum to one compose to one release of the whole multiplier, since the squares of mu add up
-    (Dong, Roth & Su 2022, corollary 2).
+    multiplier. With rounds of pairs there is one of the columns first, whose fraction includes that of cells; each
+    round has one of the scores, and one of the interactions of the selected pairs. The function that is released
+    depends on earlier releases alone, its sensitivity holds for every such function (`TableSums`, `sensitivity`), and
+    its noise multiplier is fixed beforehand. All sensitivities of rows are multiplied by `reach` in one place,
+    `_add_noise`: the contribution of a group is clipped, for each release, to that many times the norm of one row, or
+    is that many times an average of rows (`_shares`), and so are differences of two of them. So the event is their
+    composition, for any selection. Mechanisms whose fractions sum to one compose to one release of the whole
+    multiplier, since the squares of mu add up (Dong, Roth & Su 2022, corollary 2).
     """
 
     noise_multiplier: float
@@ -282,10 +281,10 @@ class Measurement(NamedTuple):
         return sums.interactions(noisy, n, deviation), n
 
     def _shares(self, rows: LevelRows, sums: TableSums | None = None) -> np.ndarray | None:
-        """Return weights of rows by which a unit adds no more than `reach` rows may: to these tables, or to all else.
+        """Return weights of rows by which a group adds at most `reach` rows: to these tables, or to all else.
 
-        Scores are sums of absolute values, and an exchanged unit may be far from the one before: units are averages of
-        their rows there, with weights that add up to `reach` at most.
+        Scores are sums of absolute values, and a replaced group can be far from the one before: groups are averages of
+        their rows there, with weights that sum to at most `reach`.
         """
         if rows.units is None or rows.shares is None:
             return rows.shares
@@ -333,7 +332,7 @@ class Measurement(NamedTuple):
         return fitted(noisy)
 
     def shapes(self, cells: LevelRows, n_cells: Sequence[int], stream: SecretStream) -> list[Interaction]:
-        """Release how many rows are in each cell of some columns, beside a measurement with shapes.
+        """Release the number of rows in each cell of some columns, beside a measurement with shapes.
 
         Parameters
         ----------
@@ -346,19 +345,19 @@ class Measurement(NamedTuple):
         Returns
         -------
         noisy : list of Interaction
-            Counts relative to the number of rows, centred.
+            Counts relative to the number of rows, centered.
         """
         return self._columns(SHAPE_SHARE, cells, n_cells, stream.spawn("shapes"))
 
     def wholes(self, fractions: LevelRows, stream: SecretStream) -> list[bool]:
-        """Release whether the numbers of some columns are whole, beside a measurement that has a share for it.
+        """Release whether the numbers of some columns are integers, beside a measurement with a fraction for it.
 
-        A column is whole if its noisy count of other numbers, and the noise, are small beside that of all its numbers.
+        A column has integers if its noisy count of other numbers, and the noise, are small relative to all its numbers.
 
         Parameters
         ----------
         fractions : LevelRows
-            0 for a whole number, 1 for another one, 2 for a gap. Private.
+            0 for an integer, 1 for another number, 2 for a missing value. Private.
         stream : SecretStream
         """
         found = []
@@ -416,11 +415,11 @@ class Measurement(NamedTuple):
 
 
 def unit_reach(n: float, noise_multiplier: float) -> float:
-    """Return how much a unit of several rows may add, in rows: more where noise is small beside their public number.
+    """Return the largest contribution of a group, in rows: more if noise is small relative to their public number.
 
-    What is cut off makes a count wrong however little noise it has, and the noise grows with what is not. Tried on
-    training rows of households, the best reach is about 1 where n is 400 times the noise of a count, 1.4 to 2 at 2,000
-    and 2 to 3 from 4,000 on.
+    Clipping biases counts for any noise, and the noise grows with the unclipped contribution. On training rows of
+    households, the best reach is about 1 if n is 400 times the noise of a count, 1.4 to 2 at 2,000 and 2 to 3 from
+    4,000 on.
     """
     return float(np.clip(math.sqrt(n / (UNITS_PER_NOISE * noise_multiplier)), 1.0, LARGEST_REACH))
 
@@ -455,7 +454,7 @@ def triples_of(d: int) -> list[ColumnSet]:
 
 
 def triples_are_worth_it(levels: Sequence[int], n: float, noise_multiplier: float) -> bool:
-    """Return whether the total variation of the noise of a triple is at most a quarter, by public numbers."""
+    """Return whether the total variation distance due to noise of a triple is at most a quarter."""
     sets = [each for each in triples_of(len(levels)) if all(levels[j] > 1 for j in each)]
     if not sets:
         return False
@@ -472,9 +471,9 @@ def shapes_are_worth_it(bins_of_lines: Sequence[int], n: float, noise_multiplier
 
 
 def iterations(n_mu: float, with_triples: bool = False) -> int:
-    """Return the iterations of the fit: the less noise, the more can be learned before it is learned too.
+    """Return the iterations of the fit: fewer for larger noise, to avoid fitting it.
 
-    Triples hold more than pairs, and take half as many iterations again.
+    Triples contain more information than pairs, and take half as many iterations again.
     """
     found = np.clip(400.0 * (n_mu / 8700.0) ** 0.75, 150, 2000)
     return int(1.5 * found if with_triples else found)

@@ -1,4 +1,4 @@
-"""A mixture of products of categoricals, fitted to tables of probabilities, and rows drawn from it."""
+"""A mixture of products of categorical distributions, fitted to tables of probabilities, and rows drawn from it."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ class Mixture(NamedTuple):
             spare = np.concatenate([rows[~wrong], spare[~_excluded(spare, exclusions)]])
             if not len(spare):
                 raise RuntimeError(
-                    "no row that the schema allows was drawn: its impossible combinations leave next to nothing of "
-                    "what the tables hold; remove some of them."
+                    "No row that the schema permits could be drawn, because its impossible combinations have nearly "
+                    "all of the probability. Remove some of `impossible`."
                 )
             rows[wrong] = spare[rng.integers(len(spare), size=int(wrong.sum()))]
         return rows

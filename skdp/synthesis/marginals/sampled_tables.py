@@ -27,7 +27,7 @@ from skdp.synthesis.marginals.table_form import TableForm
 
 
 class Redrawing(NamedTuple):
-    """How the rows of a fit were measured, and what was released of them.
+    """The measurement of the rows of a fit, and its releases.
 
     Attributes
     ----------
@@ -35,17 +35,16 @@ class Redrawing(NamedTuple):
     terms : ModelTerms
     noisy : mapping of tuple of int to Interaction
     buys_label_shares : bool
-        Whether labels of samples are drawn by the shares that a fit finds.
+        Whether labels of samples are drawn by noisy class prevalences.
 
     Notes
     -----
-    **Guarantees.** It holds public numbers and what was released, and nothing else: all that it does is
-    post-processing.
+    **Guarantees.** It contains public numbers and releases alone, so its methods are post-processing.
 
-    It is a parametric bootstrap: as many rows as the fit had are drawn from a model, and are measured as they were,
-    with noise of the same size. So what is found is as far from the model as the model is from the truth, by sampling
-    and noise together, if the model holds. Tables are not shrunk: where noise hides an interaction, shrinking takes it
-    off in each of them, and the spread with it.
+    It is a parametric bootstrap: as many rows as the fit had are drawn from a model, and are measured in the same way,
+    with noise of the same size. The result is as far from the model as the model is from the truth, by sampling and
+    noise together, if the model holds. Tables are not shrunk: if noise hides an interaction, shrinking removes it in
+    each of them, and the spread with it.
     """
 
     measurement: Measurement
@@ -59,7 +58,7 @@ class Redrawing(NamedTuple):
         exact = {columns: each._replace(deviation=0.0) for columns, each in noisy.items()}
         by_rule = iterations(how.n / how.noise_of_rows, terms.with_triples) if terms.n_iter is None else terms.n_iter
         targets = targets_of(terms.levels, exact, terms.exclusions)
-        # A fit that ends early shrinks what tables tell.
+        # A fit that ends early shrinks the interactions.
         return fit_mixture(terms.levels, targets, terms.n_components, max(by_rule, 1000), rng)
 
     def measure_again(self, components: Any, prevalences: np.ndarray | None, rng: np.random.Generator) -> TargetTables:
@@ -83,7 +82,7 @@ class Redrawing(NamedTuple):
 
 
 class SampledTables(PrivateGenerator):
-    """What `DPMarginalSynthesizer` publishes, and what is drawn of it.
+    """Published attributes of `DPMarginalSynthesizer`, and samples from them.
 
     Notes
     -----
@@ -115,37 +114,37 @@ class SampledTables(PrivateGenerator):
         self.schema_ = TableSchema({each.block.name: each.block.column for each in form.columns}, impossible=impossible)
 
     def sample_sets(self, n_sets: int = 20, n_samples: int | None = None, random_state: Any = None) -> Iterator[Any]:
-        """Draw several synthetic tables, of which estimates have valid intervals. This costs nothing.
+        """Draw several synthetic tables for estimates with valid confidence intervals, at no additional privacy cost.
 
-        Standard errors on a single synthetic table, as if its rows were real, are too small: noise, and the rows that
-        the fit had, are not in them. Here a first table is of a model of the noisy counts as they are: those of
-        ``sample`` are shrunk, which brings them nearer to the rows, and estimates nearer to 0. The others are each of a
-        model of its own, fitted to counts that are drawn anew around that of the first, with sampling and noise of the
-        same size. `skdp.synthesis.combine_estimates` makes one estimate and an interval of those on all tables.
+        Standard errors from a single synthetic table, computed as if its rows were real, are too small: they do not
+        include the noise and the sampling of the private rows. Each table of this method comes from its own model,
+        fitted to counts that are redrawn with sampling and noise of the same size. The first table comes from a model
+        of the noisy counts without shrinkage. `skdp.synthesis.combine_estimates` computes one estimate and an interval
+        from the estimates on all tables.
 
         Parameters
         ----------
         n_sets : int, default=20
-            Number of tables beside the first one, 2 or more.
+            Number of tables in addition to the first one, 2 or more.
         n_samples : int or None, default=None
-            Rows of each; the first has `n_sets` times as many. None is the public number of rows of the fit.
+            Number of rows of each table; the first has `n_sets` times as many. If None, the public number of rows of
+            the fit.
         random_state : int, RandomState instance, Generator instance or None, default=None
             Source of the draws, as for ``sample``.
 
         Returns
         -------
         sets : iterator
-            Of `n_sets` + 1 tables, each as ``sample`` returns it, and each made when it is asked for. That takes a fit
-            to tables each time.
+            Iterator over `n_sets` + 1 tables in the form of ``sample``, each created on demand, which fits a model.
 
         Raises
         ------
         ValueError
-            A parameter is invalid, or rows of the fit had weights or groups: how much these vary is not known.
+            A parameter is invalid, or the fit had weights or groups, whose sampling variance is unknown.
 
         See Also
         --------
-        skdp.synthesis.combine_estimates : Estimates and intervals of these tables, with sources.
+        skdp.synthesis.combine_estimates : Estimates and intervals from these tables, with references.
         """
         check_is_fitted(self)
         number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
@@ -154,8 +153,8 @@ class SampledTables(PrivateGenerator):
         how = self._fitted_redrawing
         if how is None:
             raise ValueError(
-                "sample_sets after a fit with weights or groups: how much sampling moves their tables is not known; "
-                "use sample, or fit without them."
+                "sample_sets does not support fits with weights or groups, whose sampling variance is unknown. Use "
+                "sample, or fit without them."
             )
         return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
 
@@ -183,11 +182,11 @@ class SampledTables(PrivateGenerator):
         n_samples : int
             Number of rows, 0 or more.
         random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the draws. It has nothing to do with the noise of the fit, and may be published.
+            Source of the draws. It is independent of the noise of the fit, and can be published.
         conditions : mapping of str to object or None, default=None
-            What all rows are like: for names of columns, the cell, or a list of cells, of which one is theirs; of
-            numbers and dates a number, or a pair (low, high) with both ends. None is a gap. ``"y"`` is the label, where
-            no column has that name.
+            Conditions on all rows: for each column name a cell, or a list of cells; for numbers and dates a number, or
+            a pair (low, high) including both ends. None is a missing value. ``"y"`` is the label, if no column has that
+            name.
 
         Returns
         -------
@@ -199,16 +198,16 @@ class SampledTables(PrivateGenerator):
         Raises
         ------
         ValueError
-            A parameter is invalid, or conditions ask for what the schema does not have.
+            A parameter is invalid, or a condition is outside of the schema.
 
         Notes
         -----
-        Conditions are exact for the fitted model, without redrawing (`Mixture.given`), and so are shares of the labels:
-        ``class_prevalences_``, by Bayes' rule.
+        Conditional samples follow the conditional distribution of the fitted model, and so do their labels, by Bayes'
+        rule from ``class_prevalences_``.
 
-        Rows are drawn with as many of each component of the model, and of each level within it, as the model expects,
-        rounded at random. Tables of the sample are closer to those of the model than tables of independent rows. For
-        formulas that need independent rows use ``sample_sets``.
+        The number of rows of each component of the model, and of each level within it, is its expectation, rounded at
+        random. The marginals of the sample are therefore closer to those of the model than with independent rows. For
+        formulas that require independent rows, use ``sample_sets``.
 
         Examples
         --------
@@ -243,7 +242,7 @@ class SampledTables(PrivateGenerator):
         return X if labels is None else (X, self.classes_[levels[:, -1]])
 
 
-# --- what synthetic rows are asked to be like ---
+# --- conditions on synthetic rows ---
 
 
 def _read_conditions(
@@ -255,7 +254,7 @@ def _read_conditions(
     Refused is what the public schema does not have: unknown columns and cells, and ranges without a number.
     """
     if not isinstance(given, Mapping):
-        raise ValueError(f"conditions={show(given)} is not a mapping: pass a dict such as {{'age': (30, 40)}}.")
+        raise ValueError(f"`conditions` must be a mapping such as {{'age': (30, 40)}}, got {show(given)}.")
     weights_of: dict[int, np.ndarray] = {}
     ends: dict[int, Ends] = {}
     for name, asked in given.items():
@@ -271,9 +270,9 @@ def _read_conditions(
         elif name == "y" and classes is not None:
             j, weights = len(form.names), _listed(name, asked, [key_of(each) for each in classes])
         else:
-            raise ValueError(f"conditions names {format_names([name])}, no column of the table: name those of the fit.")
+            raise ValueError(f"`conditions` must refer to columns of the fit, got {format_names([name])}.")
         if not weights.any():
-            raise ValueError(f"conditions[{name!r}] is a range that no number of its bins lies in: widen it.")
+            raise ValueError(f"conditions[{name!r}] must be a range that contains a number of its bins. Widen it.")
         weights_of[j] = weights
     return weights_of, ends
 
@@ -289,8 +288,8 @@ def _ends(column: LevelColumn, asked: Any) -> Ends:
     ends = [read(end) for end in pair]
     if len(ends) != 2 or not ends[0] <= ends[1]:
         raise ValueError(
-            f"conditions[{column.block.name!r}]={show(asked)} is not a range of a {column.block.column.kind}: pass "
-            "a pair (low, high)."
+            f"conditions[{column.block.name!r}] must be a pair (low, high) for a {column.block.column.kind}, got "
+            f"{show(asked)}."
         )
     return ends[0], ends[1]
 
@@ -306,26 +305,24 @@ def _listed(name: str, asked: Any, keys: Sequence[str | None], column: LevelColu
         elif key is not None and key in keys:
             weights[keys.index(key)] = 1.0
         else:
-            raise ValueError(
-                f"conditions[{name!r}] asks for {show(cell)}, which is not a cell of the schema: list its own."
-            )
+            raise ValueError(f"conditions[{name!r}] must be cells of the schema, got {show(cell)}.")
     if not len(cells):
-        raise ValueError(f"conditions[{name!r}] is an empty list: name one cell at least, or leave it out.")
+        raise ValueError(f"conditions[{name!r}] must contain at least one cell. Or remove it.")
     return weights
 
 
-# --- estimates on several synthetic tables as one ---
+# --- combined estimates from several synthetic tables ---
 
 
 class CombinedEstimates(NamedTuple):
-    """Estimates from synthetic tables, with intervals for what the private rows are drawn from.
+    """Estimates from synthetic tables, with intervals for the population of the private rows.
 
     Parameters
     ----------
     estimate : ndarray
-        Without the bias that fits to noisy tables have.
+        Bias-corrected estimate.
     std_err : ndarray
-        Standard error, of sampling, noise and synthesis.
+        Standard error due to sampling, noise and synthesis.
     low, high : ndarray
         Ends of the intervals.
     df : ndarray
@@ -340,17 +337,17 @@ class CombinedEstimates(NamedTuple):
 
 
 def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) -> CombinedEstimates:
-    """Combine estimates on the tables of ``sample_sets``. This costs nothing.
+    """Combine estimates on the tables of ``sample_sets``, at no additional privacy cost.
 
     Parameters
     ----------
     estimates : array-like of shape (n_sets + 1,) or (n_sets + 1, k)
-        Of each table, such as a mean or coefficients of a regression; that of the fitted model is the first, as
-        ``sample_sets`` gives it.
+        Estimate on each table, such as a mean or regression coefficients, in the order of ``sample_sets``: that of the
+        fitted model is the first.
     variances : array-like of the shape of `estimates`
-        Squared standard errors of `estimates`, as if each table were of real rows.
+        Squared standard errors of `estimates`, computed as if the rows of each table were real.
     level : float, default=0.95
-        Probability with which an interval holds.
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -370,14 +367,14 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     -----
     Let q be the first estimate and u its variance, m the number of the others, a and b their mean and variance, and v
     the mean of their own variances. Their models are as far from the fitted one as this is from the truth. So the
-    estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u + c. Of these, (1 + 1/m) b - v is the variance of
-    Raghunathan, Reiter & Rubin (2003) for fully synthetic tables, which may come out too small: it is held above v,
-    which it exceeds where tables are no smaller than the private one. And c is the square of the bias a - q, less its
-    own variance: the bias is not the same where estimates are other ones, so that its correction adds to their spread.
-    The interval is of Student's t, with (m - 1) times the square of the variance over (1 + 1/m) b degrees of freedom.
+    estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u + c. Here (1 + 1/m) b - v is the variance of
+    Raghunathan, Reiter & Rubin (2003) for fully synthetic tables. It can be too small, and is therefore at least v. The
+    term c is the square of the bias a - q, minus its own variance, because the bias correction varies with the
+    estimates. The interval is that of Student's t, with (m - 1) times the square of the variance over (1 + 1/m) b
+    degrees of freedom.
 
-    It is about what the model of the tables can hold. What pairs of columns do not tell, such as an effect that three
-    columns have together, is not there, and values of numbers are uniform within their bins.
+    The estimates are limited by the model of the tables. Interactions of three columns that do not follow from two-way
+    marginals are not in it, and numbers are uniform within their bins.
 
     References
     ----------
@@ -397,11 +394,11 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     given, own = _read_estimates("estimates", estimates), _read_estimates("variances", variances)
     if given.shape != own.shape or given.ndim not in (1, 2) or len(given) < 3:
         raise ValueError(
-            f"estimates of shape {given.shape} and variances of shape {own.shape}: give one of each for each table of "
-            "sample_sets, 3 tables at least."
+            f"`estimates` and `variances` must have one entry for each table of sample_sets, at least 3, got shapes "
+            f"{given.shape} and {own.shape}."
         )
     if not (own >= 0.0).all():
-        raise ValueError("variances has negative ones: give squared standard errors.")
+        raise ValueError("`variances` must be nonnegative squared standard errors.")
     others, m = given[1:], len(given) - 1
     between, within = (1.0 + 1.0 / m) * others.var(axis=0, ddof=1), own[1:].mean(axis=0)
     bias = np.maximum((others.mean(axis=0) - given[0]) ** 2 - others.var(axis=0, ddof=1) / m - own[0], 0.0)
@@ -419,5 +416,5 @@ def _read_estimates(name: str, given: Any) -> np.ndarray:
     except (TypeError, ValueError):
         found = np.full(0, np.nan)
     if not np.isfinite(found).all() or not found.size:
-        raise ValueError(f"{name} is no array of finite numbers: give one for each table of sample_sets.")
+        raise ValueError(f"`{name}` must be an array of finite numbers, one for each table of sample_sets.")
     return found

@@ -1,4 +1,4 @@
-"""Private synthetic tables from noisy marginals."""
+"""Differentially private synthetic tables from noisy marginals."""
 
 from __future__ import annotations
 
@@ -29,68 +29,66 @@ from skdp.synthesis.marginals.table_form import LocalTable
 
 @with_parameters
 class DPMarginalSynthesizer(SampledTables):
-    """Synthetic tables with differential privacy for each row.
+    """Differentially private synthesizer of tables with columns of any type.
 
-    The counts of all columns and of all pairs of columns are released once, with Gaussian noise; of wide tables, those
-    of selected pairs. A mixture of products of categoricals is fitted to what was released, and synthetic rows are
-    drawn from it, as many as wanted, in the form of the private table.
+    The fit releases all one-way and two-way marginals once, with Gaussian noise; for wide tables, those of selected
+    pairs of columns. A mixture of products of categorical distributions is fitted to them. Any number of synthetic rows
+    can be sampled from it, in the form of the private table. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. What it leaves out
-        (bounds and bins of numbers and dates, categories) is bought, for a tenth of the budget's mu^2, with a place for
-        gaps and for other categories; of types of truth values nothing has to be. Within bounds of numbers without
-        edges, bins are estimated where few of equal width would hold nearly all, for a twentieth of mu^2 if nothing is
-        left out; not with impossible combinations. In columns that it completes cells
-        may be missing where it says so (``"missing_values"``); they are missing in the sample too. Combinations that it
-        names as `impossible` are not drawn. If None, only names and types of the columns are public, unless there are
-        `bounds`.
+        Public values of each column, as a schema or an argument of `skdp.preprocessing.TableSchema`. Missing bounds,
+        bins and categories are privately estimated with a tenth of the budget (of mu^2), including a level for missing
+        values and one for other categories. Numeric columns with bounds and without edges have estimated bins if few
+        bins of equal width would contain nearly all rows. This takes a twentieth of mu^2 if nothing else is estimated,
+        and is off with impossible combinations. Columns with ``"missing_values"`` can have missing values, also in the
+        sample. Combinations in `impossible` are not sampled. If None, only names and types of the columns are public,
+        unless `bounds` is set.
     bounds : (float, float), list of (float, float) or None, default=None
-        Public bounds of all columns, which are all numbers then, or of each, where there is no schema, as behind a
-        private step of a pipeline. Values beyond them are moved to them.
+        Public bounds of all columns, or of each column, instead of a schema for numeric columns, for example after a
+        private step of a pipeline. Values are clipped to them.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. Not looked at without labels.
+        `PrivacyLeakWarning` is issued. Ignored without labels.
     n_bins : int, default=16
-        Number of bins of a number or a date without edges, of equal width on the scale of the schema.
+        Number of bins of a numeric or date column without edges, of equal width on the scale of the schema.
     other : mapping of str to object or None, default=None
-        For columns of categories, by name, the cell that represents all that the schema does not list; that of a column
-        whose categories are bought is "other". Elsewhere such cells are refused.
+        For categorical columns, by name, the cell that represents all unlisted categories. With privately estimated
+        categories it is "other". In all other columns, unlisted categories raise an error.
     pairs : {"auto", "all", "select"}, default="auto"
-        Whether all pairs of columns are measured, or those that are selected by noisy scores. "auto" selects for more
+        Whether to measure all pairs of columns, or pairs selected by noisy scores. "auto" selects if there are more
         than 20 columns, or more than 128 levels in one.
     triples : bool or "auto", default="auto"
-        Whether pairs of columns are measured within each class as well, which takes labels and all pairs. "auto" does
-        where the public size of their noise is small.
+        Whether to measure pairs of columns within each class (three-way marginals with the label), which requires
+        labels and all pairs. "auto" measures them if the public size of their noise is small.
     n_components : int or None, default=None
-        Components of the mixture, of which at most 200 are fitted together. If None, 400 where pairs are measured
-        within each class, and else 200.
+        Number of components of the mixture, of which at most 200 are fitted together. If None, 400 with `triples`,
+        otherwise 200.
     max_iter : int or None, default=None
-        Iterations of its fit. If None, a rule in public numbers: the less noise, the more.
+        Iterations of the fit of the mixture. If None, a function of public numbers: more iterations for less noise.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        How labels of samples are drawn: by the noisy counts of the release, all alike, or by public shares, one for
-        each class in ascending order.
+        Class prevalences of the samples: "estimate" uses the noisy counts, "uniform" equal prevalences. A sequence has
+        a public prevalence for each class in ascending order.
     within_bins : {"auto", "uniform", "middle"}, default="auto"
-        Where in its bin a number or a date comes back. "auto" buys how they lie there, for 2 % of mu^2, where the
-        public size of the noise is small, and else is "uniform". Numbers of a type of integers come back whole, and
-        dates as days.
+        Position of a sampled number or date in its bin. "auto" privately estimates the distribution within bins, with
+        2% of mu^2, if the public size of the noise is small, and otherwise is "uniform". Columns of integer types have
+        integers, and dates are days.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
         mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
-        `epsilon`. Where pairs are selected, the releases share it: the sum of their squared inverses is that of this
-        one.
+        `epsilon`. With selected pairs, the budget is divided among the releases: their squared inverse noise
+        multipliers sum to that of this one.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -108,16 +106,17 @@ class DPMarginalSynthesizer(SampledTables):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
-        value.  The `random_state` of ``sample`` is another one, and harmless.
+        value. The `random_state` of ``sample`` is independent of it and does not affect the guarantee.
 
     Attributes
     ----------
     schema_ : TableSchema
-        Public schema of all columns, with what was bought. As `schema` of another fit it costs nothing.
+        Public schema of all columns, including privately estimated values. Its use as `schema` of another fit has no
+        additional privacy cost.
     classes_ : ndarray of shape (n_classes,)
         Class labels. Defined only if the generator was fitted with labels.
     class_prevalences_ : ndarray of shape (n_classes,)
-        Shares by which labels are drawn. Defined only if the generator was fitted with labels.
+        Class prevalences of the samples. Defined only if the generator was fitted with labels.
     marginals_ : list of ndarray
         Noisy probabilities of the levels of each column, and of the classes last if there are any.
     pairs_ : list of (str, str)
@@ -127,7 +126,7 @@ class DPMarginalSynthesizer(SampledTables):
     has_triples_ : bool
         Whether pairs were measured within each class.
     noise_multiplier_ : float
-        Noise multiplier of the whole.
+        Noise multiplier of the whole fit.
     n_samples_ : int
         Public number n of rows.
     n_features_in_ : int
@@ -137,65 +136,58 @@ class DPMarginalSynthesizer(SampledTables):
     weight_bound_ : float
         Bound by which weights were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Epsilon of the fit at `delta_`, at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit: one row, or all rows of one group of `groups`.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event of the fit, from which `epsilon_` is computed.
 
     See Also
     --------
-    skdp.preprocessing.TableSchema : What is public of the columns of a table.
+    skdp.preprocessing.TableSchema : Public values of the columns of a table.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, its label included, under `adjacency`, if
-      `random_state` is None, and `classes` is given or there are no labels.
-    - All that is fitted is a function of noisy releases and of public quantities: parameters, names and types of the
-      columns, and the public number of rows. Of categorical types the list of categories is not kept.
-    - What the schema leaves out is bought in the same fit: its release is part of `privacy_event_`, and no row is
-      refused for what was bought.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to a public
-      multiple of what one row may add, by which the noise is larger.
-    - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
-    - ``sample`` and ``sample_sets`` cost nothing, and a saved generator holds no row and no exact count.
-    - Labels of samples are drawn by noisy or by public shares.
-    - Numbers lie within bins evenly, or by noisy counts of cells of the bins, which are released with the tables. In
-      columns of another type than whole numbers they come back whole if noisy counts of the other numbers are small.
-    - Whether pairs are selected, how many rounds and which fraction of the budget they take, whether triples and cells
-      are measured, and the iterations of the fit are decided by public numbers. The number of pairs that are selected,
-      and which, is decided by noisy scores.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row, including its label, under `adjacency`, if
+      `random_state` is None, and `classes` is set or there are no labels.
+    - All fitted attributes are functions of noisy releases and of public quantities: parameters, names and types of the
+      columns, and the public number of rows. The categories of categorical types are not stored.
+    - Missing values of the schema are privately estimated in the same fit: the release is part of `privacy_event_`, and
+      no row is rejected because of an estimate.
+    - Weights multiply the contribution of a row by a number in [0, 1], so no weight increases the sensitivity.
+    - With `groups`, all of this holds for all rows of one group: their contribution is clipped to a public multiple of
+      that of one row, by which the noise is larger.
+    - `accountant` is charged before the rows are counted, and invalid input is rejected before any charge.
+    - ``sample`` and ``sample_sets`` have no additional privacy cost, and a saved generator contains no row and no exact
+      count.
+    - Labels of samples are drawn by noisy or public prevalences.
+    - Numbers are uniform within bins, or follow noisy counts of cells of the bins, which are released with the
+      marginals. In columns of non-integer types they are integers if noisy counts of other numbers are small.
+    - The use of selected pairs, the number of rounds and their fraction of the budget, the use of triples and cells,
+      and the iterations of the fit are functions of public numbers. The selected pairs and their number are functions
+      of noisy scores.
 
-    The proof of what is bought is in the notes of `skdp.synthesis.marginals.noisy_columns.TablePurchase`, and rows have
-    no weights there. The proof of each sensitivity is in the notes of
-    `skdp.synthesis.marginals.contingency_tables.TableSums` and of
-    `skdp.synthesis.marginals.noisy_tables.sensitivity`, that of the composed privacy cost in those of
-    `skdp.synthesis.marginals.noisy_tables.Measurement`.
-
-    **Weights.** Samples have no weights: they are drawn from the weighted distribution. Where weights are given, their
-    sum is private, and is released with the first tables, for 2 % of their share.
+    **Weights.** Samples are unweighted draws from the weighted distribution. The sum of the weights is private, and is
+    released with the first marginals, for 2% of their budget.
 
     **Groups.** Weights of the rows of a group are multiplied by one number in [0, 1], and their sum is released as
-    above. What a group adds to tables is clipped, for each release, to c times the norm of what one row adds. In scores
-    of pairs, and under ``replace_one``, the weights of a group add up to c at most, so that it is c times an average of
-    its rows: that bounds scores, and what an exchange changes, too. The noise is c times that of rows, at the same
-    price. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), n being the public number of groups
-    (`skdp.synthesis.marginals.noisy_tables.unit_reach`): with little noise it is worth more that groups are whole.
+    above. The contribution of a group to the marginals is clipped, for each release, to c times the norm of that of one
+    row. In scores of pairs, and under ``replace_one``, the weights of a group sum to at most c instead. The noise is c
+    times that of rows, at the same privacy cost. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), where n
+    is the public number of groups: with little noise, less clipping is better.
 
-    **Numbers within bins.** A bin is cut into up to 32 cells, one of which is zero alone. It is halved, and halves are
-    halved again, as far as noisy counts of the cells tell them apart (`skdp.synthesis.marginals.column_levels`). How
-    numbers lie within a bin depends on no other column. It is the same in all tables of ``sample_sets``, whose
-    intervals are of what bins tell.
+    **Numbers within bins.** A bin is divided into up to 32 cells, one of which is zero alone. It is halved recursively,
+    as far as the noisy counts of the halves differ significantly. The distribution within a bin depends on no other
+    column. It is the same in all tables of ``sample_sets``, whose intervals refer to bins.
 
-    **Post-processing.** One-way tables are projected onto the simplex. The interaction of two columns is shrunk by its
-    singular values and the public size of the noise. The mixture is fitted to all tables by Adam, in float32.
+    **Post-processing.** One-way marginals are projected onto the simplex. The interaction of two columns is shrunk by
+    its singular values and the public size of the noise. The mixture is fitted to all marginals by Adam, in float32.
 
     References
     ----------
@@ -255,18 +247,18 @@ class DPMarginalSynthesizer(SampledTables):
         return StepPlan(self._event_at(n_features), {"pairs": "select" if n_rounds else "all"})
 
     def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
-        """See `PrivateGenerator`: what is estimated of the schema, beside the tables."""
+        """See `PrivateGenerator`: private estimates of the schema, and the marginals."""
         n_rounds = self._stated_table().n_rounds(n_features or 1)
         return partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))
 
     def _purchases(self) -> tuple[noisy_columns.TablePurchase, ...]:
-        """What is bought of the schema, if it leaves something out."""
+        """Private estimates of the schema, if it is incomplete."""
         return self._stated_table().purchases(self.adjacency, self.delta)
 
     def _fault_of_lists(self, before: Any) -> str:
-        """See `PrivateEstimator`: numbers between bounds are never refused, cells that a schema names may be."""
+        """See `PrivateEstimator`: numbers between bounds are never rejected, cells of a schema can be."""
         if self.schema is not None:
-            return "a schema may not fit the rows of the step before it, which come after the charge: give bounds."
+            return "a schema may not fit the rows of the step before it, which come after the charge. Set bounds."
         return super()._fault_of_lists(before)
 
     def _read_parameters(self, n_features: int | None) -> None:
@@ -280,15 +272,15 @@ class DPMarginalSynthesizer(SampledTables):
         if self.max_iter is not None:
             check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
         if self.other is not None and not isinstance(self.other, Mapping):
-            raise ValueError(f"other={show(self.other)} is no mapping: give a dict such as {{'job': 'other'}}.")
+            raise ValueError(f"`other` must be a mapping such as {{'job': 'other'}}, got {show(self.other)}.")
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
         self._stated_table().read([f"x{j}" for j in range(width)])
         if self.schema is None and self.other:
-            raise ValueError("other names columns of a schema, and there is none: numbers between bounds need none.")
+            raise ValueError("`other` requires a schema with categorical columns. Remove `other`.")
         selects = self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features))
         if selects and self.triples is True:
-            raise ValueError("triples=True requires that all pairs are measured: set pairs='all', or triples=False.")
+            raise ValueError("`pairs` must be 'all' with triples=True. Or set triples=False.")
 
     def _read_rows(self, X: Any, *, reset: bool) -> noisy_columns.LevelTable:
         """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
@@ -310,7 +302,7 @@ class DPMarginalSynthesizer(SampledTables):
                 "as one, or use skdp.describe for a single column."
             )
         if found is None and self.triples is True:
-            raise ValueError("triples=True without labels: pass y, or triples=False.")
+            raise ValueError("`y` must be set with triples=True. Pass y, or set triples=False.")
         return found
 
     def _learn(self, fit: Fit, rows: noisy_columns.LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
@@ -330,19 +322,19 @@ class DPMarginalSynthesizer(SampledTables):
         rules = self.triples, self.n_components, self.max_iter, bins_of_lines
         exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
         terms = measurement.terms_of(levels, labels is not None, exclusions, *rules, len(rows.fractions))
-        # Release the tables and what lies within bins, and fit.
+        # Release the marginals and the distributions within bins, and fit.
         exact = None if weights is None else exactly_summable(weight_of_each(weights, len(codes[0])))
         given_rows = LevelRows(codes, exact, fit.units)
         found, mixture = measurement.measure(given_rows, terms, stream)
         form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
         form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
-        # Counts of weighted rows vary by more than is known, so they cannot be drawn again.
+        # The variance of counts of weighted rows is unknown, so they cannot be redrawn.
         again = measurement, terms, found.noisy, self._buys_shares()
         self._fitted_redrawing = None if weights is not None else Redrawing(*again)
         self._publish(form, rows.schema.impossible, terms, found, mixture)
 
     def _complete(self, fit: Fit, rows: noisy_columns.LevelTable, stream: SecretStream) -> noisy_columns.LevelTable:
-        """Return the rows as levels, once what the schema leaves out is estimated."""
+        """Return the rows as levels, after the private estimation of the schema."""
         if rows.to_buy is None:
             self._fitted_remains: dict[str, Remains] = {}
             return rows
@@ -358,13 +350,13 @@ class DPMarginalSynthesizer(SampledTables):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.bounds is None  # a schema may have a place for gaps
+        tags.input_tags.allow_nan = self.bounds is None  # a schema can have a level for missing values
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
 
 
-# --- a raw table as a synthetic one, in one line ---
+# --- a private table as a synthetic one, in one call ---
 
 
 @without_removed
@@ -382,40 +374,41 @@ def synthesize(
     accountant: Any = None,
     random_state: Any = None,
 ) -> Any:
-    """Make a synthetic table from a private one: numbers, words, dates and gaps.
+    """Create a differentially private synthetic version of a table.
 
-    It is a sample of a `DPMarginalSynthesizer`, which has more options, gives any number of rows, and writes a report.
+    The table can have numbers, strings, dates and missing values. The result is a sample of a `DPMarginalSynthesizer`,
+    which has more options, samples any number of rows, and supports a privacy report. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     table : array-like or frame of shape (n_samples, n_features)
         Private rows. A label is a column like any other.
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. Bounds and categories
-        that are left out are bought, for a tenth of the budget's mu^2. If None, only names and types of the columns are
-        public.
+        Public values of each column, as a schema or an argument of `skdp.preprocessing.TableSchema`. Missing bounds and
+        categories are privately estimated with a tenth of the budget (of mu^2). If None, only names and types of the
+        columns are public.
     n_samples : int or None, default=None
         Number of synthetic rows. If None, the public number of rows of `table`, or of groups.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget. The noise is calibrated to it. A number, or a bound on the risk of membership inference such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is given.
+        Privacy budget. A number, or a bound on membership-inference risk such as ``skdp.Risk(advantage=0.1)``
+        (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, such as a person or a household, or the name of a column of `table`,
-        which is not synthesized then. The guarantee is then for all rows of one label together, else for one row.
+        Private group identifier of each row, such as a person or a household, or the name of a column of `table`, which
+        is then not synthesized. If set, the guarantee is for all rows of one group, otherwise for one row.
     n_bins : int, default=16
-        Number of bins of a number or a date without edges.
+        Number of bins of a numeric or date column without edges.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
         `epsilon`.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation, as for `DPMarginalSynthesizer`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which it is charged before anything is learned from the rows. A path names the file of an existing
-        ledger.
+        Accountant to which the release is charged before anything is learned from the rows. A path refers to an
+        existing budget file.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the noise
         reproducible and issues a `PrivacyLeakWarning`. Samples are drawn anew each time.
@@ -423,25 +416,24 @@ def synthesize(
     Returns
     -------
     synthetic : ndarray or frame of shape (n_samples, n_features)
-        Rows in the form of `table`, without dropped columns. Categories that are not kept are "other", and gaps are
-        gaps.
+        Rows in the form of `table`, without dropped columns. Rare categories that are not released are "other".
 
     Raises
     ------
     ValueError
-        A parameter, the schema or the table is invalid. Nothing was charged.
+        A parameter, the schema or the table is invalid. No budget was consumed.
     BudgetExceededError
-        The budget of the accountant does not admit it. Nothing was charged.
+        The budget of the accountant does not permit the release. No budget was consumed.
 
     Warns
     -----
     QualityWarning
-        Nothing is left of a column, or rows are few: by public numbers and by what was released.
+        A column has lost all information, or there are few rows. The check uses public numbers and releases.
 
     See Also
     --------
-    DPMarginalSynthesizer : What makes the table, its guarantees and its report.
-    skdp.describe : Figures of a private table.
+    DPMarginalSynthesizer : The synthesizer, its guarantees and its report.
+    skdp.describe : Descriptive statistics of a private table.
 
     Examples
     --------
@@ -450,9 +442,9 @@ def synthesize(
     >>> import skdp
     >>> rng = np.random.default_rng(0)
     >>> age = rng.integers(18, 90, 5000)
-    >>> people = pd.DataFrame({"age": age, "job": np.where(age > 65, None, rng.choice(["clerk", "nurse"], 5000))})
-    >>> made = skdp.synthesize(people, epsilon=1.0)
-    >>> made.shape, bool(made["job"][made["age"] > 70].isna().mean() > 0.8)
+    >>> table = pd.DataFrame({"age": age, "job": np.where(age > 65, None, rng.choice(["clerk", "nurse"], 5000))})
+    >>> synthetic = skdp.synthesize(table, epsilon=1.0)
+    >>> synthetic.shape, bool(synthetic["job"][synthetic["age"] > 70].isna().mean() > 0.8)
     ((5000, 2), True)
     """
     if n_samples is not None:

@@ -19,27 +19,27 @@ from skdp.synthesis.marginals.contingency_tables import Interaction
 
 _MICROSECONDS = 86_400_000_000
 _MOST_DAYS = 106_000.0
-"""About the days that nanoseconds reach on either side of 1970."""
+"""Approximate number of days that nanoseconds reach before and after 1970."""
 
 
 class TableForm(NamedTuple):
-    """How a table becomes levels, and in which form it comes back. All of it is public.
+    """How a table becomes levels, and the form of the result. All of it is public.
 
     Attributes
     ----------
     columns : tuple of LevelColumn
-        In the order of the table, without those that are dropped.
+        In the order of the table, without dropped columns.
     library : {"numpy", "pandas", "polars", "arrow"}
     dtypes : tuple
         Types of these columns; one for all of an array.
     labels : tuple
-        Names of these columns in a frame of pandas, which need not be text.
+        Names of these columns in a pandas frame, which need not be strings.
     arrow : pyarrow.Schema or None
-        Names and types of these columns in a table of Arrow, of which polars does not have all.
+        Names and types of these columns in an Arrow table, not all of which exist in polars.
     wholes : frozenset of int
-        Columns of another type than whole numbers whose numbers are whole, by a release.
+        Columns of a non-integer type whose numbers are integers, by a release.
     lost : frozenset of int
-        Columns of which nothing stood out of the noise: all of their cells are gaps.
+        Columns without values that are distinguishable from the noise: all of their cells are missing.
     """
 
     columns: tuple[LevelColumn, ...]
@@ -73,7 +73,7 @@ class TableForm(NamedTuple):
         }
 
     def shaped(self, noisy: Mapping[int, Interaction]) -> TableForm:
-        """Return a form in which numbers lie within bins as noisy counts of their cells say, evenly without any."""
+        """Return a form in which numbers within bins follow noisy counts of their cells; uniform without any."""
         columns = []
         for j, column in enumerate(self.columns):
             shapes = column.shapes if j in noisy else None
@@ -84,12 +84,12 @@ class TableForm(NamedTuple):
         return self._replace(columns=tuple(columns))
 
     def is_whole(self, j: int) -> bool:
-        """Whether numbers of a column come back whole: by its type or by a release, and days of dates do."""
+        """Whether a column has integers: by its type or by a release; dates are days."""
         is_date = self.columns[j].block.column.kind == "date"
         return letter_of(self.dtypes[j]) in "iub" or is_date or j in self.wholes
 
     def read_fractions(self, table: Table) -> dict[int, np.ndarray]:
-        """Return whether each number is whole, 0, or not, 1, or a gap, 2, of columns of another type than whole."""
+        """Return whether each number is an integer, 0, or not, 1, or missing, 2, of columns of a non-integer type."""
         found = {}
         for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
             if column.block.column.kind == "number" and letter_of(dtype) in ("f", "O"):
@@ -98,7 +98,7 @@ class TableForm(NamedTuple):
         return found
 
     def without(self, names: Collection[str]) -> TableForm:
-        """Return a form that writes gaps only in these columns, in types that have gaps."""
+        """Return a form that writes only missing values in these columns, if their types have missing values."""
         lost = frozenset(j for j, name in enumerate(self.names) if name in names)
         changed = range(len(self.names)) if lost and self.library == "numpy" else lost  # an array has one type
         dtypes = (_with_gaps(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
@@ -140,7 +140,7 @@ class TableForm(NamedTuple):
         out = np.empty((n, len(made)), dtype if dtype.kind in "biuf" else object)
         for j, (column, cells) in enumerate(zip(self.columns, made, strict=True)):
             out[:, j] = _objects(cells) if out.dtype.kind == "O" else np.where(cells.gaps, cells.gap, cells.values)
-            if dtype.kind in "UST":  # in which None would be a word
+            if dtype.kind in "UST":  # in which None would be a string
                 out[cells.gaps, j] = next(filter(None, column.block.column.gaps), "")
         if dtype.kind == "S":
             return np.char.encode(out.astype(str), "utf-8")
@@ -153,32 +153,32 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     Parameters
     ----------
     table : Table
-        Its types are looked at, and no cell.
+        Its types are read, and no cell.
     columns : list of (str, int, Column)
-        Name, position and what is public of each; dropped ones are left out.
+        Name, position and public values of each column; dropped ones are omitted.
     n_bins : int
         Of numbers without edges.
     other : mapping of str to object
-        Cell that represents the categories of a column that are not listed.
+        Cell that represents the unlisted categories of a column.
     """
     kept = [each for each in columns if each[2].kind != "drop"]
     words = {name for name, _, column in kept if column.kind in ("category", "ordinal")}
     if unknown := [name for name in other if name not in words]:
-        raise ValueError(f"other names {format_names(unknown)}, no column of categories: name those of the schema.")
+        raise ValueError(f"`other` must refer to categorical columns of the schema, got {format_names(unknown)}.")
     library = _library_of(table.source)
     made: list[LevelColumn] = []
     dtypes = []
-    # Rows of a list have no type but that of their cells, and one cell must not decide on it.
+    # Rows of a list have no type except that of their cells, and one cell must not determine it.
     of_lists = np.dtype(np.float64 if all(column.kind == "number" for _, _, column in kept) else object)
     for name, j, column in kept:
         key = key_of(other[name]) if name in other else column.other
         if name in other and (key is None or key in (*column.gaps, *(column.categories or ()))):
             raise ValueError(
-                f"other[{name!r}] is a gap or one of the listed categories: choose another cell for the rest."
+                f"other[{name!r}] must be neither a missing value nor a listed category. Use another cell."
             )
         dtype = _dtype_of(table.source, library, j) if table.is_typed else of_lists
         if isinstance(dtype, np.dtype) and dtype.kind in "iub" and _gap_of(column, dtype) is None:
-            column = replace(column, gaps=())  # no cell of such a type is a gap
+            column = replace(column, gaps=())  # such a type has no missing values
         dtypes.append(dtype)
         made.append(LevelColumn(Block(name, j, column, "bins", n_bins), key))
         _check_type(made[-1], dtype)
@@ -190,14 +190,14 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
 
 
 def _rehearse(form: TableForm) -> None:
-    """Write every level once, so that what a type does not hold is refused before anything is charged."""
+    """Write every level once, so that types that cannot store one are rejected before the charge."""
     failing = []
     for j, (column, dtype) in enumerate(zip(form.columns, form.dtypes, strict=True)):
         try:
             form.only(j).write(np.arange(column.n_levels, dtype=np.int32)[:, None], "middle", np.random.default_rng(0))
         except MemoryError:
             raise
-        except Exception:  # its message may quote cells
+        except Exception:  # its message can contain cells
             failing.append(f"{format_names([column.block.name])} ({dtype})")
     if failing:
         raise ValueError(
@@ -207,7 +207,7 @@ def _rehearse(form: TableForm) -> None:
 
 
 def _gap_of(column: Column, dtype: Any) -> float | None:
-    """Return a listed number that represents a gap in a type of whole numbers, None if there is none."""
+    """Return a listed number that represents a missing value in an integer type, None if there is none."""
     if letter_of(dtype) not in "iu":
         return None
     low, high = _limits(dtype)
@@ -226,7 +226,7 @@ def _limits(dtype: Any) -> tuple[float, float]:
 
 
 def _with_gaps(dtype: Any) -> Any:
-    """Return a type with gaps: floats for whole numbers of NumPy, as pandas does."""
+    """Return a type with missing values: floats for NumPy integers, as in pandas."""
     return np.dtype(np.float64) if isinstance(dtype, np.dtype) and dtype.kind in "iu" else dtype
 
 
@@ -253,8 +253,8 @@ def _library_of(source: Any) -> str:
 def _dtype_of(source: Any, library: str, j: int) -> Any:
     """Return the type of a column.
 
-    Of categorical types the name alone is public: their lists come with the rows. So does the width of text of NumPy,
-    which is that of the longest cell.
+    For categorical types the name alone is public, because the categories come with the rows. The same holds for the
+    width of NumPy strings, which is that of the longest cell.
     """
     if library == "numpy":
         return np.dtype(source.dtype.kind) if source.dtype.kind in "US" else source.dtype
@@ -268,7 +268,7 @@ def _dtype_of(source: Any, library: str, j: int) -> Any:
 
 
 def _schema_of_arrow(source: Any, kept: list[tuple[str, int, Column]], library: str) -> Any:
-    """Return names and types of columns of Arrow, without metadata, which may tell of the rows; None for others."""
+    """Return names and types of Arrow columns, without metadata, which can depend on the rows; None for others."""
     if library != "arrow":
         return None
     import pyarrow as pa
@@ -288,15 +288,15 @@ def letter_of(dtype: Any) -> str:
 
 
 def _check_type(column: LevelColumn, dtype: Any) -> None:
-    """Refuse categories of which a type of numbers holds some not, before anything is charged."""
+    """Reject categories that a numeric type cannot store, before the charge."""
     if column.block.is_line or column.block.column.kind == "flag" or letter_of(dtype) not in "iuf":
         return
     (low, high), whole = _limits(dtype), letter_of(dtype) != "f"
     numbers = [number_of(key) for key in column.keys]
     if any(not low <= number <= high or (whole and not number.is_integer()) for number in numbers):
         raise ValueError(
-            f"column {column.block.name!r} is of a type of numbers, and its categories in the schema, or what stands "
-            "for others, are not all numbers that it holds: convert the column to text, or list such numbers."
+            f"Column {column.block.name!r} has a numeric type, so its categories in `schema` and `other` must be "
+            "numbers of this type. Use such numbers, or convert the column to strings."
         )
 
 

@@ -187,15 +187,15 @@ def test_parameters_decay():
 BAD_INPUT = [
     ({"bounds": None}, {}, ["bounds=None leaves bounds out"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 4 columns"]),
-    ({"critic_layer_sizes": ()}, {}, ["no hidden layer"]),
+    ({"critic_layer_sizes": ()}, {}, ["at least one hidden layer"]),
     ({"generator_layer_sizes": "wide"}, {}, ["generator_layer_sizes='wide'"]),
-    ({"image_shape": (3, 3)}, {}, ["image_shape=(3, 3)", "rows of 4 columns"]),
+    ({"image_shape": (3, 3)}, {}, ["image_shape", "(3, 3)", "rows of 4 columns"]),
     ({"critic_steps": "many"}, {}, ["critic_steps='many'"]),
     ({"gradient_penalty": -1}, {}, ["gradient_penalty=-1"]),
     ({"average": "tail"}, {}, ["average='tail'"]),
-    ({"class_prevalences": "counted"}, {"y": GOOD_Y}, ["class_prevalences='counted'"]),
+    ({"class_prevalences": "counted"}, {"y": GOOD_Y}, ["class_prevalences", "'counted'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
-    ({}, {"X": GOOD[:2], "y": GOOD_Y[:2]}, ["fewer rows than there are classes, 3"]),
+    ({}, {"X": GOOD[:2], "y": GOOD_Y[:2]}, ["at least one row per class (3)"]),
     ({"classes": [0, 1]}, {"y": GOOD_Y}, ["labels that are not in classes"]),
 ]
 
@@ -239,7 +239,7 @@ def test_images_may_stand_behind_steps_whose_width_is_known(before):
         make_pipeline(before, DPWGAN((0, 1), image_shape=shape, capacity=2, **FAST)) for shape in ((2, 2), (3, 2))
     )
     assert allocate_budget(fits, epsilon=3.0, delta=1e-5).fit(X)[-1].n_features_in_ == 4
-    with pytest.raises(ValueError, match=r"image_shape=\(3, 2\) is no shape of rows of 4 columns"):
+    with pytest.raises(ValueError, match=r"must be a shape of rows of 4 columns, got \(3, 2\)"):
         allocate_budget(fails, epsilon=3.0, delta=1e-5).fit(X)
 
 
@@ -255,7 +255,7 @@ def test_a_bought_width_is_remembered_over_steps_that_keep_it(between, parameter
     X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(str)
     first = DPOneHotEncoder(sparse_output=False)
     steps = make_pipeline(first, clone(between), DPWGAN(accountant=accountant, **FAST, **parameters))
-    with pytest.raises(ValueError, match=r"(whose number|that) the step before it chooses"):
+    with pytest.raises(ValueError, match=r"whose number the step before it chooses|which the step before determines"):
         allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X)
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
     chosen = make_pipeline(first, DPPCA(3), DPWGAN([(0, 1)] * 3, **FAST))

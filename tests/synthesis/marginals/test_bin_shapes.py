@@ -110,7 +110,7 @@ def test_conditions_within_bins_are_met_with_their_share(exact):
     X = model.sample(500, random_state=0, conditions={"pay": (190, 205), "age": (30, 30)})
     assert X["pay"].between(190, 205).all()
     assert (X["age"] == 30).all()
-    with pytest.raises(ValueError, match="no number of its bins"):
+    with pytest.raises(ValueError, match="a number of its bins"):
         model.sample(5, conditions={"age": (20.5, 20.9)})
 
 

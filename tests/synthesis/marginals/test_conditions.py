@@ -106,13 +106,13 @@ def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
 @over_rows(
     "conditions, words",
     [
-        (3, ["conditions=3", "not a mapping"]),
-        ({"foo": 1}, ["'foo'", "no column of the table"]),
-        ({"age": (200, 300)}, ["'age'", "no number of its bins"]),
-        ({"age": (9, 5)}, ["'age'", "not a range of a number"]),
-        ({"since": ("never", "2004-01-01")}, ["'since'", "not a range of a date"]),
-        ({"job": "boss"}, ["'job'", "'boss'", "not a cell of the schema"]),
-        ({"job": []}, ["'job'", "empty list"]),
+        (3, ["must be a mapping", "got 3"]),
+        ({"foo": 1}, ["'foo'", "columns of the fit"]),
+        ({"age": (200, 300)}, ["'age'", "a number of its bins"]),
+        ({"age": (9, 5)}, ["'age'", "(low, high) for a number"]),
+        ({"since": ("never", "2004-01-01")}, ["'since'", "(low, high) for a date"]),
+        ({"job": "boss"}, ["'job'", "'boss'", "cells of the schema"]),
+        ({"job": []}, ["'job'", "at least one cell"]),
     ],
 )
 def test_what_the_schema_does_not_have_is_refused_in_one_line(model, conditions, words):
@@ -126,5 +126,5 @@ def test_a_model_without_labels_has_none_to_ask_for():
     X = np.random.default_rng(0).integers(0, 2, (50, 2))
     model = DPMarginalSynthesizer({"x0": [0, 1], "x1": [0, 1]}, n_components=4, max_iter=5).fit(X)
     assert (model.sample(20, conditions={"x1": 1})[:, 1] == 1).all()
-    with pytest.raises(ValueError, match="no column of the table"):
+    with pytest.raises(ValueError, match="columns of the fit"):
         model.sample(5, conditions={"y": 1})

@@ -118,7 +118,7 @@ def test_labels_are_drawn_by_the_shares_that_were_chosen():
 def test_tables_of_weighted_rows_or_of_units_are_refused(what):
     given = {"weights": {"sample_weight": np.ones(N)}, "groups": {"groups": np.arange(N) // 2}}[what]
     model = synthesizer(weight_bound=1.0).fit(people(), **given)
-    with pytest.raises(ValueError, match="fit with weights or groups"):
+    with pytest.raises(ValueError, match="fits with weights or groups"):
         model.sample_sets(2)
 
 

@@ -513,7 +513,9 @@ def test_impossible_combinations_outlive_the_purchase_of_columns():
 def test_nothing_left_to_draw_is_said_in_one_line():
     impossible = [{"member": [True, False], "job": SCHEMA["job"]}]
     model = synthesizer(schema=TableSchema(SCHEMA, impossible=impossible)).fit(people(60))
-    with pytest.raises(RuntimeError, match=r"^no row that the schema allows was drawn: .*; remove some of them\.$"):
+    with pytest.raises(
+        RuntimeError, match=r"^No row that the schema permits could be drawn.*Remove some of `impossible`\.$"
+    ):
         model.sample(10)
 
 
@@ -546,17 +548,17 @@ def changed(**cells):
 
 
 BAD_INPUT = [
-    ({"bounds": (0, 1)}, {}, ["bounds", "beside schema"]),
-    ({"schema": None, "bounds": [(0, 1), None, (0, 1)]}, {}, ["schema=None", "bounds=(low, high)"]),
-    ({"schema": {**SCHEMA, "age": "category"}}, {}, ["column 'age' is of a type of numbers", "convert the column"]),
+    ({"bounds": (0, 1)}, {}, ["`bounds` must be None with a schema"]),
+    ({"schema": None, "bounds": [(0, 1), None, (0, 1)]}, {}, ["`schema` or `bounds`", "bounds=(low, high)"]),
+    ({"schema": {**SCHEMA, "age": "category"}}, {}, ["Column 'age' has a numeric type", "convert the column"]),
     ({"pairs": "some"}, {}, ["pairs='some'", "'auto', 'all', 'select'"]),
-    ({"triples": True}, {}, ["triples=True without labels"]),
-    ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "pairs='all'"]),
-    ({"other": {"age": "x"}}, {}, ["other names 'age'"]),
-    ({"class_prevalences": [1.0]}, {"y": GOOD_Y}, ["class_prevalences has 1 shares"]),
-    ({}, {"X": changed(job="secret")}, ["column 'job'", "does not list", "other="]),
+    ({"triples": True}, {}, ["`y` must be set with triples=True"]),
+    ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "'all'"]),
+    ({"other": {"age": "x"}}, {}, ["`other`", "'age'"]),
+    ({"class_prevalences": [1.0]}, {"y": GOOD_Y}, ["one entry per class", "got 1"]),
+    ({}, {"X": changed(job="secret")}, ["Column 'job'", "categories of the schema", "other="]),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'missing_values': [None]"]),
-    ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no place for gaps"]),
+    ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no level for missing values"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "at least 2"]),
@@ -617,7 +619,7 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
 @over_rows(
     "first, parameters, words",
     [
-        (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* give bounds"),
+        (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* Set bounds"),
         (DPOneHotEncoder(sparse_output=False), {"bounds": [(0, 1), None]}, "bounds is a list for columns whose number"),
         (
             DPOneHotEncoder().set_output(transform="pandas"),
