@@ -36,12 +36,10 @@ _DRAWN_ROWS = 8192
 class DPWGAN(PrivateGenerator):
     """Differentially private generative adversarial network (Wasserstein GAN with gradient penalty).
 
-    A critic learns to distinguish private rows from generated ones. Only the critic reads private rows. It is trained
-    by DP-SGD with Adam: each step samples rows, clips the gradient of every row, sums the clipped gradients, and adds
-    Gaussian noise. The generator learns from the critic, which is post-processing.
-
-    For tables, `DPMarginalSynthesizer` has better quality at the same privacy cost. This class implements the method of
-    Schwabedal et al. (2020) with correct accounting. See ``docs/synthetic_data.md``.
+    A critic learns to distinguish private rows from generated ones, by DP-SGD with Adam. The generator learns from the
+    critic, which is post-processing. For tables, `DPMarginalSynthesizer` has better quality at the same privacy cost.
+    This class implements the method of Schwabedal et al. (2020) with correct accounting. See
+    ``docs/synthetic_data.md``.
 
     Parameters
     ----------
@@ -54,8 +52,7 @@ class DPWGAN(PrivateGenerator):
         Number of units in each hidden layer of a dense critic.
     image_shape : (int, int) or None, default=None
         Height and width of grayscale images, whose pixels are the columns in row-major order. If set, the critic is
-        convolutional, as in the paper: three layers with `capacity`, 2 `capacity` and 4 `capacity` channels, with 5 x 5
-        patches and a stride of 2. A step takes about forty times as long.
+        convolutional, with three layers of 5 x 5 patches and a stride of 2. A step takes about forty times as long.
     capacity : int, default=32
         Number of channels of the first layer of a convolutional critic.
     generator_layer_sizes : sequence of int or int, default=(256, 256)
@@ -63,9 +60,9 @@ class DPWGAN(PrivateGenerator):
     n_latent : int, default=64
         Dimension of the noise from which a row is generated.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        Class prevalences of samples and of generated rows in training: "estimate" uses noisy counts, which consume
-        about a hundredth of the budget; "uniform" uses equal prevalences, and saves this part of the budget without
-        labels. A sequence has a public prevalence for each class in ascending order.
+        Class prevalences of samples and of generated rows in training: noisy counts, which consume about a hundredth of
+        the budget; equal prevalences; or a public prevalence for each class in ascending order. Without labels, set
+        "uniform" to save this part of the budget.
     critic_steps : int or "auto", default="auto"
         Number of critic steps for each generator step. "auto" is 5, or 10 for a noise multiplier of 1.5 or more.
     gradient_penalty : float, default=10.0
@@ -85,8 +82,7 @@ class DPWGAN(PrivateGenerator):
         Step size of Adam for the generator.
     weight_decay : float, default=0.1
         Weight decay of both networks: each step divides the parameters by 1 + step size x `weight_decay` (AdamW).
-        Without it the noise of all steps accumulates, and is visible as specks in images. Images need a larger value
-        than tables (see Notes).
+        Images need a larger value than tables (see Notes).
     beta_1 : float, default=0.5
         Decay rate of the first moment of Adam, in [0, 1).
     beta_2 : float, default=0.9
@@ -95,7 +91,7 @@ class DPWGAN(PrivateGenerator):
         Value added to the square root of the second moment of Adam.
     average : {"ema"} or None, default="ema"
         "ema" keeps an exponential moving average of the generator's iterates, over about a tenth of the steps; None
-        keeps the last iterate. Averaging is post-processing, at no additional privacy cost.
+        keeps the last iterate.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
@@ -123,8 +119,7 @@ class DPWGAN(PrivateGenerator):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
-        against anyone who knows the value. The `random_state` of ``sample`` is independent of it and does not affect
-        the guarantee.
+        against anyone who knows the value. It is independent of the `random_state` of ``sample``.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
@@ -188,8 +183,7 @@ class DPWGAN(PrivateGenerator):
     - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact count.
 
     **Proof.** A fit makes one Gaussian release of the class counts, to which a row adds 1, if `class_prevalences` is
-    "estimate" and there are labels; then DP-SGD steps, whose clipped gradients have a norm of at most C. The privacy
-    cost is that of both releases; without labels it includes the counts as well. All else is post-processing.
+    "estimate"; then DP-SGD steps with clipping norm C. The privacy cost is that of both.
 
     **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24`` and
     ``max_iter=68`` increase the inception score from 0.58 to 0.83 of that of real digits. On tables of about a hundred

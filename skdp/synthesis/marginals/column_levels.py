@@ -312,7 +312,7 @@ def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination,
         if empty := [name for name, met in levels.items() if not met.any()]:
             raise ValueError(
                 f"`impossible` of the schema must match a level of column {format_names(empty)}. A range matches the "
-                "bins within it: widen it, or use edges or more bins. List at least one category of a categorical column."
+                "bins within it: widen it, or use edges or more bins. List at least one category of other columns."
             )
         found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))
     return tuple(found)

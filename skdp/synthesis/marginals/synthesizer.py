@@ -31,49 +31,45 @@ from skdp.synthesis.marginals.table_form import LocalTable
 class DPMarginalSynthesizer(SampledTables):
     """Differentially private synthesizer of tables with columns of any type.
 
-    The fit releases all one-way and two-way marginals once, with Gaussian noise; for wide tables, those of selected
-    pairs of columns. A mixture of products of categorical distributions is fitted to them. Any number of synthetic rows
-    can be sampled from it, in the form of the private table. See ``docs/synthetic_data.md``.
+    The fit releases all one-way and two-way marginals, with Gaussian noise; for wide tables, those of selected pairs of
+    columns. A mixture of products of categorical distributions is fitted to them. Samples have the form of the private
+    table. See ``docs/synthetic_data.md``.
 
     Parameters
     ----------
     schema : TableSchema, mapping or None, default=None
-        Public values of each column, as a schema or an argument of `skdp.preprocessing.TableSchema`. Missing bounds,
-        bins and categories are privately estimated with a tenth of the budget (of mu^2), including a level for missing
-        values and one for other categories. Numeric columns with bounds and without edges have estimated bins if few
-        bins of equal width would contain nearly all rows. This takes a twentieth of mu^2 if nothing else is estimated,
-        and is off with impossible combinations. Columns with ``"missing_values"`` can have missing values, also in the
-        sample. Combinations in `impossible` are not sampled. If None, only names and types of the columns are public,
-        unless `bounds` is set.
+        Public values of each column, as a schema or an argument of `skdp.preprocessing.TableSchema`. Missing bounds and
+        categories are privately estimated with a tenth of the budget (of mu^2), and numeric columns with bounds can
+        have estimated bins. Columns with ``"missing_values"`` can have missing values, also in the sample. Combinations
+        in `impossible` are not sampled. If None, only names and types of the columns are public, unless `bounds` is
+        set.
     bounds : (float, float), list of (float, float) or None, default=None
-        Public bounds of all columns, or of each column, instead of a schema for numeric columns, for example after a
-        private step of a pipeline. Values are clipped to them.
+        Public bounds of all columns, or of each column, instead of a schema for numeric columns. Values are clipped to
+        them.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued. Ignored without labels.
     n_bins : int, default=16
         Number of bins of a numeric or date column without edges, of equal width on the scale of the schema.
     other : mapping of str to object or None, default=None
-        For categorical columns, by name, the cell that represents all unlisted categories. With privately estimated
-        categories it is "other". In all other columns, unlisted categories raise an error.
+        For categorical columns, by name, the cell that represents all unlisted categories; otherwise these raise an
+        error. With privately estimated categories it is "other".
     pairs : {"auto", "all", "select"}, default="auto"
         Whether to measure all pairs of columns, or pairs selected by noisy scores. "auto" selects if there are more
         than 20 columns, or more than 128 levels in one.
     triples : bool or "auto", default="auto"
-        Whether to measure pairs of columns within each class (three-way marginals with the label), which requires
-        labels and all pairs. "auto" measures them if the public size of their noise is small.
+        Whether to measure pairs of columns within each class, which requires labels and all pairs. "auto" depends on
+        the public size of their noise.
     n_components : int or None, default=None
-        Number of components of the mixture, of which at most 200 are fitted together. If None, 400 with `triples`,
-        otherwise 200.
+        Number of components of the mixture. If None, 400 with `triples`, otherwise 200.
     max_iter : int or None, default=None
         Iterations of the fit of the mixture. If None, a function of public numbers: more iterations for less noise.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        Class prevalences of the samples: "estimate" uses the noisy counts, "uniform" equal prevalences. A sequence has
-        a public prevalence for each class in ascending order.
+        Class prevalences of the samples: noisy counts, equal prevalences, or a public prevalence for each class in
+        ascending order.
     within_bins : {"auto", "uniform", "middle"}, default="auto"
         Position of a sampled number or date in its bin. "auto" privately estimates the distribution within bins, with
-        2% of mu^2, if the public size of the noise is small, and otherwise is "uniform". Columns of integer types have
-        integers, and dates are days.
+        2% of mu^2, if the noise is small.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
@@ -87,8 +83,7 @@ class DPMarginalSynthesizer(SampledTables):
         rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
-        `epsilon`. With selected pairs, the budget is divided among the releases: their squared inverse noise
-        multipliers sum to that of this one.
+        `epsilon`. Several releases divide the budget among them.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -106,7 +101,7 @@ class DPMarginalSynthesizer(SampledTables):
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
-        value. The `random_state` of ``sample`` is independent of it and does not affect the guarantee.
+        value. It is independent of the `random_state` of ``sample``.
 
     Attributes
     ----------
@@ -167,27 +162,14 @@ class DPMarginalSynthesizer(SampledTables):
     - ``sample`` and ``sample_sets`` have no additional privacy cost, and a saved generator contains no row and no exact
       count.
     - Labels of samples are drawn by noisy or public prevalences.
-    - Numbers are uniform within bins, or follow noisy counts of cells of the bins, which are released with the
-      marginals. In columns of non-integer types they are integers if noisy counts of other numbers are small.
-    - The use of selected pairs, the number of rounds and their fraction of the budget, the use of triples and cells,
-      and the iterations of the fit are functions of public numbers. The selected pairs and their number are functions
-      of noisy scores.
+    - Numbers are uniform within bins, or follow noisy counts of cells of the bins. In columns of non-integer types they
+      are integers if noisy counts of other numbers are small.
+    - All settings of the fit are functions of public numbers. The selected pairs and their number are functions of
+      noisy scores.
 
-    **Weights.** Samples are unweighted draws from the weighted distribution. The sum of the weights is private, and is
-    released with the first marginals, for 2% of their budget.
-
-    **Groups.** Weights of the rows of a group are multiplied by one number in [0, 1], and their sum is released as
-    above. The contribution of a group to the marginals is clipped, for each release, to c times the norm of that of one
-    row. In scores of pairs, and under ``replace_one``, the weights of a group sum to at most c instead. The noise is c
-    times that of rows, at the same privacy cost. c, from 1 to 3, is the root of n / (500 `noise_multiplier_`), where n
-    is the public number of groups: with little noise, less clipping is better.
-
-    **Numbers within bins.** A bin is divided into up to 32 cells, one of which is zero alone. It is halved recursively,
-    as far as the noisy counts of the halves differ significantly. The distribution within a bin depends on no other
-    column. It is the same in all tables of ``sample_sets``, whose intervals refer to bins.
-
-    **Post-processing.** One-way marginals are projected onto the simplex. The interaction of two columns is shrunk by
-    its singular values and the public size of the noise. The mixture is fitted to all marginals by Adam, in float32.
+    **Weights and groups.** Samples are unweighted draws from the weighted distribution. The sum of the weights is
+    private, and is released with the first marginals, for 2% of their budget. The contribution of a group is clipped to
+    1 to 3 times that of a row, more if there is little noise.
 
     References
     ----------
@@ -195,13 +177,9 @@ class DPMarginalSynthesizer(SampledTables):
     functions".
 
     McKenna, Mullins, Sheldon & Miklau (2022), "AIM: an adaptive and iterative mechanism for differentially private
-    synthetic data", for the selection of pairs; here scores have Gaussian noise, and rounds are fixed
-    beforehand.
+    synthetic data".
 
-    Liu, Vietri & Wu (2021), "Iterative methods for private synthetic data: unifying framework and new methods", for
-    mixtures of products.
-
-    Gavish & Donoho (2017), "Optimal shrinkage of singular values".
+    Liu, Vietri & Wu (2021), "Iterative methods for private synthetic data: unifying framework and new methods".
 
     Examples
     --------

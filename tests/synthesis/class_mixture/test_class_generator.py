@@ -243,7 +243,7 @@ BAD_INPUT = [
     ({"bounds": None}, {}, ["bounds=None", "(low, high)"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 6 columns"]),
     ({"n_components": 0}, {}, ["n_components=0"]),
-    ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=40 rows", "501 classes"]),
+    ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=40", "501 classes"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": pd.DataFrame({"x": ["secret", "1"] * 20})}, ["column 'x'"]),
 ]
