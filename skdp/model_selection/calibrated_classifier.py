@@ -239,10 +239,10 @@ def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
 
     Notes
     -----
-    "sigmoid" is Platt's map of the logit of the score, and "temperature" the same with an offset of 0 (Guo et al.
-    2017): the likeliest one for the counts, spread over finer bins. "isotonic" is the isotonic regression of the shares
-    of positives (Zadrozny & Elkan 2002). To each bin as many rows of the overall share are added as the standard
-    deviation of its noise, so that bins which noise alone is in say next to nothing.
+    "sigmoid" is Platt's map of the logit of the score, and "temperature" the same with an intercept of 0 (Guo et al.
+    2017): the maximum-likelihood map for the counts, spread over finer bins. "isotonic" is the isotonic regression of
+    the prevalences (Zadrozny & Elkan 2002). Each bin is shrunk to the overall prevalence with a weight of as many rows
+    as the standard deviation of its noise, so that bins with noise alone have little influence.
     """
     if method == "isotonic":
         # Prevalence in each bin, shrunk to the overall prevalence by a number of rows of the size of the noise.

@@ -190,7 +190,7 @@ def percent(probability: float) -> str:
 
 
 def price(facts: Facts) -> str:
-    """Epsilon and delta in a few words."""
+    """Epsilon and delta as text."""
     guarantee = facts["guarantee"]
     return f"epsilon = {figure(guarantee['epsilon'])} at delta = {guarantee['delta']:g}"
 
@@ -303,10 +303,10 @@ def opinion(facts: Facts) -> list[str]:
 
 
 def opinion_rows(facts: Facts) -> TableCells:
-    """For each question of Opinion 05/2014 what the guarantee bounds, and what it does not bound.
+    """The bounds of the guarantee, and their limits, for each question of Opinion 05/2014.
 
-    The chance of any guess differs between neighbors by at most their total variation distance, which is the advantage;
-    without a profile, 2 a - 1 of the attacker's accuracy a bounds it.
+    The probability of any guess differs between neighbors by at most their total variation distance, which is the
+    advantage; without a profile, 2 a - 1 bounds it, where a is the attacker's accuracy.
     """
     found, one = facts["guarantee"], word(facts)
     replace, tpr = found["adjacency"] == "replace_one", found["tpr_at_1_percent_fpr"]
@@ -495,7 +495,7 @@ def _parts(facts: Facts) -> list[dict[str, str]]:
 
 
 def _time(facts: Facts) -> str:
-    """What the run time of a fit can reveal."""
+    """Information that the run time of a fit can reveal."""
     chosen = [
         each["value"] for each in facts["public"]["parameters"] if each["name"].split("__")[-1] == "merge_equal_rows"
     ]

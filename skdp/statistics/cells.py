@@ -133,12 +133,12 @@ class ColumnCells:
 
     @property
     def size(self) -> int:
-        """Number of cells, with that of the gaps, the last."""
+        """Number of cells, including that of missing values, which is last."""
         return len(self.labels) + 1
 
     @property
     def widths(self) -> np.ndarray:
-        """Width of each cell but that of the gaps."""
+        """Width of each cell except that of missing values."""
         return self.right - self.left
 
     @property

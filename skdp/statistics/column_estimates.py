@@ -357,9 +357,9 @@ class ScaledMoments:
         return float(present @ (self._middles - self.mean) ** 4) / max(float(present.sum()), 1e-12)
 
     def ends_of_mean(self, intervals: Intervals, variance: float = 0.0) -> list[float]:
-        """Return the ends of the interval of the scaled mean: the means that are compatible with what was released.
+        """Return the ends of the interval of the scaled mean: the means that are compatible with the release.
 
-        A mean is a ratio, and its noise depends on the exact mean where the number of rows has noise too.
+        A mean is a ratio, and its noise depends on the exact mean if the number of rows has noise too.
         """
         mean, ends = self.whole_mean, [self.whole_mean.value] * 2
         for _ in range(_ROUNDS if self.column.tally.n_deviation else 2):

@@ -37,9 +37,10 @@ _LEAST = 1e-30
 
 @dataclass(frozen=True)
 class ConvolutionalCritic:
-    """A critic of images of one colour: three convolutions with C, 2 C and 4 C channels, and a linear layer.
+    """A critic of grayscale images: three convolutions with C, 2 C and 4 C channels, and a linear layer.
 
-    Patches are of 5 x 5 pixels and move by two. The label of an image adds a number to each channel of the first layer.
+    Patches have 5 x 5 pixels and a stride of two. The label of an image adds a number to each channel of the first
+    layer.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class ConvolutionalCritic:
     penalty : float
         Weight of the gradient penalty.
     mark : float
-        What represents a label.
+        Value of a label.
     """
 
     image_shape: tuple[int, int]
@@ -70,7 +71,7 @@ class ConvolutionalCritic:
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """Heights and widths of what goes into each layer."""
+        """Heights and widths of the input of each layer."""
         found = [self.image_shape]
         for _ in range(3):
             found.append((-(-found[-1][0] // 2), -(-found[-1][1] // 2)))
@@ -127,7 +128,7 @@ class ConvolutionalCritic:
         return [*inputs, values.reshape(m, 1, -1)], slopes
 
     def backward(self, theta: np.ndarray, slopes: list[np.ndarray]) -> list[np.ndarray]:
-        """Derivatives of the scores by what comes out of each convolution, of the shape of its slopes."""
+        """Derivatives of the scores by the output of each convolution, of the shape of its slopes."""
         tables = self.tables(theta)
         deltas = [tables[3][:-1].reshape(1, -1, slopes[2].shape[2]) * slopes[2]]
         for k in (2, 1):
@@ -170,11 +171,11 @@ class ConvolutionalModel(PairModel):
 
     Notes
     -----
-    **Guarantees.** A row changes the sum of a lot by at most the clip, whatever it and its label contain, and by
-    exactly nothing if it holds NaN or infinity.
+    **Guarantees.** A row changes the sum of a lot by at most the clipping norm, for any row and label. A row with NaN
+    or infinity changes nothing.
 
-    Proof. A row adds its gradient, which by `PairModel` depends on no other row, times ``min(1, C / norm)``; see the
-    module for rounding.
+    Proof. The contribution of a row is its gradient, which by `PairModel` depends on no other row, times ``min(1, C /
+    norm)``; see the module for rounding.
     """
 
     critic: ConvolutionalCritic

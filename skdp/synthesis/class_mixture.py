@@ -91,8 +91,8 @@ class ClassRows:
 
     Notes
     -----
-    **Guarantees.** What is made of a row depends on that row, its class and public or released tables alone: not on its
-    place, on the rows beside it or on threads. Sums of squares are float64.
+    **Guarantees.** The results for a row depend on that row, its class and public or released tables alone: not on its
+    position, on other rows or on threads. Sums of squares are float64.
     """
 
     def __init__(self, X: np.ndarray, codes: np.ndarray, box: Box, weights: np.ndarray | None = None) -> None:

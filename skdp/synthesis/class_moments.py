@@ -33,7 +33,7 @@ ROUNDING = 1.0 + 2.0**-20
 
 
 COUNTED = 1.0 / 3.0
-"""Factor of a weight in `total`, divided by the largest norm of a row: a tenth of what that release costs."""
+"""Factor of a weight in `total`, divided by the largest norm of a row: a tenth of the privacy cost of that release."""
 
 
 def sensitivity_of_total(d: int, adjacency: str, *, with_weights: bool) -> float:
@@ -63,7 +63,7 @@ def weight_in_total(d: int) -> float:
 def sensitivity_of_counts(adjacency: str) -> float:
     """Return the contribution of a row to `counts`: 1 to one class and 1 to one bin.
 
-    The norm is sqrt(2). A row that is exchanged moves four counts by one, a change of norm 2, for twice the result.
+    The norm is sqrt(2). Replacing a row changes four counts by one, a change of norm 2, for twice the result.
     """
     return 1.0 if adjacency == "replace_one" else math.sqrt(2.0)
 
@@ -83,7 +83,7 @@ def counts(rows: ClassRows, n_classes: int, center: np.ndarray) -> np.ndarray:
 
 
 SENSITIVITY_OF_MEANS = ROUNDING
-"""What a row of the unit ball adds to the sum of its class; two rows, of any classes, differ by twice that at most."""
+"""Contribution of a row of the unit ball to the sum of its class; two rows differ by at most twice it."""
 
 
 def class_sums(rows: ClassRows, n_classes: int, center: np.ndarray, radius: float) -> np.ndarray:
@@ -140,9 +140,9 @@ class ClusterSums(NamedTuple):
     -----
     **Guarantees.** A row changes the vector by at most `sensitivity`.
 
-    Proof. A row x is in one group, where it adds (w, x), of norm at most sqrt(1 + w**2). If it is exchanged for y in
-    the same group, the change is that of the sum, at most 2; in two groups both norms count, and the change is at most
-    sqrt(2 (1 + w**2)). ``replace_one`` is priced for twice the result.
+    Proof. A row x is in one cluster, to which it adds (w, x), of norm at most sqrt(1 + w**2). If it is replaced by y in
+    the same cluster, the change is that of the sum, at most 2; in two clusters both norms count, and the change is at
+    most sqrt(2 (1 + w**2)). ``replace_one`` is accounted for with twice the result.
     """
 
     weight: float
@@ -441,16 +441,16 @@ def shares_of(n_components: int) -> list[float]:
 def _without_noise(
     mean: np.ndarray, means: np.ndarray, noisy: np.ndarray, errors: np.ndarray, vectors: np.ndarray, k: int
 ) -> np.ndarray:
-    """Return the means of the classes, shrunk in the directions beyond the first k, of which moments tell nothing.
+    """Return the class means, shrunk in the directions beyond the first k, for which there are no moments.
 
     Parameters
     ----------
     mean : ndarray of shape (d,)
         Of all rows.
     means : ndarray of shape (C, d)
-        What rows of the classes were centered by.
+        Centers of the rows of the classes.
     noisy : ndarray of shape (C, d)
-        Unbiased differences between the means of the classes and that of all rows.
+        Unbiased differences between the class means and the mean of all rows.
     errors : ndarray of shape (C,)
         Standard deviations of their noise.
     vectors : ndarray of shape (d, d)

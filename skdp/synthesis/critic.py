@@ -1,35 +1,36 @@
 """Critics with a gradient penalty (WGAN-GP): clipped sums of the gradients of rows.
 
-For a row x with the label y, noise z and a number a in [0, 1) of its own, the critic f is to make
-``f(x_fake, y) - f(x, y) + lambda (|g| - 1)**2`` small, where x_fake is what the generator makes of z and y, and g the
-gradient of f by the features at ``a x + (1 - a) x_fake`` (Gulrajani et al. 2017, "Improved training of Wasserstein
-GANs"). The activation is piecewise linear, so in a layer the gradient of this by the parameters is the sum of three
-outer products of an input and a derivative by what comes out: one of x_fake, one of x with a minus, and one of the
-penalty, whose input is ``v = 2 lambda (|g| - 1) g / |g|``, carried forward through the same slopes as the point between
-the two. Intercepts get nothing of it. The squared norm of such a sum is one of 3 x 3 numbers, products of dot products.
+For a row x with the label y, its own noise z and its own number a in [0, 1), the critic f minimizes ``f(x_fake, y) -
+f(x, y) + lambda (|g| - 1)**2``. Here x_fake is the generator's output for z and y, and g is the gradient of f by the
+features at ``a x + (1 - a) x_fake`` (Gulrajani et al. 2017, "Improved training of Wasserstein GANs"). The activation is
+piecewise linear, so in a layer the gradient of this by the parameters is the sum of three outer products of an input
+and a derivative by the output: one of x_fake, one of x with a minus, and one of the penalty, whose input is ``v = 2
+lambda (|g|
+- 1) g / |g|``, carried forward through the same slopes as the interpolated point. It does not depend on the intercepts.
+The squared norm of such a sum is one of 3 x 3 numbers, products of dot products.
 
-In the first layer W, neither g nor the point between is made. Scores of that point lie between those of the other two,
-since the layer is linear. With ``g = W delta`` one has ``|g|**2 = delta' (W'W) delta``, ``x . g = (W'x) . delta``, and
-the sum over rows of ``v delta'`` is W times a small matrix. What is left is two products by the features on the way
-forward, and two on the way back.
+In the first layer W, neither g nor the interpolated point is computed. Scores of that point lie between those of the
+other two, since the layer is linear. With ``g = W delta`` one has ``|g|**2 = delta' (W'W) delta``, ``x . g = (W'x) .
+delta``, and the sum over rows of ``v delta'`` is W times a small matrix. This requires two products by the features in
+the forward pass, and two in the backward pass.
 
-**Rounding.** Two neighbouring lots differ in one row, and all other rows keep their places and the bits of their
+**Rounding.** Two neighboring lots differ in one row, and all other rows keep their positions and the bits of their
 factors (under ``add_remove`` they do not, and the arithmetic is float64). Let a row's three products in layer k have
 norms t_k1, t_k2, t_k3, and let S be the root of the sum over layers of ``(t_k1 + t_k2 + t_k3)**2``. The row's factor f
-is at most C' / N and at most K C' / S, with N the norm of the sum and K = 8: products may cancel, and their rounding
-errors do not. Sums of B = 64 rows, of at most 3 B products each, are made in the dtype of the rows, whose unit roundoff
-is u; in any order, the error of such a sum is at most ``gamma = (3 B + 1) u / (1 - (3 B + 1) u)`` times the sum of f S
-over its rows (Higham 2002, 3.5 and 4.2), so at most ``gamma B K C'``. It is in both neighbours, and f times a
-derivative is rounded once more. Hence a row changes the sum by at most ``C' (1 + 2 gamma B K + 2 u K)``, and C' is C
-divided by that: 1.2 % below C in float32. Blocks are added up in float64, and the part of the penalty in the first
+is at most C' / N and at most K C' / S, with N the norm of the sum and K = 8: products can cancel, and their rounding
+errors do not. Sums of B = 64 rows, of at most 3 B products each, are computed in the dtype of the rows, whose unit
+roundoff is u; in any order, the error of such a sum is at most ``gamma = (3 B + 1) u / (1 - (3 B + 1) u)`` times the
+sum of f S over its rows (Higham 2002, 3.5 and 4.2), so at most ``gamma B K C'``. It occurs in both neighbors, and f
+times a derivative is rounded once more. Hence a row changes the sum by at most ``C' (1 + 2 gamma B K + 2 u K)``, and C'
+is C divided by that: 1.2% below C in float32. Blocks are added up in float64, and the part of the penalty in the first
 layer is float64 from the start. Dot products of the norm N are float64 sums, whose error is below ``roundoff S**2``;
-those that use products by the features, ``W'x`` and ``W'W``, carry the bound of their rounding
+those that use products by the features, ``W'x`` and ``W'W``, include the bound of their rounding
 (`skdp._kernels.critic.add_first_grams`).
 
-Below 2**-126 rounding is no longer relative. A product of W'W, or of delta and it, loses at most 2**-150. Where that
-could matter, at ``|g|**2`` up to ``1e-24 max(|delta|**2, |delta|)``, g counts as 0, as a factor may be any function of
-its row. A factor times a derivative may be off by 2**-150 too: rows with an input above 1e20 in length add nothing, so
-this is far below any clip.
+Below 2**-126 rounding is no longer relative. A product of W'W, or of delta and it, loses at most 2**-150. If that could
+matter, at ``|g|**2`` up to ``1e-24 max(|delta|**2, |delta|)``, g counts as 0, because a factor can be any function of
+its row. A factor times a derivative can be off by 2**-150 too: rows with an input of a norm above 1e20 add nothing, so
+this is far below any clipping norm.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class PairModel(Model):
         return Lot(rows, stream.spawn("noise of fakes", step), stream.spawn("shares", step))
 
     def _fill_pairs(self, theta: np.ndarray, lot: Lot) -> np.ndarray:
-        """Put rows, and what is made up for them, side by side; return the share of each row in the point between."""
+        """Store rows and their generated rows; return the weight of each row in the interpolated point."""
         rows, critic, generator = lot.rows, self.critic, self.generator
         m = len(rows)
         latent = lot.noise.normal(m * generator.n_latent, self._dtype).reshape(m, -1)
@@ -240,7 +241,7 @@ class CriticModel(PairModel):
         totals: list[np.ndarray],
         between: np.ndarray,
     ) -> None:
-        """Add a chunk's clipped gradients; `between` is what W of the first layer is to be multiplied by."""
+        """Add a chunk's clipped gradients; `between` is the factor of W of the first layer."""
         m, n_layers, slope = len(rows), len(tables), self._dtype.type(self.critic.slope)
         pairs, outputs = self._pairs[:m], [each[:m] for each in self._outputs]
         scores = _times(pairs, tables[0])
@@ -276,7 +277,7 @@ class CriticModel(PairModel):
             _add_products(inputs, delta, totals[k])
 
     def _backward(self, tables: list[np.ndarray], outputs: list[np.ndarray], slope: Any) -> list[np.ndarray]:
-        """Derivatives of the scores by what comes out of each layer, of shape (m, 3, width) each."""
+        """Derivatives of the scores by the output of each layer, of shape (m, 3, width) each."""
         m, deltas = len(outputs[0]), [self._ones[: len(outputs[0])].copy()]
         for k in range(len(tables) - 1, 0, -1):
             delta = _times(deltas[0], tables[k][:-1].T)
@@ -288,7 +289,7 @@ class CriticModel(PairModel):
         return deltas
 
     def _offsets(self, table: np.ndarray) -> np.ndarray:
-        """What label and intercept add to the scores of the first layer, label by label."""
+        """Contribution of label and intercept to the scores of the first layer, label by label."""
         offsets = table[-1].astype(np.float64) + self.critic.mark * table[self.critic.n_features : -1].astype(float)
         return offsets if len(offsets) else table[-1:].astype(np.float64)
 

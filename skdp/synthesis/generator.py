@@ -100,7 +100,7 @@ class GeneratorNetwork:
         return gradient
 
     def _layers(self, theta: np.ndarray, latent: np.ndarray, codes: np.ndarray | None) -> list[np.ndarray]:
-        """Inputs of the layers, a 1 at the end of each row, and what comes out of the last."""
+        """Inputs of the layers, with a 1 at the end of each row, and the output of the last."""
         tables = split_tables(theta, self.widths)
         outputs = [with_labels(latent, codes, self.n_classes, self.mark)]
         for table in tables[:-1]:

@@ -45,21 +45,21 @@ class TableSums(NamedTuple):
     **Guarantees.** A row changes `vector` by at most `sensitivity` in Euclidean norm.
 
     Proof. For a set of columns S with A_i levels, a row with levels a_i adds to the counts the product, over i in S, of
-    unit vectors e(a_i). Centring along every axis makes it the product of u_i = e(a_i) - 1 / A_i, whose squared norm is
-    1 - 1 / A_i. So the row adds a tensor of squared norm N_S = prod (1 - 1 / A_i), whatever its levels, and to the
-    vector one of squared norm sum w_S**2 N_S: its root is the sensitivity under ``zero_out`` and ``add_remove``.
+    unit vectors e(a_i). Centering along every axis makes it the product of u_i = e(a_i) - 1 / A_i, whose squared norm
+    is 1 - 1 / A_i. So the row adds a tensor of squared norm N_S = prod (1 - 1 / A_i), for any levels, and to the vector
+    one of squared norm sum w_S**2 N_S: its root is the sensitivity under ``zero_out`` and ``add_remove``.
 
-    Under ``replace_one`` the price is for twice the sensitivity. `farthest_exchange` bounds half the squared
-    distance of what two rows add, so the sensitivity is the root of half of that. Two rows attain it where there are up
-    to 12 columns.
+    Under ``replace_one`` the accounting uses twice the sensitivity. `farthest_exchange` bounds half the squared
+    distance between the contributions of two rows, so the sensitivity is the root of half of that. Two rows attain it
+    for up to 12 columns.
 
-    A row of weight v in [0, 1] adds v times as much, and a row of weight 0 nothing. What a row adds, and the difference
-    between two rows, has a norm that is convex in each weight, so it is largest where both are 0 or 1: for two rows of
-    weight 1 as above, and where one has weight 0, what the other one adds alone. The larger of both is priced. For the
-    empty set N_S is 1, and two rows of weight 1 do not change it.
+    A row of weight v in [0, 1] adds v times as much, and a row of weight 0 nothing. The contribution of a row, and the
+    difference between two rows, has a norm that is convex in each weight, so it is largest if both are 0 or 1: for two
+    rows of weight 1 as above, and if one has weight 0, the contribution of the other one alone. The larger of both is
+    accounted for. For the empty set N_S is 1, and two rows of weight 1 do not change it.
 
-    Counts are whole numbers below 2**53, or multiples of 2**-24 below 2**29, so their sums are exact. Centring is
-    rounded in float64, for which the noise has room (`skdp.mechanisms.GaussianMechanism`).
+    Counts are integers below 2**53, or multiples of 2**-24 below 2**29, so their sums are exact. Centering is rounded
+    in float64, which the noise covers (`skdp.mechanisms.GaussianMechanism`).
 
     References
     ----------
@@ -76,7 +76,7 @@ class TableSums(NamedTuple):
         return tuple(self.levels[j] for j in columns)
 
     def sensitivity(self, adjacency: str) -> float:
-        """Return the largest norm of what one row adds; half of the largest change under ``replace_one``."""
+        """Return the largest norm of the contribution of one row; half of the largest change under ``replace_one``."""
         squares = zip(self.sets, np.square(self.weights).tolist(), strict=True)
         added = sum(square * squared_norm(self.levels, columns) for columns, square in squares)
         if adjacency != "replace_one":
@@ -92,18 +92,18 @@ class TableSums(NamedTuple):
         return np.concatenate(parts)
 
     def clip_units(self, units: Units, codes: Sequence[np.ndarray], shares: np.ndarray, reach: float) -> np.ndarray:
-        """Return weights, such as `shares`, with which a unit adds no more to `vector` than `reach` rows may.
+        """Return weights, such as `shares`, with which a group adds at most `reach` times a row to `vector`.
 
         Notes
         -----
-        **Guarantees.** The rows of a unit together change `vector` by at most `reach`, 1 or more, times what one row
-        may under ``zero_out``. A unit of one row keeps its weight.
+        **Guarantees.** The rows of a group together change `vector` by at most `reach`, 1 or more, times the
+        sensitivity of one row under ``zero_out``. A group of one row keeps its weight.
 
-        Proof. Centring the counts of a unit by a set S along an axis takes off A_j times the square of its mean, so the
-        squared norm is the sum over subsets T of S of that of the counts by T, times the product of -1 / A_j over the
-        columns that are left out. Counts by T have no more cells in a unit than it has rows. Squares are raised by more
-        than the rounding of all terms. That shares are rounded down, to be summed exactly, moves the sum of m rows by
-        at most m 2**-24 times the norm of a row; the limit is that much lower.
+        Proof. Centering the counts of a group by a set S along an axis subtracts A_j times the square of its mean, so
+        the squared norm is the sum over subsets T of S of that of the counts by T, times the product of -1 / A_j over
+        the other columns. Counts by T have no more cells in a group than it has rows. Squares are increased by more
+        than the rounding of all terms. Rounding fractions down, for exact sums, changes the sum of m rows by at most m
+        2**-24 times the norm of a row; the limit is lowered by that.
         """
         # Units of one row need no clipping.
         sizes = np.bincount(units.codes, minlength=units.n_units)
@@ -150,7 +150,7 @@ class TableSums(NamedTuple):
 class Interaction(NamedTuple):
     """Noisy interaction of some columns, relative to the number of rows, and the standard deviation of its noise.
 
-    The noise is that of a normal tensor centred along every axis.
+    The noise is that of a Gaussian tensor centered along every axis.
     """
 
     values: np.ndarray
@@ -160,10 +160,11 @@ class Interaction(NamedTuple):
 def weighted(
     levels: Sequence[int], groups: Iterable[tuple[Sequence[ColumnSet], float]], with_total: bool = False
 ) -> TableSums:
-    """Return the sums for groups of sets, each of which has a share of the squared norm of what a row adds.
+    """Return the sums for groups of sets, each with a fraction of the squared norm of a row's contribution.
 
-    Within a group all weights are equal. Sets with a column of one level are left out, as they tell nothing. The shares
-    of the others are scaled to sum to one. With `with_total` the sum of the weights of rows is the first.
+    Within a group all weights are equal. Sets with a column of one level are omitted, because they carry no
+    information. The fractions of the others are scaled to sum to one. With `with_total` the sum of the weights of rows
+    is the first.
     """
     kept: list[tuple[list[ColumnSet], float]] = []
     for given, share in groups:
@@ -183,7 +184,7 @@ def weighted(
 
 
 def squared_norm(levels: Sequence[int], columns: ColumnSet) -> float:
-    """Return the squared norm of what a row adds to the interactions of a set."""
+    """Return the squared norm of the contribution of a row to the interactions of a set."""
     return math.prod(1.0 - 1.0 / levels[j] for j in columns)
 
 

@@ -148,9 +148,9 @@ def _triple(
 
 
 def shrunk(interaction: np.ndarray, deviation: float) -> np.ndarray:
-    """Return an interaction by the factor of James and Stein (positive part), for noise of a public deviation.
+    """Return an interaction times the positive-part James-Stein factor, for noise of a public standard deviation.
 
-    Centred noise has (A - 1)(B - 1)... degrees of freedom.
+    Centered noise has (A - 1)(B - 1)... degrees of freedom.
     """
     noise = deviation**2 * math.prod(size - 1 for size in interaction.shape)
     found = float((interaction**2).sum())
@@ -160,8 +160,8 @@ def shrunk(interaction: np.ndarray, deviation: float) -> np.ndarray:
 def shrunk_matrix(interaction: np.ndarray, deviation: float) -> np.ndarray:
     """Return an interaction of two columns with its singular values shrunk, for noise of a public deviation.
 
-    The optimal shrinkage in squared error for a matrix of low rank in white noise, which centred noise is in the space
-    of centred matrices (Gavish & Donoho 2017, "Optimal shrinkage of singular values", Frobenius loss). With one
+    The optimal shrinkage in squared error for a matrix of low rank in white noise, which centered noise is in the space
+    of centered matrices (Gavish & Donoho 2017, "Optimal shrinkage of singular values", Frobenius loss). With one
     singular value it is James and Stein's factor that is taken.
     """
     sizes = [size - 1 for size in interaction.shape]
@@ -177,7 +177,7 @@ def shrunk_matrix(interaction: np.ndarray, deviation: float) -> np.ndarray:
 
 
 def main_directions(square: np.ndarray) -> np.ndarray:
-    """Return orthonormal directions in which a sum of squares of centred tables is largest, of shape (A - 1, A).
+    """Return orthonormal directions in which a sum of squares of centered tables is largest, of shape (A - 1, A).
 
     They are an ordered basis of the vectors whose entries sum to zero.
     """

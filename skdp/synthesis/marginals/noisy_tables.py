@@ -45,13 +45,12 @@ def candidates(levels: Sequence[int], left_out: Sequence[ColumnSet]) -> list[Col
 
 
 def sensitivity(n_sets: int) -> float:
-    """Return the largest norm of what one row changes of the scores, half of it under ``replace_one``.
+    """Return the sensitivity of the scores to one row; half of it under ``replace_one``.
 
-    Proof. A score is the sum over cells of ``|count - expected|``, where what is expected does not depend on the row,
-    given earlier releases. A row that comes or goes changes one count of each table by one, and so its score by at most
-    one. A row that is exchanged for another changes two counts by one each, and the score by at most two, half of which
-    is one again. Rows of weights in [0, 1] change counts by no more. All scores together change by at most the root of
-    their number.
+    Proof. A score is the sum over cells of ``|count - expected|``, and the expected counts do not depend on the row,
+    given earlier releases. Adding or removing a row changes one count of each table by one, and so its score by at most
+    one. Replacing a row changes two counts by one each, and the score by at most two, half of which is one again. Rows
+    of weights in [0, 1] change counts by no more. All scores together change by at most the root of their number.
     """
     return math.sqrt(n_sets)
 
@@ -156,7 +155,7 @@ class LevelRows(NamedTuple):
 
 
 class ModelTerms(NamedTuple):
-    """What is public of the table and of the model that is fitted.
+    """Public terms of the table and of the fitted model.
 
     Attributes
     ----------
@@ -269,7 +268,7 @@ class Measurement(NamedTuple):
     def _interactions(
         self, share: float, sums: TableSums, rows: LevelRows, stream: SecretStream
     ) -> tuple[Noisy, float]:
-        """Return what is released of the tables, relative to the sum of weights, and that sum."""
+        """Return the released interactions, relative to the sum of weights, and that sum."""
         if not sums.sets:
             return {}, self.n
         vector = sums.vector(rows.codes, self._shares(rows, sums))
@@ -293,7 +292,7 @@ class Measurement(NamedTuple):
         return exactly_summable(clip_groups(rows.units, rows.shares, self.reach))
 
     def _clips_norms(self) -> bool:
-        """Whether the tables of units are clipped by norms: where these bound what a neighbour changes."""
+        """Whether the tables of groups are clipped by norms: if these bound the change between neighbors."""
         return self.adjacency != "replace_one"
 
     def measure(self, rows: LevelRows, terms: ModelTerms, stream: SecretStream) -> tuple[TargetTables, Mixture]:

@@ -103,7 +103,7 @@ class SampledTables(PrivateGenerator):
     def _publish(
         self, form: TableForm, impossible: Any, terms: ModelTerms, targets: TargetTables, mixture: Mixture
     ) -> None:
-        """Keep what was fitted to a table of this form, whose public combinations cannot occur."""
+        """Store the fit to a table of this form, with its impossible combinations."""
         self._fitted_form, self._fitted_levels = form, tuple(terms.levels)
         self._fitted_exclusions, self.has_triples_ = tuple(terms.exclusions), terms.with_triples
         names = [*form.names, "y"]
@@ -248,10 +248,11 @@ class SampledTables(PrivateGenerator):
 def _read_conditions(
     given: Any, form: TableForm, within: str, classes: Sequence[Any] | None
 ) -> tuple[dict[int, np.ndarray], dict[int, Ends]]:
-    """Return the conditions that a user wrote, by the position of their column; that of the label is the last.
+    """Return the conditions of a user, by the position of their column; that of the label is the last.
 
-    The probability of each level to meet the condition, some of them above 0, and the two ends of ranges of numbers.
-    Refused is what the public schema does not have: unknown columns and cells, and ranges without a number.
+    The result has the probability of each level to meet the condition, some of them above 0, and the two ends of ranges
+    of numbers. Conditions outside of the public schema are rejected: unknown columns and cells, and ranges without a
+    number.
     """
     if not isinstance(given, Mapping):
         raise ValueError(f"`conditions` must be a mapping such as {{'age': (30, 40)}}, got {show(given)}.")

@@ -301,7 +301,7 @@ def _check_type(column: LevelColumn, dtype: Any) -> None:
 
 
 class _Cells(NamedTuple):
-    """Values of a column, which of them are gaps, the type to give, and what represents a gap in it."""
+    """Values of a column, whether they are missing, the resulting type, and the value for missing ones."""
 
     values: np.ndarray
     gaps: np.ndarray
