@@ -110,7 +110,7 @@ def bounds(columns: Iterable[str], age: tuple[int, int]) -> dict[str, tuple[int,
 
 def choose_columns(there: Sequence[str], target: str, features: Sequence[str] | str | None) -> list[str]:
     """Resolve `features` to names of available columns."""
-    listed = f"there are {', '.join(there)}"
+    listed = f"available columns: {', '.join(there)}"
     if target not in BINARY or target not in there:
         raise ValueError(f"`target` must be a 0/1 column, got {target!r}; {listed}")
     if isinstance(features, str) and features != "all":

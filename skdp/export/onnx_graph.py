@@ -216,9 +216,7 @@ def declare_inputs(
     columns = {}
     for j in holds:
         if not named[j] or named[j] in taken or named[j].startswith("skdp/"):
-            raise ValueError(
-                f"Column {named[j]!r} cannot be an input, because it is an output. Rename it before the fit."
-            )
+            raise ValueError(f"Column {named[j]!r} cannot be an input of this name. Rename it before the fit.")
         held = inputs[named[j]]
         columns[j] = RowColumn(graph.input(named[j], 1, ABOUT[held], held), held == "text")
     return OnnxRows(width, columns=columns), _listed(inputs)

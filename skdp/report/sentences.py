@@ -263,10 +263,10 @@ def people(facts: Facts) -> str:
         return ""
     which = "have the suspected value" if facts["guarantee"]["adjacency"] == "replace_one" else "were used"
     return (
-        f"An attacker who accepts a false alarm for 10 of 1,000 {what}s detects at most "
-        f"{math.ceil(found * 1e3 - 1e-9)} of 1,000 {what}s that {which}. Without the model, the attacker detects 10. "
-        "The advantage is an average and does not bound rare guesses with high confidence; the true positive rates at "
-        "small false positive rates do."
+        f"An attacker who accepts a false alarm for 10 of 1,000 {what}s (false positive rate, FPR, of 1%) detects at "
+        f"most {math.ceil(found * 1e3 - 1e-9)} of 1,000 {what}s that {which} (true positive rate, TPR). Without the "
+        "model, the attacker detects 10. The advantage is an average and does not bound rare guesses with high "
+        "confidence; the true positive rates at small false positive rates do."
     )
 
 

@@ -66,7 +66,7 @@ def test_a_row_number_as_unnamed_first_column_does_no_harm(tmp_path):
     ("kwargs", "said"),
     [
         ({"features": ["age", "shoe_size"]}, "shoe_size"),
-        ({"features": ["age", "employed"]}, "employed is the target"),
+        ({"features": ["age", "employed"]}, "must not contain the target employed"),
         ({"features": []}, "at least one"),
         ({"target": "age"}, "0/1 column"),
         ({"labor_force_only": True}, "does not record"),
@@ -81,9 +81,9 @@ def test_wrong_arguments_say_so_in_one_line(tmp_path, kwargs, said):
 
 def test_missing_columns_are_named(tmp_path):
     path = write(census_2000()[["age", "sex", "educ", "married"]], tmp_path / "small.csv")
-    with pytest.raises(ValueError, match=r"target='employed'.*there are sex, married, collegedegree, educ, age"):
+    with pytest.raises(ValueError, match=r"got 'employed'; available columns: sex, married, collegedegree, educ, age"):
         load_pums(path)
-    with pytest.raises(ValueError, match="no column black, asian, militaryservice, uscitizen") as error:
+    with pytest.raises(ValueError, match="got black, asian, militaryservice, uscitizen") as error:
         load_pums(path, target="married")
     one_line(error)
     assert load_pums(path, target="married", features=["age", "collegedegree"]).data.shape == (60, 2)
@@ -92,8 +92,8 @@ def test_missing_columns_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("age", 12, "age: 12"),
-        ("educ", 0, "educ: 0"),
+        ("age", 12, "age: .* got 12"),
+        ("educ", 0, "educ: .* got 0"),
         ("black", np.nan, "a blank"),
     ],
 )
@@ -191,7 +191,7 @@ def test_an_acs_file_without_households_is_read_as_before(tmp_path):
 
 
 def test_a_person_without_a_household_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="SERIALNO: a blank found") as error:
+    with pytest.raises(ValueError, match="SERIALNO: expected a household") as error:
         load_pums(write(acs(2, SERIALNO=["2018HU0000001", None]), tmp_path / "p.csv"), year=2018)
     one_line(error)
 

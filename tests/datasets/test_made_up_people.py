@@ -52,7 +52,7 @@ def test_make_census_wants_a_positive_integer(n):
 
 
 def test_make_census_has_no_divorced():
-    with pytest.raises(ValueError, match="no column divorced"):
+    with pytest.raises(ValueError, match="got divorced"):
         make_census(10, features=["divorced"])
     assert make_census(10, random_state=0, target="married").target_name == "married"
 
@@ -166,7 +166,7 @@ def test_households_are_of_the_same_people():
     np.testing.assert_array_equal(again.groups, bunch.groups)
     assert (again.groups.dtype, bunch.groups.name) == (np.int64, "household")
     assert "groups has the household" in again.DESCR
-    with pytest.raises(ValueError, match="no column children"):
+    with pytest.raises(ValueError, match="got children"):
         make_census(10, features=["children"])
 
 

@@ -93,7 +93,7 @@ def test_line_band_and_labels_hold_the_scores():
     assert ax.get_xscale() == "log"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.5", "2"]
     assert "epsilon" in ax.get_xlabel()
-    assert ax.get_ylabel() == "area under the ROC curve on public rows"
+    assert ax.get_ylabel() == "ROC AUC on public rows"
     assert "3 fits" in ax.get_legend().get_texts()[0].get_text()
     assert display.figure_ is ax.figure
 
@@ -470,7 +470,7 @@ def test_bars_are_what_each_charge_added():
     assert ticks[:-1] == ["1. fit 0", "2. fit 1", "3. fit 2"]
     told = float(ticks[-1].removeprefix("remaining: "))
     assert 0.99 * ledger.remaining() < told <= ledger.remaining()
-    assert "Privacy unit: one person." in display.note_.get_text()
+    assert "Privacy unit: one person." in " ".join(display.note_.get_text().split())
     written = "\n".join(text.get_text() for text in display.ax_.texts)
     told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
     for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.privacy_costs[1:], strict=True):

@@ -57,7 +57,7 @@ def test_curves_and_their_bands(binary, ledger, display, curve, named):
     assert corners[:, 1].max() == pytest.approx(expected.high.max())
     assert shown.line_.get_color() == "#D55E00"
     assert shown.ax_.get_legend().get_texts()[0].get_text().startswith(named)
-    assert "95% intervals for noise and sampling, epsilon=1" in shown.note
+    assert "95% intervals that account for noise and sampling, epsilon=1" in shown.note
     shown.figure_.canvas.draw()
     assert ledger.spent == spent
 
@@ -70,7 +70,7 @@ def test_curves_of_one_of_several_classes_or_labels():
     for found in (classes, labels):
         shown = PrivateRocCurveDisplay.from_evaluation(found, pos_label=2)
         np.testing.assert_array_equal(shown.curve.y, found.each[2].roc_curve().y)
-        with pytest.raises(ValueError, match="pos_label=None is none of"):
+        with pytest.raises(ValueError, match="got None"):
             PrivateCalibrationDisplay.from_evaluation(found)
     assert PrivateConfusionMatrixDisplay.from_evaluation(classes).text_.shape == (3, 3)
     assert PrivateConfusionMatrixDisplay.from_evaluation(labels, pos_label=1).text_.shape == (2, 2)

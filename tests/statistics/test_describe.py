@@ -262,9 +262,11 @@ def test_a_group_counts_as_several_rows_with_rows_per_group():
         assert found.n == pytest.approx(counted.sum(), abs=0.2 * limit)
         assert found.estimates("size")["mean"].value == pytest.approx(np.average(sizes, weights=counted), abs=0.02)
     assert "weight of 20 rows at most" in repr(found)
-    with pytest.raises(ValueError, match="sampling=True with rows_per_group=20: rows of a group are not independent"):
+    with pytest.raises(
+        ValueError, match="must be False with rows_per_group=20, because rows of a group are not independent"
+    ):
         found.estimates("size", sampling=True)
-    with pytest.raises(ValueError, match="rows_per_group=2 in a test, which takes rows as independent"):
+    with pytest.raises(ValueError, match="must be None in a test, which assumes independent rows, got 2"):
         private_chi2_test(["a", "b"], ["a", "b"], groups=[0, 1], rows_per_group=2)
 
 

@@ -489,7 +489,9 @@ def test_computed_edges_are_those_that_are_meant(high):
 def test_an_impossible_combination_that_means_nothing_is_refused_before_the_charge(condition):
     accountant = PrivacyAccountant()
     schema = TableSchema(SCHEMA, impossible=[{**condition, "member": [True]}])
-    with pytest.raises(ValueError, match=r"^`impossible` of the schema must match a level of column '(age|job)'\. .*\.$"):
+    with pytest.raises(
+        ValueError, match=r"^`impossible` of the schema must match a level of column '(age|job)'\. .*\.$"
+    ):
         synthesizer(schema=schema, accountant=accountant).fit(people(60))
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
