@@ -203,7 +203,7 @@ def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
 
     - The graph is a function of the released fitted state, at no additional privacy cost.
     - Nothing of an accountant is written: no path, label, note, rejection or other charge. The metadata contain the
-      facts that `skdp.export.onnx_model.FACTS` lists.
+      facts that ``skdp.export.onnx_model.FACTS`` lists.
 
     Rows for which the model raises an error, such as rows with NaN for a linear model, have NaN as probabilities and
     targets. Their predicted class does not exist, so the run fails.

@@ -233,10 +233,10 @@ def compare(
     >>> rng = np.random.default_rng(0)
     >>> better = rng.uniform(size=20_000)
     >>> labels = rng.uniform(size=20_000) < better
-    >>> worse = 0.7 * better + 0.3 * rng.uniform(size=20_000)
+    >>> worse = 0.3 * better + 0.7 * rng.uniform(size=20_000)
     >>> comparison = compare(None, None, np.column_stack([better, worse]), labels, epsilon=1.0)
     >>> round(comparison.roc_auc.value, 1)
-    0.1
+    0.2
     """
     if (first is None) != (second is None):
         raise ValueError("`first` and `second` must both be models, or both None with two scores per row in `X`.")

@@ -391,7 +391,7 @@ def patch_transformer(accountant: Any) -> dict[str, Any]:
 @_computation
 def rehearse(accountant: Any) -> dict[str, Any]:
     found = made("skdp.rehearse", _logistic(accountant=None), 4, n=500, epsilons=[1.0, 8.0], n_repeats=1)
-    return {"found": [line for line in str(found).splitlines() if not line.startswith("a fit takes")]}
+    return {"found": [line for line in str(found).splitlines() if not line.startswith("A fit takes")]}
 
 
 _EVENTS = {
