@@ -287,7 +287,7 @@ def test_contributions_outside_the_bound_are_cut_off():
     assert wild.total(None, np.zeros((0, 1)), np.zeros(0)) == 0.0
     with pytest.raises(ValueError, match=r"score 'wild' must return one number per row, got shape \(4,\)"):
         wild.total(None, np.zeros((3, 1)), np.zeros(3))
-    with pytest.raises(ValueError, match="bound=0 is out of range"):
+    with pytest.raises(ValueError, match="`bound` must be the largest contribution of a row, above 0"):
         PrivateScore("none", len, 0)
 
 
