@@ -1,7 +1,18 @@
-// Guide pages rank before API pages and examples, unless the query is the name of an object.
+// Guide pages rank before API pages and examples, unless the query is the name of an object. A page whose title has all
+// words of the query ranks first.
+const queryStems = () =>
+  (new URLSearchParams(window.location.search).get("q") || "")
+    .toLowerCase()
+    .split(/\W+/)
+    .filter((word) => word.length > 3)
+    .map((word) => word.slice(0, Math.max(3, word.length - 2)));
 var Scorer = {
-  score: ([docname, title, anchor, descr, score, filename, kind]) =>
-    score - (kind !== "object" && /^(generated|api|auto_examples|examples|guide|glossary)/.test(docname) ? 20 : 0) - (anchor ? 2 : 0),
+  score: ([docname, title, anchor, descr, score, filename, kind]) => {
+    const isReference = /^(generated|api|auto_examples|examples|guide|glossary)/.test(docname);
+    const stems = queryStems();
+    const isTopic = !anchor && stems.length > 0 && stems.every((stem) => title.toLowerCase().includes(stem));
+    return score - (isReference && kind !== "object" ? 20 : 0) - (anchor ? 2 : 0) + (isTopic ? 10 : 0);
+  },
   objNameMatch: 30,
   objPartialMatch: 1,
   objPrio: {0: 0, 1: 0, 2: -5},
