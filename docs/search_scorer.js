@@ -1,9 +1,11 @@
 // Guide pages rank before API pages and examples, unless the query is the name of an object. A page whose title has all
 // words of the query ranks first.
+// Single letters, as in k-anonymity and p-value, are not searched for.
+var splitQuery = (query) => query.split(/[^\p{Letter}\p{Number}_]+/u).filter((word) => word.length > 1);
 const queryStems = () =>
   (new URLSearchParams(window.location.search).get("q") || "")
     .toLowerCase()
-    .split(/\W+/)
+    .split(/\s+/)
     .filter((word) => word.length > 3)
     .map((word) => word.slice(0, Math.max(3, word.length - 2)));
 var Scorer = {
