@@ -1,4 +1,4 @@
-"""Private principal component analysis."""
+"""Differentially private principal component analysis."""
 
 from __future__ import annotations
 
@@ -57,23 +57,22 @@ class _Sums(NamedTuple):
 
 @with_parameters
 class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
-    """Principal component analysis with differential privacy for each row.
+    """Differentially private principal component analysis (PCA).
 
-    Every row is scaled into the ball of radius `data_norm`. The sum of the outer products of the rows (the Gram matrix)
-    is released once, with symmetric Gaussian noise, and all fitted attributes are computed from this release. The rows
-    are read once, block by block, so memory maps, Parquet files and iterators of blocks may hold more rows than fit in
-    memory.
+    Rows are clipped to norm `data_norm`. The sum of their outer products (the Gram matrix) is released once, with
+    symmetric Gaussian noise, and all fitted attributes are computed from this release. Rows are read once, in chunks,
+    so memory maps, Parquet files and iterators can be larger than memory.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Number of components to keep, from 1 to n_features. None keeps all, and so does a number above n_features where
-        a pipeline learns that after the charge. "auto" keeps at least one component, and all
-        whose noisy eigenvalues stand out of the noise; this is post-processing and costs nothing.
+        Number of components to keep. None keeps all of them. "auto" keeps all components whose noisy eigenvalues exceed
+        the noise, and at least one, which is post-processing. In a pipeline, a number above n_features that is found
+        only after the charge keeps all of them.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -81,29 +80,28 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. For an iterator of blocks, whose number of rows is not known
-        before its end, "auto" needs an accountant with a delta or `skdp.AddRemove`.
+        rounded down to a power of ten, for more. For an iterator of unknown length, "auto" requires an accountant with
+        a delta or `skdp.AddRemove`.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise, divided by the sensitivity of the release. If None, it is calibrated to
         `epsilon`.
     data_norm : float or None, default=None
-        Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Longer rows are scaled
-        down to it, in ``fit`` and in ``transform``. No warning is issued, as it would depend on the rows. None uses the
-        public norm of rows that `skdp.preprocessing.DPTableVectorizer` has transformed, and otherwise sqrt(n_features),
-        which suits columns in [-1, 1] and reads no data.
+        Public bound R on the Euclidean norm of a row, after a public `center` is subtracted. Rows are clipped to it, in
+        ``fit`` and in ``transform``, without a warning, which would depend on the rows. None uses the public norm of
+        rows that `skdp.preprocessing.DPTableVectorizer` has transformed, and otherwise sqrt(n_features), which suits
+        columns in [-1, 1] and reads no data.
     normalize : bool, default=False
-        Whether to scale every row to norm 1, in ``fit`` and in ``transform``. Rows of zeros are unchanged. Requires
+        Whether to scale every row to norm 1, in ``fit`` and in ``transform``. Zero rows are unchanged. Requires
         ``data_norm=None``.
     center : "private", False or array-like of shape (n_features,), default="private"
-        How rows are centered:
+        Centering of the rows:
 
-        - "private" releases the mean together with the Gram matrix, for 3 % of the budget. This is PCA in the usual
-          sense.
-        - False subtracts nothing. The components are those of the second moments about zero; the first is usually the
-          direction of the mean.
-        - An array is a public mean, which is subtracted before rows are clipped and costs nothing.
+        - "private" releases the mean together with the Gram matrix, with 3% of the budget, as in standard PCA.
+        - False does not center. The components are those of the second moments about zero; the first one usually points
+          to the mean.
+        - An array is a public mean, which is subtracted before rows are clipped.
     whiten : bool, default=False
-        Whether ``transform`` divides each column by the standard deviation of its component, held above
+        Whether ``transform`` divides each output column by the standard deviation of its component, kept above
         sqrt(`noise_scale_`).
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
@@ -130,8 +128,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Principal axes, as orthonormal rows in order of decreasing eigenvalue. The entry of largest magnitude in each
         row is positive.
     explained_variance_ : ndarray of shape (`n_components_`,)
-        Eigenvalues of the noisy second moments, about the mean or about zero according to `center`, divided by n, with
-        negative values replaced by 0. The divisor is n and not n - 1: the noise is larger than the difference.
+        Eigenvalues of the noisy second moments (about the mean or zero, see `center`), divided by n, with negative
+        values replaced by 0.
     explained_variance_ratio_ : ndarray of shape (`n_components_`,)
         `explained_variance_` divided by the noisy trace, or by its own sum if that is larger.
     singular_values_ : ndarray of shape (`n_components_`,)
@@ -139,9 +137,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     mean_ : ndarray of shape (n_features,)
         Noisy mean of the clipped rows, projected as described in the notes; or the public mean; or zeros.
     noise_variance_ : float
-        Average variance that the noisy trace leaves to the discarded directions, 0 if that is negative.
+        Average variance of the discarded directions by the noisy trace, or 0 if that is negative.
     noise_scale_ : float
-        Standard deviation of the privacy noise on the variance of a single column. It is public.
+        Standard deviation of the noise on the variance of a single column. It is public.
     n_components_ : int
         Number of components kept.
     n_samples_ : int
@@ -151,21 +149,21 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of the release.
     data_norm_ : float
-        Norm to which rows are scaled down.
+        Norm to which rows are clipped.
 
     See Also
     --------
@@ -177,52 +175,46 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of one noisy release and of public quantities.
-    - The noise on the Gram matrix is symmetric, of standard deviation sigma R**2 on the diagonal and sigma R**2 /
-      sqrt(2) off it, but for the factors of the mean, of `adjacency` and of rounding below.
-    - Weights act after the clip, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
-      may add.
-    - `accountant` is charged before the first block of an iterator is drawn, and before the rows of an array are
+    - All fitted attributes are functions of one noisy release and of public quantities.
+    - The noise on the Gram matrix has standard deviation sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, up
+      to the factors below.
+    - Weights are applied after clipping, as numbers in [0, 1], so they do not raise the sensitivity.
+    - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
+      one row.
+    - The accountant is charged before the first chunk of an iterator is drawn, and before the rows of an array are
       summed.
-    - An array that is refused (NaN, infinity) is refused before any charge; a block of an iterator that is refused
-      leaves the charge standing. Such a refusal depends on the data and is not covered.
+    - An array with NaN or infinity raises an error before the charge. An invalid chunk of an iterator raises an error
+      after the charge. Whether an error is raised depends on the data and is not covered.
 
-    **Proof.** Divide the rows by R, so that they lie in the unit ball; the release is multiplied by R**2 afterwards.
-    Write a symmetric matrix A as the vector of its lower triangle, with entries off the diagonal multiplied by sqrt(2).
-    The Euclidean norm of this vector is the Frobenius norm of A. Normal noise of standard deviation s on this vector,
-    divided by sqrt(2) off the diagonal, is the matrix s (G + G') / 2 with independent standard normal G. One row adds x
-    x' with \\|x x'\\|_F = \\|x\\|**2 <= 1, which is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et
-    al. 2014 mirror one triangle, which gives noise of standard deviation s off the diagonal too, at the same price.)
+    **Sensitivity.** Divide the rows by R. A symmetric matrix is released as its lower triangle, with entries off the
+    diagonal multiplied by sqrt(2), so that the Euclidean norm of this vector is the Frobenius norm of the matrix. One
+    row adds x x', whose norm \\|x\\|**2 <= 1 is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et al.
+    2014 mirror one triangle, which has more noise off the diagonal at the same privacy cost.)
 
-    If the mean is private, w times the sum of the rows is appended to the vector. One row adds (x x', w x), of norm
-    sqrt(\\|x\\|**4 + w**2 \\|x\\|**2) <= sqrt(1 + w**2). `MEAN_SHARE` is w**2 / (1 + w**2).
+    With a private mean, w times the sum of the rows is appended. One row adds (x x', w x), of norm at most sqrt(1 +
+    w**2). 3% of mu squared is w**2 / (1 + w**2).
 
-    Under ``replace_one`` the event is priced for a change of twice the sensitivity. Replacing x by y changes the
-    vector, with t = x . y, by the root of \\|x\\|**4 + \\|y\\|**4 - 2 t**2 + w**2 (\\|x\\|**2 + \\|y\\|**2 - 2 t). For
-    every t this grows with both norms, so both are 1 in the worst case. The remaining 2 - 2 t**2 + 2 w**2 (1 - t) is
-    largest at t = -w**2 / 2, which lies in [-1, 1] for w**2 <= 2, and equals 2 (1 + w**2 / 2)**2 there. The sensitivity
-    is half of its root: (1 + w**2 / 2) / sqrt(2), or 1 / sqrt(2) without a mean.
+    Under ``replace_one``, the sensitivity is half of the largest change. With t = x . y, replacing x by y changes the
+    vector by the square root of \\|x\\|**4 + \\|y\\|**4 - 2 t**2 + w**2 (\\|x\\|**2 + \\|y\\|**2 - 2 t). This is
+    largest for norms of 1 and t = -w**2 / 2, where it equals 2 (1 + w**2 / 2)**2. The sensitivity is (1 + w**2 / 2) /
+    sqrt(2), or 1 / sqrt(2) without a mean.
 
-    With weights their sum is private, and is released too. A row x in the unit ball gets one more entry k, so that z =
-    (x, k) / sqrt(1 + k**2) lies in the unit ball. A weight, by then a number v in [0, 1], multiplies z by its root,
-    which leaves it there. The release is that of the Gram matrix of these rows, without a mean and with its
-    sensitivity. It holds the sums of v x x', v k x and v k**2, divided by 1 + k**2. `WEIGHED_ENTRY` is k. Means and
-    variances are divided by the noisy sum of weights, held above its noise and at most n.
+    With weights, their private sum is released too. A row gets an additional entry k: z = (x, k) / sqrt(1 + k**2) has
+    norm at most 1. A weight v in [0, 1] multiplies z by its square root. The release is the Gram matrix of z, with the
+    sensitivity above, and contains the sums of v x x', v k x and v k**2. Means and variances are divided by the noisy
+    sum of weights.
 
-    With `groups` that is the release too. The weights of the rows of a group are multiplied by one number in [0, 1], so
-    that the sum of z z' over them has a Frobenius norm of at most 1 (`skdp.mechanisms.bounded_sum.clip_groups`). Two
-    such sums are positive semidefinite, their inner product is not negative, and they differ by at most sqrt(2). n is
-    the number of groups, and the sum of weights at most n (1 + k**2) / k**2.
+    With `groups`, the release is the same. The weights of a group are multiplied by one number in [0, 1], so that the
+    Frobenius norm of its sum of z z' is at most 1. Two such sums are positive semidefinite and differ by at most
+    sqrt(2). n is the number of groups.
 
-    Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then .1 %
-    larger, to cover what rounding may add to the influence of a row (`skdp.mechanisms.second_moments.MomentSum`).
+    Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then 0.1%
+    larger, which covers the rounding.
 
-    **Edge of the noise.** The eigenvalues of s (G + G') / 2 lie within s sqrt(2 d) as d grows (Wigner's semicircle, of
-    variance s**2 / 2 off the diagonal). ``n_components="auto"`` keeps eigenvalues above 1.1 times this edge. The noise
-    of a private mean spreads over all d directions, while the mean itself lies where second moments about zero are
-    large. The noisy mean is therefore projected onto their leading eigenvectors: those above 1.1 times the edge, and at
-    least `n_components`.
+    **Eigenvalues of the noise.** The eigenvalues of noise of standard deviation s lie within s sqrt(2 d) for large d
+    (Wigner's semicircle). ``n_components="auto"`` keeps eigenvalues above 1.1 times this edge. The noisy mean is
+    projected onto the leading eigenvectors of the second moments about zero: those above 1.1 times the edge, and at
+    least `n_components`. This removes noise, because the mean itself lies in directions of large second moments.
 
     References
     ----------
@@ -263,16 +255,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), iterator of such blocks, or `skdp.datasets.TableRows`
-            Private rows. An array is read once more than all others, which memory maps are among, to check for NaN
-            before the charge.
+            Private rows. Arrays in memory are checked for NaN before the accountant is charged; memory maps, files and
+            iterators are read only once, after the charge.
         y : str or None
-            Name of a column of `TableRows` that is no feature. All else is ignored.
+            Name of a column of `TableRows` to exclude from the features. Otherwise ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights of the rows of an array, which are divided by `weight_bound` and cut at it. The
-            result, a number in [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
+            Private, nonnegative weights of the rows of an array. They are clipped to `weight_bound` and divided by it.
+            The result, a number in [0, 1], multiplies the contribution of the row, so no weight raises the sensitivity.
+            A row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -282,10 +276,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message says so: iterators, and rows
-            that are not in memory, are read after the charge.
+            A parameter or the input is invalid. No budget is consumed, unless the message states it: iterators and rows
+            that are not in memory are read after the charge.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged, and no block was drawn.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, _rows_to_fit(X, y, sample_weight, groups), groups)
         model, d, weight_reader = fit.model, fit.n_features, WeightReader.of(fit.model.weight_bound)
@@ -316,12 +310,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Any:
-        """Fit the components and transform the same rows.
+        """Fit the components, and transform the same rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Private rows. An iterator is refused, since it can be read only once.
+            Private rows. Iterators are rejected, because they can be read only once.
         y : str or None
             As for ``fit``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -332,7 +326,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Returns
         -------
         X_new : ndarray of shape (n_samples, `n_components_`)
-            Transformed rows. Unlike the fitted attributes, they are not private.
+            Transformed rows. Unlike the fitted attributes, they are not covered by the guarantee.
         """
         _refuse_iterator(X, "fit_transform")
         return self.fit(X, y, sample_weight, groups).transform(X)
@@ -457,9 +451,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     def transform(self, X: Any) -> np.ndarray:
         """Project rows onto the components.
 
-        Rows are treated as in ``fit``: longer rows are scaled down to `data_norm_`, or all rows to norm 1 with
-        `normalize`. For all other rows the result is ``(X - mean_) @ components_.T``, divided by standard deviations
-        with `whiten`.
+        Rows are clipped to `data_norm_`, or scaled to norm 1 with `normalize`, as in ``fit``. For rows within the norm,
+        the result is ``(X - mean_) @ components_.T``, divided by standard deviations with `whiten`.
 
         Parameters
         ----------

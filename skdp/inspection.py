@@ -1,4 +1,4 @@
-"""Effects of columns on the score of a fitted private model, and monotonic projections of them.
+"""Effects of columns on the predictions of a fitted private model, and monotonic constraints.
 
 Both are post-processing, at no additional privacy cost.
 """
@@ -226,28 +226,28 @@ def _shares(known: Any, n: int, n_listed: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ColumnEffect:
-    """What a column, or a pair of columns beyond each alone, adds to a score.
+    """Effect of a column on a score, or interaction of two columns.
 
     Parameters
     ----------
     names : tuple of str
-        One column, or two.
+        Name of the column, or of both columns.
     labels : tuple of tuple of str
-        Public values of each column: middles of bins or cells, levels, "other", "gap".
+        Public values of each column: midpoints of bins, categories, "other" and "gap" (missing).
     effect : ndarray of shape (n_values,) or (n_values, n_values)
-        Mean of the score at these values, less that over all values.
+        Mean score at these values, minus the mean over all values.
     noise : ndarray of the shape of `effect`, or None
-        Standard deviation of `effect` by the noise of the fit alone, as if rows added nothing. None where the noise of
-        the coefficients is not known, as for least squares.
+        Standard deviation of `effect` due to the noise alone, as if rows had no effect. None if the noise of the
+        coefficients is unknown, as for least squares.
     n_ordered : tuple of int
-        How many values of each column, the first ones, lie on a line.
+        Number of leading values of each column that are ordered.
     n_listed : tuple of int
-        How many values of each column, the first ones, are neither "other" nor "gap".
+        Number of leading values of each column that are neither "other" nor "gap".
     unit : str
-        Unit of the score, in words.
+        Unit of the score.
     difference : tuple of (str, str, float, float or None), or None
-        Listed values with the least and the largest effect, the difference, and its standard deviation by noise alone,
-        had these values been chosen before. None for a pair.
+        Values with the smallest and the largest effect, the difference, and its standard deviation due to the noise
+        alone, as if these values had been chosen in advance. None for a pair.
     """
 
     names: tuple[str, ...]
@@ -263,47 +263,45 @@ class ColumnEffect:
 def column_effects(
     estimator: Any, *, features: Sequence[Any] | None = None, class_label: Any = None
 ) -> list[ColumnEffect]:
-    """Compute what columns do to the score of a fitted private model. No row is read, and nothing is charged.
+    """Compute the effects of columns on the score of a fitted private model.
 
     Parameters
     ----------
     estimator : estimator or Pipeline
-        A fitted `skdp.DPRandomTreesClassifier` or `skdp.DPRandomTreesRegressor`, alone or behind a
-        `skdp.DPTableVectorizer`, as `skdp.tabular_pipeline` makes it; or a pipeline of such a vectorizer and a linear
-        model, such as `skdp.DPLogisticRegression` or `skdp.DPRidge`.
+        A fitted `skdp.DPRandomTreesClassifier` or `skdp.DPRandomTreesRegressor`, alone or in a pipeline behind a
+        `skdp.DPTableVectorizer`; or a pipeline of such a vectorizer and a linear model, such as
+        `skdp.DPLogisticRegression` or `skdp.DPRidge`.
     features : list of str or (str, str), or None, default=None
-        Columns, and pairs of columns. None is all columns, without pairs. Only models of trees have pairs.
+        Names of columns, and pairs of names. None is all columns, without pairs. Pairs are supported for random trees
+        only.
     class_label : object, optional
-        Class whose score it is. Required for more than two classes.
+        Class whose score is explained. Required for multiclass models.
 
     Returns
     -------
     effects : list of ColumnEffect
-        In the order of `features`.
+        Effects in the order of `features`.
 
     Raises
     ------
     ValueError
-        The model has no such curves, a name is unknown, or `class_label` is missing or not one of the classes.
+        The model is not supported, a name is unknown, or `class_label` is missing or not one of the classes.
 
     Notes
     -----
-    A linear model behind a vectorizer is a sum of curves, which are shown as they are. The score of random trees is a
-    linear function of leaves. Its effect at a value is the mean over 128 public rows that have this value and others in
-    the other columns: drawn from the shares of people that the fit released, column by column as if they were
-    independent. This is the partial dependence of Friedman (2001), over public rows instead of private ones. A pair has
-    what is left of the mean at both values when both effects are taken away: an interaction in the sense of the
-    functional analysis of variance. It has 8 cells of a number, and at most 12 levels of a category, the first ones.
+    The model is additive if it is a linear model behind a vectorizer; its curves are returned as they are. For random
+    trees, the effect of a value is the mean score over 128 simulated rows with this value. Their other cells are drawn
+    independently from the privately estimated marginals. This is the partial dependence of Friedman (2001), with
+    simulated instead of private rows. For a pair of columns, both single effects are subtracted, which leaves the
+    interaction (functional ANOVA). It has 8 cells per number and at most the first 12 levels of a category.
 
-    **Noise.** An effect is linear in the coefficients, and the noise of these is independent between blocks and of one
-    size in each, but for the projection that lets the coefficients of a block sum to zero. As an effect is a difference
-    of means of rows, its weights ``a`` sum to zero over each block too, and its variance is that of independent
-    coefficients, the sum of ``v * a**2``, with ``v = coef_noise_**2 / (1 - 1 / width)`` for blocks of trees.
+    **Noise.** An effect is a linear function of the coefficients. Its weights ``a`` sum to zero over each block, so its
+    variance is the sum of ``v * a**2``, with ``v = coef_noise_**2 / (1 - 1 / width)`` for blocks of trees.
 
     **Guarantees.**
 
-    - Effects and their noise are a function of the fitted state and of public numbers: no row is read, and nothing is
-      charged.
+    - Effects and their noise are post-processing of the fitted attributes and public numbers: no row is read, and no
+      budget is consumed.
 
     References
     ----------
@@ -407,42 +405,40 @@ def _few(score: Score, k: int) -> PublicValues:
 
 
 def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
-    """Make curves of a fitted additive model monotone. No row is read, and nothing is charged.
+    """Apply monotonic constraints to a fitted additive model.
 
     Parameters
     ----------
     pipeline : Pipeline
-        A fitted pipeline of `skdp.DPTableVectorizer` and a linear model with one score: `skdp.DPLogisticRegression` of
-        two classes, `skdp.DPRidge` or `skdp.DPLinearRegression`, as ``tabular_pipeline(DPLogisticRegression(...))``
-        makes it.
+        A fitted pipeline of `skdp.DPTableVectorizer` and a linear model with one score: binary
+        `skdp.DPLogisticRegression`, `skdp.DPRidge` or `skdp.DPLinearRegression`, as
+        ``tabular_pipeline(DPLogisticRegression(...))`` returns it.
     monotonic_cst : mapping of str to {-1, 0, 1}
-        By the name of a column, as in scikit-learn: 1 if the score has to increase with the value, -1 if it has to
-        decrease, 0 if it is free, as are columns that are left out. Columns are numbers, dates or ordinals. Choose them
-        from what is known of the subject, not from what rows or curves show.
+        Constraints by column name, as in scikit-learn: 1 for an increasing score, -1 for a decreasing score, 0 for no
+        constraint (the default). Columns must be numbers, dates or ordinal. Choose constraints by domain knowledge, not
+        by private rows or curves.
 
     Returns
     -------
     pipeline : Pipeline
-        A copy with other coefficients; vectorizer, intercept, ledger and price are the same. A further ``fit`` of it
-        knows nothing of `monotonic_cst`.
+        A copy with other coefficients, and with the same vectorizer, intercept, accountant and privacy cost. Fitting it
+        again ignores `monotonic_cst`.
 
     Raises
     ------
     TypeError, ValueError
-        The model is no such pipeline, a column is not known or has no order, or a constraint is not -1, 0 or 1.
+        The model is not such a pipeline, a column is unknown or not ordered, or a constraint is not -1, 0 or 1.
 
     Notes
     -----
-    Coefficients of the bins of a column are replaced by the monotone ones that are closest to them in squared distance
-    (pool adjacent violators, Barlow et al. 1972), which keeps their mean; that of a scaled number by 0 if its sign is
-    wrong. Both are projections onto a convex set, so that they come no further from any monotone curve, in particular
-    from the one without noise if that is monotone. Gaps and "other" have no order and keep their coefficients. Trees
-    are no sum of curves: their leaves would have to be constrained together.
+    The coefficients of a binned column are replaced by the closest monotone sequence in squared distance (pool adjacent
+    violators, Barlow et al. 1972), which preserves their mean. The coefficient of a scaled number is set to 0 if its
+    sign is wrong. Both are projections onto a convex set, so they do not move away from the noise-free curve if that is
+    monotone. Coefficients of missing values and "other" are unchanged. Random trees are not additive and not supported.
 
     **Guarantees.**
 
-    - The result is a function of the fitted coefficients, of the public schema and of `monotonic_cst`: post-processing,
-      at no price.
+    - The result is post-processing of the fitted coefficients, the public schema and `monotonic_cst`.
 
     References
     ----------

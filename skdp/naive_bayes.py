@@ -1,4 +1,4 @@
-"""Private naive Bayes."""
+"""Differentially private naive Bayes."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class ClassMoments(VectorQuery):
 
 @with_parameters
 class DPGaussianNB(ClassifierMixin, PrivateEstimator):
-    """Naive Bayes with differential privacy for each row.
+    """Differentially private Gaussian naive Bayes classifier.
 
-    Counts of the classes, and sums and sums of squares of their columns, are released once, with Gaussian noise.
-    Columns have Gaussian likelihoods, except for indicator columns of a `DPTableVectorizer`, which have categorical
-    ones. There is nothing to tune. `skdp.DPLogisticRegression` was more accurate on every table tried. Naive Bayes
-    gives means, proportions and variances of classes, and classes can be added to it.
+    Class counts, and sums and sums of squares of the columns in each class, are released once with Gaussian noise.
+    Columns have Gaussian likelihoods; indicator columns of a `DPTableVectorizer` have categorical likelihoods. No
+    parameter has to be tuned. `skdp.DPLogisticRegression` was more accurate on all tables tried. Naive Bayes provides
+    means, proportions and variances by class.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued.
     bounds : (float, float) or sequence of (float, float), default=(-1.0, 1.0)
-        Public bounds on the columns, one pair for all or one for each. Values beyond them are moved to the nearest
-        bound, in ``fit`` and in predictions.
+        Public bounds, one pair for all columns or one for each. Values beyond them are moved to the nearest bound, in
+        ``fit`` and in predictions.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -133,41 +133,41 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy numbers of rows of each class, or sums of their weights, held above their noise.
+        Noisy number of rows (or sum of weights) of each class, kept above its noise.
     class_prior_ : ndarray of shape (n_classes,)
         Probability of each class.
     theta_ : ndarray of shape (n_classes, n_features)
-        Mean of each column in each class, between the bounds. For an indicator column, the proportion of ones, shrunk
+        Mean of each column in each class, within the bounds. For an indicator column, the proportion of ones, shrunk
         towards that of all classes.
     var_ : ndarray of shape (n_classes, n_features)
-        Variance of each column in each class, held above the noise.
+        Variance of each column in each class, kept above the noise.
     indicator_weights_ : ndarray of shape (n_features,)
-        Weights of the likelihoods of indicator columns: 1 / sqrt(k) for rows of a `DPTableVectorizer` made of k columns
-        of a table. 0.0 for columns with a Gaussian likelihood.
+        Weights of the likelihoods of indicator columns: 1 / sqrt(k) for rows of a `DPTableVectorizer` with k table
+        columns; 0.0 for columns with a Gaussian likelihood.
     bounds_ : ndarray of shape (n_features, 2)
         Bounds on the columns.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of the release.
 
     See Also
     --------
-    DPLogisticRegression : Classifier that is more accurate in most cases.
+    DPLogisticRegression : Classifier that is usually more accurate.
 
     Notes
     -----
@@ -175,40 +175,33 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is given and
       `random_state` is None.
-    - All that is fitted is a function of one noisy release and of public quantities.
-    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to what one row
-      may add.
+    - All fitted attributes are functions of one noisy release and of public quantities.
+    - The accountant is charged before the rows are summed. Invalid input raises an error before the charge.
+    - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
+    - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
+      one row.
 
-    **Proof.** A column between its bounds is scaled to t in [-1, 1]. A row adds k to the entry of the count of its own
-    class, and t and t**2 - 1/2 to two entries for each of d columns, k**2 being d / 8. The squared norm of what it adds
-    is k**2 + sum of t**2 + (t**2 - 1/2)**2, which grows with t**2 and is at most k**2 + 5 d / 4: its root is the
-    sensitivity under ``zero_out`` and ``add_remove``. Under ``replace_one`` the two rows are of different classes, and
-    what they add is orthogonal: the squared change is at most 2 k**2 + 5 d / 2, which is 11 d / 4. Or they are of one
-    class, and with u = t - t' and v = t + t' it is the sum of u**2 (1 + v**2). As \\|v\\| <= 2 - \\|u\\|, a term is at
-    most u**2 (1 + (2 - u)**2), which grows with u on [0, 2], so none is more than 4. The squared change is at most 4 d,
-    and the event is priced for twice the sensitivity, which therefore is the root of d. Weights of the two rows, which
-    are numbers in [0, 1], do not raise that: the norm of the change is convex in each of them, so it is largest where
-    they are 0 or 1, and where one is 0, it is the norm of what one row adds, whose square is at most 11 d / 8.
+    **Sensitivity.** Each column is scaled to t in [-1, 1]. A row adds k to the count of its class, and t and t**2 - 1/2
+    for each of d columns, with k**2 = d / 8. The squared norm is at most k**2 + 5 d / 4, and its square root is the
+    sensitivity under ``zero_out`` and ``add_remove``. Under ``replace_one``, two rows of different classes have
+    orthogonal contributions: the squared change is at most 11 d / 4. For two rows of one class, with u = t - t' and v =
+    t + t', it is the sum of u**2 (1 + v**2) <= u**2 (1 + (2 - \\|u\\|)**2) <= 4. The squared change is at most 4 d, so
+    the sensitivity, half of the change, is sqrt(d). Weights in [0, 1] do not increase it, because the norm of the
+    change is convex in each weight.
 
-    **Groups.** The rows of a group are multiplied by one number in [0, 1], so that what they add together, over all
-    classes and columns, has at most the norm of one row. Under ``replace_one`` it is a number with which their weights
-    add up to 1 at most: what they add is then an average of what rows add, two of which differ by no more than these.
-    The number of groups is public in the place of the number of rows.
+    **Groups.** The rows of a group are multiplied by one number in [0, 1], so that their sum has at most the norm of
+    one row. Under ``replace_one``, their weights are scaled to add up to at most 1, so that the contribution is an
+    average of rows. The number of groups is public, instead of the number of rows.
 
-    **Post-processing.** Sums are divided by noisy counts, which are held above their noise and 1. A variance is held
-    above the standard deviation of the noise in a mean, both of columns scaled to [-1, 1], so a class that noise
-    decides decides little.
+    **Post-processing.** Sums are divided by noisy counts, which are kept above their noise and above 1. Variances are
+    kept above the standard deviation of the noise in a mean, so a class that the noise dominates has little influence.
 
-    **Indicator columns.** ``DPTableVectorizer(sparse_output=False)`` marks the columns of bins, levels and gaps in the
-    array that it returns, not in a frame. The same release holds their proportions: t and t**2 are both linear in an
-    indicator, so the proportion is estimated from both entries. A proportion p with noise of standard deviation s, and
-    the proportion q in all classes, give the likelihood ratio (p + s) / (q + s): a level that noise decides has a ratio
-    near 1. A row's log-likelihood is the sum of the logarithms of its levels, divided by sqrt(k) for k columns of a
-    table. That is between the weights for independent columns (1) and for one column that is repeated k times (1 / k),
-    and does not change the order of the rows. Without it, columns that depend on each other give probabilities near
-    0 and 1. The marks come from the schema, and a wrong mark costs accuracy and no privacy.
+    **Indicator columns.** The array that ``DPTableVectorizer(sparse_output=False)`` returns marks its indicator
+    columns. Their proportions follow from the same release. A proportion p with noise of standard deviation s, and the
+    proportion q in all classes, give the likelihood ratio (p + s) / (q + s), which is near 1 if the noise dominates.
+    Log-likelihoods are divided by sqrt(k) for k table columns, a compromise between independent (1) and identical
+    columns (1 / k). This avoids probabilities near 0 and 1 for dependent columns and does not change the ranking of the
+    rows. A wrong mark reduces the accuracy, but not the privacy.
 
     References
     ----------
@@ -247,11 +240,13 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to the sums. A row of weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row to counts and sums, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -261,9 +256,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -322,12 +317,12 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         return made
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the classes of rows.
+        """Predict the class of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to predict. Values beyond the bounds are moved to them, as in ``fit``.
+            Rows to predict. Values beyond the bounds are moved to the nearest bound, as in ``fit``.
 
         Returns
         -------
@@ -349,7 +344,7 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, n_classes)
-            Logarithms of what ``predict_proba`` returns.
+            Logarithms of the probabilities of ``predict_proba``.
         """
         likelihood = self._joint_log_likelihood(X)
         return likelihood - np.asarray(logsumexp(likelihood, axis=1, keepdims=True))

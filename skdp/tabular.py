@@ -1,4 +1,4 @@
-"""From a raw table to a private model in one line."""
+"""Pipelines from raw tables to private models."""
 
 from __future__ import annotations
 
@@ -48,86 +48,87 @@ def tabular_pipeline(
     verbose: int = 0,
     random_state: Any = None,
 ) -> PrivatePipeline:
-    """Make a pipeline that takes a raw table: a vectorizer and a private model under one budget.
+    """Create a private pipeline for a raw table: a vectorizer and a model under one privacy budget.
 
-    The pipeline takes frames with numbers, words, dates and gaps. What `schema` says about the columns is public and
-    costs nothing. What it leaves out (bounds, categories, bins within wide bounds) is estimated privately.
+    `X` is a frame with numbers, strings, dates and missing values. The column descriptions in `schema` are public. What
+    `schema` does not declare (bounds, categories, bins within wide bounds) is estimated privately.
 
     Parameters
     ----------
     estimator : "classifier", "regressor" or estimator instance, default="classifier"
-        "classifier" is a `skdp.DPRandomTreesClassifier`. "regressor" is a
-        `skdp.DPRandomTreesRegressor`, or a `DPMLPRegressor` of scaled numbers where all columns are numbers,
-        or most are and noise rules: each ``fit`` chooses it by `schema`, names and types of the columns, until
-        parameters of the model are set. An instance is a private estimator; it is copied. Its `epsilon`, `delta` and
-        `noise_multiplier` are not used; its `adjacency` and `random_state` hold for the whole
-        pipeline. Before other regressors numbers are scaled, and before `DPRidge` and `DPLinearRegression` they have
-        bins beside that where rows and budget are enough for them (``numbers="auto"`` of the vectorizer). Models of
-        random trees get codes (``numbers="codes"``) and their schema. One with ``inference=True`` gets the rows of the
-        formula ``"."`` (`skdp.preprocessing.formula_rows`), without the first level of each category, so that its
-        ``summary`` has intervals: names of its lines tell the level that others are compared with, and coefficients of
-        numbers are of half the width of their bounds. `schema` then names bounds or categories of all columns. So do
-        `DPPoissonRegressor` and `DPOrdinalLogisticRegression` if `schema` declares all of these.
+        The model:
+
+        - "classifier" is a `skdp.DPRandomTreesClassifier`.
+        - "regressor" is a `skdp.DPRandomTreesRegressor`, or a `DPMLPRegressor` if all columns are numbers, or most are
+          and the noise is large. Each ``fit`` chooses it by `schema`, column names and types, unless parameters of the
+          model are set.
+        - An instance is a private estimator, which is copied. Its `epsilon`, `delta` and `noise_multiplier` are
+          ignored; its `adjacency` and `random_state` apply to the whole pipeline.
+
+        The model determines the encoding of numbers (`skdp.preprocessing.DPTableVectorizer`): "codes" for random trees,
+        "auto" for `DPRidge` and `DPLinearRegression`, "scale" for `DPMLPRegressor` and "bins" for other models.
+
+        Models with ``inference=True`` use `skdp.preprocessing.formula_rows` with the formula ``"."`` instead, and so do
+        `DPPoissonRegressor` and `DPOrdinalLogisticRegression` if `schema` is complete. This omits a reference category
+        of each column, so that ``summary`` can state intervals. With ``inference=True``, `schema` must declare bounds
+        or categories of all columns.
     schema : TableSchema, dict or None, default=None
-        Public description of the columns. If None, names and kinds of the columns are all that is taken as public, and
-        15 % of the budget is for bounds, bins and categories. With a complete schema, 5 % is for bins of numbers that
-        have bounds, no ``"edges"`` and the linear scale, where the bounds are much wider than most of the values
-        (``vectorizer__fit_bins=False`` switches it off). Models of scaled numbers have no bins.
+        Public description of the columns. If None, only column names and types are public, and 15% of the budget is
+        used to estimate bounds, bins and categories. With a complete schema, 5% is used for bins of numbers whose
+        bounds are much wider than most of the values; set ``vectorizer__fit_bins=False`` to avoid this. Models of
+        scaled numbers have no bins.
     epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit`` of the whole pipeline. A number, or a bound on the risk of membership inference
-        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). There is no `noise_multiplier`: the two
-        steps release different sums, and the noise of each follows from this budget.
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). The noise of both steps follows from
+        this budget.
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail. "auto" is the accountant's delta, if it has one, and otherwise
-        chosen from the public number of rows: at most 1e-5, and below 1/(10n).
+        The delta of the (epsilon, delta) guarantee. "auto" uses the delta of the accountant if it has one. Otherwise,
+        it is chosen from the public number of rows: at most 1e-5, and below 1/(10n).
     classes : sequence or None, default=None
-        All classes that can occur in the labels. If None, they are read from the labels, which is not paid for, and
-        ``fit`` issues a `PrivacyLeakWarning`. An instance may have its own instead.
+        All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and
+        ``fit`` issues a `PrivacyLeakWarning`. This and the following parameters must be None if `estimator` sets them.
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets of a regressor. Targets beyond them are moved to the nearest bound. If None, they
-        are read from the targets, which is not paid for, and ``fit`` issues a `PrivacyLeakWarning`. An instance may
-        have its own instead.
+        are read from `y`; this is not covered by the guarantee, and ``fit`` issues a `PrivacyLeakWarning`.
     y_transform : {"log"} or None, default=None
-        What of the targets a regressor fits, as for `skdp.DPRandomTreesRegressor`: "log" is for amounts whose errors
-        count in percent, and needs `y_bounds` above 0. Predictions are targets in any case.
+        Transformation of the targets, as for `skdp.DPRandomTreesRegressor`. "log" is for amounts with relative errors
+        and requires positive `y_bounds`. Predictions are on the original scale.
     weight_bound : float or None, default=None
-        Bound on the weights that ``fit(X, y, sample_weight=...)`` is given, as for the model, which alone takes them:
-        they are divided by it and cut at it. None is a bound of 1. An instance may have its own
-        instead. Bounds, bins and categories are those of the rows, without weights.
+        Public upper bound of `sample_weight`, which only the model uses. Weights are clipped to it and divided by it.
+        None is equivalent to 1. Bounds, bins and categories are estimated without weights.
     class_weight : dict of class to float, or None, default=None
-        Public weights of the classes, as for the model. An instance may have its own instead.
+        Public weights of the classes, as for the model.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation of both steps, as for `skdp.DPLogisticRegression`.
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged. An instance may have its own instead.
+        Accountant that records the privacy cost of each fit, as for `skdp.DPLogisticRegression`.
     n_jobs : int or None, default=None
-        Number of threads of the model, which takes it. The result does not depend on it. An instance may have its own
-        instead.
+        Number of threads of the model, if it supports threads. The result does not depend on it.
     verbose : int, default=0
-        If 1, show a progress bar of the model on standard error. An instance may have its own instead.
+        If 1, show a progress bar of the model on standard error.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise of both steps. None draws a fresh secret key from the operating system. Any other
         value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against
-        anyone who knows the value. An instance may have its own instead.
+        anyone who knows the value.
 
     Returns
     -------
     PrivatePipeline
-        Pipeline that is not fitted, of the steps "vectorizer" and "model". For "regressor" it is a ``TabularPipeline``,
-        whose model before a fit is the one that `schema` tells, and after it the one that was fitted.
+        Unfitted pipeline with the steps "vectorizer" and "model". For "regressor", it is a ``TabularPipeline``, whose
+        model can change at each fit.
 
     Raises
     ------
     TypeError
-        `estimator` is neither "classifier" nor "regressor" nor a private estimator.
+        `estimator` is not "classifier", "regressor" or a private estimator.
     ValueError
-        A parameter is invalid, or given twice. Nothing was charged.
+        A parameter is invalid, or set both here and in `estimator`. No budget is consumed.
 
     See Also
     --------
-    skdp.preprocessing.TableSchema : What is public about a table.
+    skdp.preprocessing.TableSchema : Public description of the columns.
     skdp.preprocessing.DPTableVectorizer : The first step.
-    allocate_budget : One budget for a pipeline of your own.
+    allocate_budget : One budget for a custom pipeline.
 
     Examples
     --------
@@ -199,32 +200,32 @@ def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
 
 @without_removed
 class TabularPipeline(PrivatePipeline):
-    """Pipeline of a vectorizer and a regressor, which every fit chooses by what is public of the table.
+    """Pipeline of a vectorizer and a regressor that is chosen at each fit by public information.
 
-    Use `tabular_pipeline` to make one.
+    Use `tabular_pipeline` to create one.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        "vectorizer" and "model", a `DPTableVectorizer` and a `skdp.DPRandomTreesRegressor` or a
-        `DPMLPRegressor`. A fit that chooses the other model puts it in the place of this one, with its `y_bounds`,
-        `weight_bound`, `accountant` and other parameters of the target and the budget.
+        "vectorizer" and "model": a `DPTableVectorizer`, and a `skdp.DPRandomTreesRegressor` or a `DPMLPRegressor`. If a
+        fit chooses the other model, it keeps `y_bounds`, `weight_bound`, `accountant` and other parameters of the
+        target and the budget.
     chooses_model : bool, default=True
-        Whether a fit chooses the model. Where parameters of the model, or of the vectorizer for it, are set, the model
-        is the present one: ``set_params(model__max_depth=4)`` sets this to False.
+        Whether each fit chooses the model. Setting parameters of the model, or the encoding of the vectorizer, fixes
+        the current model: ``set_params(model__max_depth=4)`` sets this to False.
     epsilon : float or Risk, default=1.0
         Privacy budget of one ``fit``. A number, or a bound on the risk of membership inference such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee may fail, as for `skdp.pipeline.PrivatePipeline`.
+        The delta of the (epsilon, delta) guarantee, as for `skdp.pipeline.PrivatePipeline`.
     fractions : mapping of str to float or None, default=None
-        Shares of the budget by name of a step, as for `allocate_budget`.
+        Fractions of the budget by step name, as for `allocate_budget`.
     transform_input : None
-        Not supported: no step takes a second table.
+        Not supported.
     memory : None
         Not supported: a cache would store private rows on disk.
     verbose : bool, default=False
-        Whether to print the time that each step takes.
+        Whether to print the elapsed time of each step.
 
     See Also
     --------
@@ -232,16 +233,15 @@ class TabularPipeline(PrivatePipeline):
 
     Notes
     -----
-    A network is chosen where all columns are numbers, since a target may then follow a sum of many of them, which
-    trees, that look at one column at a time, take many splits for; and where three quarters of the columns are numbers
-    and the number of rows times epsilon is below 2,000 (``docs/choosing_an_estimator.md``). A column of whole numbers
-    that `schema` does not name may hold codes: three quarters have to be named as numbers, or be of a floating-point
-    type.
+    A neural network is chosen if all columns are numbers, because targets often depend on sums of many of them, which
+    trees approximate poorly. It is also chosen if at least 75% of the columns are numbers and the number of rows times
+    epsilon is below 2,000 (``docs/choosing_an_estimator.md``). Integer columns that `schema` does not declare can be
+    codes, so at least 75% of the columns must be declared as numbers or have a floating-point dtype.
 
     **Guarantees.**
 
-    - The model is a function of the schema, of names and types of the columns, of `epsilon` and of the public number of
-      rows. No cell is read to choose it, and the price is that of the chosen one.
+    - The model depends on the schema, column names and types, `epsilon` and the public number of rows. No cell is used
+      to choose it, and the privacy cost is that of the chosen model.
     """
 
     def __init__(
@@ -266,13 +266,13 @@ class TabularPipeline(PrivatePipeline):
         Parameters
         ----------
         **kwargs : dict of str to object
-            Parameters of the pipeline, or of a step as ``step__parameter``. Those of the model, or of the vectorizer
-            for it, settle which model it is.
+            Parameters of the pipeline, or of a step as ``step__parameter``. Parameters of the model, and the encoding
+            of the vectorizer, fix the current model.
 
         Returns
         -------
         self : TabularPipeline
-            The pipeline itself.
+            The pipeline.
         """
         if any(map(_is_of_one_model, kwargs)):
             kwargs = {"chooses_model": False, **kwargs}

@@ -1,4 +1,4 @@
-"""Clusters of rows, found from noisy moments, a tree of noisy counts, and noisy steps."""
+"""Differentially private clustering."""
 
 from __future__ import annotations
 

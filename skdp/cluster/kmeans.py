@@ -1,4 +1,4 @@
-"""Private k-means."""
+"""Differentially private k-means clustering."""
 
 from __future__ import annotations
 
@@ -105,34 +105,34 @@ class NoFitTransform:
 
     @property
     def fit_transform(self) -> Any:
-        """Not there."""
+        """Not available."""
         raise AttributeError(f"{type(self).__name__} has no fit_transform: what it gives for private rows is private.")
 
 
 @with_parameters
 class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
-    """Private k-means clustering.
+    """Differentially private k-means clustering.
 
-    Columns are scaled to [-1, 1] by their bounds, so a column counts by the part of its range that a difference makes
-    up; equal bounds keep the distances of `X`. Moments are released first, then the counts and sums of the leaves of a
-    tree of random cuts, which scikit-learn's k-means clusters, then some steps of Lloyd's algorithm.
+    Columns are scaled to [-1, 1] by their bounds; equal bounds preserve the distances of `X`. ``fit`` first releases
+    noisy moments. It then releases counts and sums of the leaves of a random tree, which scikit-learn's k-means
+    clusters. Finally, it makes a few noisy Lloyd iterations.
 
-    There is no ``labels_``, ``fit_predict`` or ``fit_transform``: which cluster a private row is in is private.
+    There is no ``labels_``, ``fit_predict`` or ``fit_transform``, because the cluster of a private row is private.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each. Values beyond them are moved to the nearest bound, in ``fit`` and in
-        predictions. Bounds of None are bought, for 30 % of the budget, of rows that are not sparse. Columns of
-        `DPTableVectorizer` have bounds of (-1, 1).
+        Public bounds, one pair for all columns or one for each. Values beyond them are moved to the nearest bound, in
+        ``fit`` and in predictions. None estimates bounds privately with 30% of the budget, for dense rows only. Columns
+        of `DPTableVectorizer` have bounds of (-1, 1).
     max_iter : int, default=5
-        Number of noisy steps of Lloyd's algorithm. More steps have more noise each.
+        Number of noisy Lloyd iterations. With more iterations, each one has more noise.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -166,63 +166,64 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
-        Noisy centers of the clusters, between the bounds, in the units of `X`.
+        Noisy cluster centers, within the bounds, in the units of `X`.
     counts_ : ndarray of shape (n_clusters,)
-        Noisy numbers of rows of each cluster in the last step, or sums of their weights, held above their noise.
+        Noisy number of rows (or sum of weights) of each cluster in the last iteration, kept above the noise.
     inertia_ : float
-        Noisy sum of squared distances to the centers from which the last step began, of columns scaled to [-1, 1] and
-        of rows that are not far from their center.
+        Noisy sum of squared distances to the centers before the last iteration, for columns scaled to [-1, 1] and with
+        distances clipped.
     n_iter_ : int
-        Number of steps, `max_iter`.
+        Number of iterations, `max_iter`.
     bounds_ : ndarray of shape (n_features, 2)
-        Bounds on the columns, public or bought.
+        Bounds of the columns, public or privately estimated.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of all releases together.
 
     See Also
     --------
-    DPMarginalSynthesizer : Rows drawn from noisy tables, for whoever wants more than centers.
+    DPMarginalSynthesizer : Synthetic data from noisy marginals.
 
     Notes
     -----
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of noisy releases, of coins that no row decides, and of public quantities.
-    - `accountant` is charged before the rows are summed, and what is refused is refused before any charge.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: their weights are scaled down to add up to 1
-      at most, so that a group counts as an average of its rows.
+    - All fitted attributes are functions of noisy releases, of data-independent random numbers and of public
+      quantities.
+    - The accountant is charged before anything is released. Invalid input raises an error before the charge.
+    - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
+    - With `groups`, the guarantee holds for all rows of one group together: their weights are scaled to add up to at
+      most 1, so that a group counts as an average of its rows.
 
-    Proofs are in `skdp.cluster.noisy_tree.release_moments`, `skdp.cluster.noisy_tree.grow` and
-    `skdp.cluster.noisy_tree.step_sensitivity`, of the composition in `skdp.cluster.kmeans.Clustering`.
+    The proofs are in the docstrings of ``skdp.cluster.noisy_tree`` and, for the composition, of
+    ``skdp.cluster.kmeans.Clustering``.
 
-    **Many columns.** Moments are a matrix of columns by columns, and each node of the tree has one: of some hundred
-    columns they are small, and of some thousand they take gigabytes, whether rows are sparse or not.
+    **Many columns.** The moments form a matrix of columns by columns, and each node of the tree has one. A few hundred
+    columns need little memory, a few thousand need gigabytes, for dense and sparse rows.
 
-    **Post-processing.** Where fewer leaves stand out of the noise than there are clusters, the others start at points
-    drawn from a normal distribution of the noisy moments. A center moves by less where its noise is large.
+    **Post-processing.** If fewer leaves exceed the noise than there are clusters, the other centers start at points
+    drawn from a normal distribution with the noisy moments. Centers with large noise are moved less.
 
     References
     ----------
     Su, Cao, Li, Bertino & Jin (2016), "Differentially private k-means clustering"; Chang & Kamath (2021), "Practical
-    differentially private clustering", for the tree. Cuts along the private covariance are not from there.
+    differentially private clustering", for the tree.
 
     Examples
     --------
@@ -250,20 +251,22 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     random_state: Any = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Find centers of clusters.
+        """Compute the cluster centers.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows. Sparse ones need public bounds; some thousand of them at a time are made dense.
+            Private rows. Sparse rows require public bounds and are converted to dense ones in chunks.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to counts and sums. A row of weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row to counts and sums, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -273,9 +276,9 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -312,28 +315,28 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @silent_arithmetic
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Return the cluster that is nearest to each row.
+        """Predict the nearest cluster of each row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows. Values beyond the bounds are moved to them, as in ``fit``.
+            Rows. Values beyond the bounds are moved to the nearest bound, as in ``fit``.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Numbers of the clusters, as rows of `cluster_centers_`. They are as private as the rows.
+            Index of the cluster of each row. Labels are as private as the rows.
         """
         return noisy_tree.nearest(self._checked(X), self._fitted_centers).astype(np.int32)
 
     @silent_arithmetic
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Return the distances of rows to the centers, of columns scaled to [-1, 1].
+        """Compute the distances to the centers, for columns scaled to [-1, 1].
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows. Values beyond the bounds are moved to them, as in ``fit``.
+            Rows. Values beyond the bounds are moved to the nearest bound, as in ``fit``.
 
         Returns
         -------
@@ -344,9 +347,9 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @silent_arithmetic
     def score(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return the opposite of the sum of squared distances to the nearest centers, of columns scaled to [-1, 1].
+        """Compute the negative sum of squared distances to the nearest centers, for columns scaled to [-1, 1].
 
-        This is an exact figure of the rows, which is as private as they are.
+        This is an exact statistic of the rows and as private as they are.
 
         Parameters
         ----------
@@ -355,12 +358,12 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Weights of the rows.
+            Sample weights.
 
         Returns
         -------
         score : float
-            Opposite of the cost.
+            Negative sum of squared distances.
         """
         least = noisy_tree.squared_distances(self._checked(X), self._fitted_centers).min(axis=1)
         return -float(weight_of_each(check_weights(sample_weight, len(least)), len(least)) @ least)

@@ -1,4 +1,4 @@
-"""The transformer from a raw table to leaves of random trees, by a public schema and a public seed."""
+"""Data-independent random trees as a transformer of raw tables."""
 
 from __future__ import annotations
 
@@ -34,44 +34,43 @@ _PLAIN = 1 / 3  # fraction of the squared norm of a row that the plain columns h
 
 @with_parameters
 class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimator):
-    """Leaves of totally random trees, drawn from a public schema and a public seed, beside the plain columns.
+    """One-hot encoding of columns and of leaves of random trees, from a public schema and a public seed.
 
-    Trees give a linear model the interactions of columns, and these trees cost nothing: where they cut follows from
-    what is public, and no row is read. A row becomes one 1 for each column (the bin of a number, a level, a gap) and
-    one for each tree (its leaf), times public weights by which every row has the norm 1. A private estimator that comes
-    next uses that norm where ``data_norm=None``. The rows also carry the public form that all of them have, by which
-    `DPLogisticRegression` trains on them like `DPRandomTreesClassifier`, in a fraction of the time; slices and copies
-    carry neither.
+    The leaves add interactions between columns to a linear model, at no privacy cost: the splits follow from the public
+    schema and seed, and no row is read. Each row has one nonzero entry per column (its bin, category or missing value)
+    and one per tree (its leaf). Public weights give all rows the norm 1, which private estimators use if
+    ``data_norm=None``. The rows also carry their public layout, so that `DPLogisticRegression` trains on them as fast
+    as `DPRandomTreesClassifier`. Slices and copies do not carry the norm and the layout.
 
     Parameters
     ----------
     n_estimators : int, default=300
         Number of trees.
     max_depth : int, default=8
-        Largest depth of a tree.
+        Maximum depth of a tree.
     max_leaf_nodes : int, default=16
-        Largest number of leaves of a tree, which grows best-first: the node in which most people are expected is split
-        next. With ``2 ** max_depth`` leaves or more all trees are complete.
+        Maximum number of leaves of a tree. Trees grow best-first: the node with the largest expected number of rows is
+        split next. With ``2 ** max_depth`` leaves or more, trees are complete.
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `TableSchema` takes. It has to be complete: bounds of all
-        numbers and dates, categories of all else. If None, `bounds` and `categories` say it.
+        Public description of the columns: a `TableSchema`, or a mapping that it accepts. It must be complete: bounds of
+        all numbers and dates, categories of all other columns. If None, `bounds` and `categories` describe the columns.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each. None is for a column with `categories`.
+        Public bounds, one pair for all columns or one for each. None is for a column with `categories`.
     categories : list of (list or None) or None, default=None
-        Public categories of each column. None is for a column of numbers.
+        Public categories of each column. None is for a numeric column.
     n_bins : int, default=16
-        Number of bins of a plain column of numbers or dates, of equal width between public bounds. One whose schema has
-        more bins than that has a second block, in which each bin is cut into four.
+        Number of bins, of equal width between public bounds, of a plain numeric or date column. A column with more bins
+        in its schema gets a second block, in which each bin is split into four.
     marginals : dict or None, default=None
-        Where people are along each column, from a public source or bought: by the name of a column the shares of its
-        cells, numbers from 0 on. Cells of a number or a date are of equal width on the scale of its schema, as many as
-        are given but one, and the last one is for gaps; those of another column are its levels, "other" and "gap".
-        Trees are grown as if columns were independent, and as if all cells of a column that is left out had the same
-        share. `DPRandomTreesClassifier` buys its own.
+        Public or privately estimated marginal distributions, by column name: the proportions of the cells of the
+        column, as nonnegative numbers. For numeric and date columns, these are cells of equal width on the scale of the
+        schema, followed by one for missing values. For other columns, they are the categories, other values and missing
+        values. Trees are grown as if columns were independent, and columns that are not listed were uniform.
+        `DPRandomTreesClassifier` estimates its own.
     random_state : int, RandomState or Generator instance or None, default=None
-        Seed of the trees, which is public and kept in `seed_`; an instance gives one by a draw. None takes a new one
-        from the operating system at each fit. It is no source of noise: use another one than the `random_state` of a
-        private estimator. To choose among seeds by a score on private rows is a search, and is paid for.
+        Public seed of the trees, stored in `seed_`. A RandomState or Generator instance is used to draw it. None draws
+        a new seed at each fit. It is not a source of noise: use a different `random_state` for private estimators.
+        Choosing a seed by a score on private rows is hyperparameter tuning and consumes budget.
     n_jobs : int or None, default=None
         Number of threads of ``transform``. The result does not depend on it. None means 1 unless in a
         ``joblib.parallel_config`` context. -1 means using all processors.
@@ -81,13 +80,13 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
     schema_ : TableSchema
         Public schema of all columns.
     seed_ : int
-        Seed of the trees. Parameters and seed give the same trees again.
+        Seed of the trees. The same parameters and seed give the same trees.
     row_norm_ : float
-        Norm of every row of the output, 1.0: the weights are rounded down to float32, by 2 ** -23 at most.
+        Norm of every output row, 1.0. Weights are rounded down to float32, by at most 2 ** -23.
     epsilon_ : float
-        Price of the fit, 0.0.
+        Privacy cost of the fit, always 0.0.
     delta_ : float
-        Delta of the fit, 0.0.
+        Delta of the fit, always 0.0.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -95,32 +94,31 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
     See Also
     --------
-    skdp.preprocessing.TableSchema : What is public of the columns of a table.
-    skdp.preprocessing.DPTableVectorizer : The plain columns alone; what its schema leaves out is bought.
-    DPRandomTreesClassifier : This embedding and a private logistic regression in one estimator.
+    skdp.preprocessing.TableSchema : Public description of the columns of a table.
+    skdp.preprocessing.DPTableVectorizer : Encoding of the columns alone; an incomplete schema is estimated privately.
+    DPRandomTreesClassifier : Random trees and a private logistic regression in one estimator.
 
     Notes
     -----
-    The ancestor is ``RandomTreesEmbedding`` of scikit-learn, whose trees read the rows.
+    Related to ``RandomTreesEmbedding`` of scikit-learn, whose trees depend on the rows.
 
-    **Trees.** The node that is split next is the one in which most people are expected: the product, over columns, of
-    the share that it still sees. It picks a column that it can still split, all with the same probability. It cuts what
-    is left of the range of a number, on the scale of the schema, by a uniform threshold or, half the time, at the low
-    end by one that is uniform in the logarithm over 8 octaves. Where `marginals` say where people are, half of the
-    thresholds follow them instead, with a density that grows with the power 0.4 of theirs. An ordinal is cut between
-    two of the levels that are left; a category or a flag by a subset of them. Gaps, and the level "other", go to a
-    random side at each node. Where there is nothing left to split, a tree has fewer leaves.
+    **Trees.** The node with the largest expected number of rows, as if columns were independent, is split next. It uses
+    a random column that can still be split. Numeric columns are split at a uniform threshold on the scale of the schema
+    or, half of the time, at a threshold near the lower end that is log-uniform over 8 octaves. With `marginals`, half
+    of the thresholds follow the marginal density to the power 0.4. Ordinal columns are split between two levels,
+    categorical columns by a random subset of categories. Missing values and "other" go to a random side. A tree has
+    fewer leaves if nothing is left to split.
 
     **Guarantees.**
 
-    - ``fit`` reads shape, names and types of the table and no cell. Trees are a function of schema, parameters and
-      seed, so that the embedding is a public step: it has no event, and is free.
-    - ``transform`` treats rows one by one: a row of the output is a function of that row, of the schema, of the seed
-      and of public types.
-    - Each row has one entry for each plain column and one for each tree, whose values do not depend on the row. Its
-      norm is at most 1, and at least 1 - 2 ** -23.
-    - The norm and the form that rows carry follow from schema and parameters.
-    - A refusal is one line without a cell.
+    - ``fit`` uses the shape, column names and types of the table, but no cell. Trees depend on schema, parameters and
+      seed. The embedding is a data-independent step: it has no privacy event and no privacy cost.
+    - ``transform`` processes each row independently: an output row depends on its input row, the schema, the seed and
+      public types.
+    - Each row has one entry per plain column and one per tree, with values that do not depend on the row. Its norm is
+      at most 1 and at least 1 - 2 ** -23.
+    - The norm and the layout that rows carry follow from the schema and the parameters.
+    - Error messages contain no private value.
 
     References
     ----------
@@ -176,16 +174,16 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
     @silent_arithmetic
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Draw the trees. No cell is read.
+        """Draw the trees from public information.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Private rows, of which shape, names and types are looked at.
+            Private rows. Only their shape, column names and types are used.
         y : None
             Ignored.
         **fit_params : dict of str to object
-            Refused: it takes no `sample_weight` and no `groups`.
+            Not supported: `sample_weight` and `groups` are rejected.
 
         Returns
         -------
@@ -195,7 +193,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         Raises
         ------
         TypeError, ValueError
-            A parameter is invalid, the schema does not fit the table, or is not complete.
+            A parameter is invalid, or the schema is incomplete or does not match the table.
         """
         parameters.reject_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
@@ -245,23 +243,23 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
     @silent_arithmetic
     def transform(self, X: Any) -> Any:
-        """Turn a table into bins, levels and leaves, row by row.
+        """Encode a table, row by row.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Rows with the columns seen during ``fit``. They may be of other types.
+            Rows with the columns seen during ``fit``. Their types can differ.
 
         Returns
         -------
         X_new : csr_matrix of shape (n_samples, n_features_out)
-            Of float32, with one entry in each row for each plain column and one for each tree. It carries `row_norm_`,
-            which private estimators use where ``data_norm=None``, and the public form of its rows.
+            Encoded rows as float32, with one entry per plain column and one per tree. They carry `row_norm_`, which
+            private estimators use if ``data_norm=None``, and their public layout.
 
         Raises
         ------
         ValueError
-            The table cannot be read. The message holds no cell.
+            The table cannot be read. The message contains no cell.
         """
         # Plain columns first, then a column of each tree; all rows have the same weights.
         codes = self._codes(X)
@@ -295,7 +293,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         Returns
         -------
         leaves : ndarray of shape (n_samples, n_estimators)
-            Leaves of a tree are counted from the left, from 0 on.
+            Index of the leaf in each tree, counted from the left, from 0.
         """
         return self._encoder.leaves(self._codes(X))
 
@@ -369,18 +367,18 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
     # --- names ---
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the output.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of the table. They must be those seen during ``fit``.
+            Names of the columns of the table, which must be those seen during ``fit``.
 
         Returns
         -------
         names : ndarray of str objects
-            ``column=level`` for a bin, a level, "other" and "gap", as `DPTableVectorizer` has it; then
-            ``publictreesembedding_{tree}_{leaf}``.
+            ``column=category`` for each bin or category, other values ("other") and missing values ("gap"), as in
+            `DPTableVectorizer`, followed by ``publictreesembedding_{tree}_{leaf}``.
         """
         check_is_fitted(self)
         raw_columns.check_input_names(self, input_features)

@@ -1,4 +1,4 @@
-"""Private isolation forest."""
+"""Differentially private isolation forest."""
 
 from __future__ import annotations
 
@@ -28,40 +28,42 @@ _N_DRAWN = 2000
 
 @with_parameters
 class DPIsolationForest(TreesOfTables):
-    """Private isolation forest: scores that are low for rows that few others are near to.
+    """Differentially private isolation forest for outlier detection.
 
-    The trees are random, drawn from what is public of the columns by a public seed, and read no row. How many rows are
-    in each of their leaves is released once, with noise. A row that lies in leaves of few rows, near the root, is soon
-    isolated: an outlier.
+    The splits of the trees are drawn from the public schema and a public seed; they do not depend on the rows. The
+    number of rows in each leaf is released once with noise. A row that reaches small leaves near the root is an
+    outlier.
 
-    Rows are those of a raw table, numbers, words, dates and gaps, or sparse numbers, which are read column by column.
-    There is no ``fit_predict``: whether a private row is an outlier is private.
+    `X` is a raw table of numbers, strings, dates and missing values, or a sparse matrix, which is read column by
+    column. There is no ``fit_predict``, because the outlier label of a private row is private.
 
     Parameters
     ----------
     n_estimators : int, default=100
-        Number of trees. The noise of a count grows with its root.
+        Number of trees. The noise of a count grows with its square root.
     max_depth : int, default=10
-        Largest depth of a tree.
+        Maximum depth of a tree.
     max_leaf_nodes : int, default=128
-        Largest number of leaves of a tree, which grows best-first: the largest node is split next.
+        Maximum number of leaves of a tree. Trees grow best-first: the largest node is split next.
     contamination : "auto" or float, default="auto"
-        Share of outliers that `offset_` is made for, in (0, 0.5]. "auto" is an `offset_` of -0.5, as in scikit-learn.
+        Expected fraction of outliers in (0, 0.5], which determines `offset_`. "auto" sets `offset_` to -0.5, as in
+        scikit-learn.
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `skdp.preprocessing.TableSchema` takes. It has to be complete:
-        bounds of all numbers and dates, categories of all else. If None, `bounds` and `categories` say it; and if they
-        are None too, the schema that the rows carry, as those of ``DPTableVectorizer(numbers="codes")`` do.
+        Public description of the columns: a `skdp.preprocessing.TableSchema`, or a mapping that it accepts. It must be
+        complete: bounds of all numbers and dates, categories of all other columns. If None, `bounds` and `categories`
+        describe the columns; if these are None too, the schema that the rows of ``DPTableVectorizer(numbers="codes")``
+        carry is used.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each. None is for a column with `categories`. Values beyond them are in the
-        leaves at the ends. Narrow bounds make trees that tell more rows apart.
+        Public bounds, one pair for all columns or one for each. None is for a column with `categories`. Values beyond
+        the bounds fall in the outermost leaves. Narrow bounds make the trees more informative.
     categories : list of (list or None) or None, default=None
-        Public categories of each column. None is for a column of numbers.
+        Public categories of each column. None is for a numeric column.
     trees_random_state : int, default=0
-        Seed of the trees, which is public: a whole number from 0 on. It has nothing to do with the noise.
+        Public seed of the trees, a nonnegative integer. It is independent of the noise.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -88,8 +90,8 @@ class DPIsolationForest(TreesOfTables):
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     n_jobs : int or None, default=None
-        Number of threads that find leaves. The result does not depend on it. None means 1 unless in a
-        ``joblib.parallel_config`` context. -1 means using all processors.
+        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
+        context. -1 means using all processors.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
@@ -98,70 +100,71 @@ class DPIsolationForest(TreesOfTables):
     Attributes
     ----------
     embedding_ : PublicTreesEmbedding
-        The trees: ``embedding_.apply(X)`` returns the leaf of each row in each tree.
+        The fitted trees. ``embedding_.apply(X)`` returns the leaf of each row in each tree.
     leaf_counts_ : ndarray of shape (n_estimators, n_leaves)
-        Noisy numbers of rows of each leaf, or sums of their weights; 0 where a tree has fewer leaves.
+        Noisy number of rows (or sum of weights) of each leaf; 0 for leaves that a tree does not have.
     n_rows_ : float
-        Noisy number of rows, the mean over the trees, or sum of their weights; 2 at least, and held above its noise.
+        Noisy number of rows (or sum of weights), averaged over the trees; at least 2, and kept above its noise.
     offset_ : float
-        What is taken from scores to make ``decision_function``, which is below 0 for outliers.
+        Threshold of the scores: ``decision_function`` is ``score_samples`` minus `offset_`, below 0 for outliers.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of the release.
 
     See Also
     --------
-    PublicTreesEmbedding : The trees alone, as a transformer.
-    DPRandomTreesClassifier : Such trees below a private linear model, where labels are known.
+    PublicTreesEmbedding : Random trees as a transformer.
+    DPRandomTreesClassifier : Private linear model on the same trees, for labeled data.
 
     Notes
     -----
-    **Scores.** Where scikit-learn's trees end with a leaf of some rows, the path is taken to go on by the average path
-    length c of a search among so many. So it is here, with noisy counts: the path length of a row is the depth of its
-    leaf plus c of the count, and its score -2 ** (-h / c(`n_rows_`)), h being the mean over the trees. There is no
-    subsample: all rows are counted in all trees.
+    **Scores.** Scores follow scikit-learn's definition, with noisy counts. The path length of a row in a tree is the
+    depth of its leaf plus c(count), where c is the average path length of an unsuccessful search. The score is -2 **
+    (-h / c(`n_rows_`)), where h is the mean path length over the trees. All rows are counted in all trees; there is no
+    subsampling.
 
-    **Bounds.** Trees cut where the schema says that cells can be. With bounds much wider than the rows most cuts are
-    where nobody is, and scores tell little: state narrow bounds, or let ``tabular_pipeline`` buy them.
+    **Bounds.** Splits are drawn over the range that the schema declares. If the bounds are much wider than the data,
+    most splits separate nothing, and scores carry little information. Declare narrow bounds, or let
+    ``tabular_pipeline`` estimate them privately.
 
-    **Threshold.** A number as `contamination` sets `offset_` to that quantile of the scores of 2,000 people who are
-    drawn from the noisy counts (`skdp.ensemble.isolation_forest.draw_leaves`) and weighed by them. It costs nothing,
-    and is rough: counts of leaves do not say which of them go together. Where noise rules, fewer rows are below it.
+    **Threshold.** A number as `contamination` sets `offset_` to that quantile of the scores of 2,000 simulated records.
+    These are drawn from the noisy counts, at no additional privacy cost. The threshold is approximate, because leaf
+    counts do not show which leaves occur together. If the noise is large, fewer rows are below it.
 
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of one noisy release, of trees and coins that no row decides, and of public
-      quantities.
-    - `accountant` is charged before the rows are counted, and what is refused is refused before any charge.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - With `groups` all of this holds for all rows of one label together: what they add up to is clipped to the norm of
-      what one row adds.
+    - All fitted attributes are functions of one noisy release, of data-independent trees and random numbers, and of
+      public quantities.
+    - The accountant is charged before anything is released. Invalid input raises an error before the charge.
+    - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
+    - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to the norm
+      of that of one row.
 
-    Proof. A row is in one leaf of each of T trees, which were drawn without it, and adds its weight, at most 1, to the
-    counts of these: a vector of norm sqrt(T). Two such vectors have no negative entry, so that they differ by at most
-    sqrt(2 T), which ``replace_one`` prices as twice the sensitivity sqrt(T / 2). Sums of a group, clipped to sqrt(T),
-    have no negative entry either. All counts are one Gaussian release of this sensitivity.
+    **Sensitivity.** A row is in one leaf of each of T data-independent trees and adds its weight, at most 1, to these
+    counts: a vector of norm at most sqrt(T). Two such vectors are nonnegative, so they differ by at most sqrt(2 T). The
+    sensitivity under ``replace_one``, half of it, is sqrt(T / 2). The contribution of a group is clipped to norm
+    sqrt(T) and is also nonnegative. All counts are one Gaussian release.
 
     References
     ----------
     Liu, Ting & Zhou (2008), "Isolation forest"; Ting, Zhou, Liu & Tan (2010), "Mass estimation and its applications",
-    for trees that are drawn from ranges.
+    for trees drawn from ranges.
 
     Examples
     --------
@@ -197,7 +200,7 @@ class DPIsolationForest(TreesOfTables):
     random_state: Any = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Count the rows in the leaves of random trees.
+        """Fit the isolation forest.
 
         Parameters
         ----------
@@ -206,11 +209,13 @@ class DPIsolationForest(TreesOfTables):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], is what a row counts. A row of weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row to counts and sums, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -220,9 +225,9 @@ class DPIsolationForest(TreesOfTables):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -290,7 +295,7 @@ class DPIsolationForest(TreesOfTables):
 
     @silent_arithmetic
     def score_samples(self, X: ArrayLike) -> np.ndarray:
-        """Return how normal rows are, which is as private as they are.
+        """Compute the anomaly score of each row, which is as private as the row.
 
         Parameters
         ----------
@@ -300,14 +305,14 @@ class DPIsolationForest(TreesOfTables):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Between -1 and 0. The lower, the more of an outlier.
+            Scores between -1 and 0. Lower scores are more abnormal.
         """
         check_is_fitted(self)
         embedding: PublicTreesEmbedding = self.embedding_
         return self._scores(embedding._encoder.leaves(codes_of(embedding._fitted_blocks, fitted_table(self, X))))
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Return the scores less `offset_`: below 0 for outliers.
+        """Compute the scores minus `offset_`, which are negative for outliers.
 
         Parameters
         ----------
@@ -317,12 +322,12 @@ class DPIsolationForest(TreesOfTables):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The lower, the more of an outlier.
+            Shifted scores. Negative scores are outliers.
         """
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Tell outliers from the rest.
+        """Predict whether each row is an outlier.
 
         Parameters
         ----------
@@ -332,7 +337,7 @@ class DPIsolationForest(TreesOfTables):
         Returns
         -------
         is_inlier : ndarray of shape (n_samples,)
-            -1 for outliers, 1 for all else.
+            -1 for outliers, 1 for inliers.
         """
         return np.where(self.decision_function(X) < 0.0, -1, 1)
 

@@ -1,8 +1,8 @@
-"""Features of images that are computed from each image alone.
+"""Data-independent features of images.
 
-- `base`: tables of images, blocks of them, threads and files.
-- `features`: planes of pixels to rows of features, one image at a time.
-- `reading`: images of any layout as planes, and simulated public images.
+- `base`: base class: validation, chunks, threads and files.
+- `features`: computation of features, one image at a time.
+- `reading`: image layouts, and simulated public images.
 - `transformers`: `ScatteringTransformer` and `PatchTransformer`.
 """
 

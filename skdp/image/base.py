@@ -1,4 +1,4 @@
-"""What transformers of images have in common: tables of images, blocks of them, threads, files."""
+"""Base class of image transformers: validation, chunks, threads and files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from skdp.image.reading import PUBLIC_IMAGES, ImageLayout, check_pixels, layout_
 
 
 class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A public step that turns each image to a row of its own.
+    """Data-independent transformer that processes each image independently.
 
     A subclass has the parameters ``image_shape``, ``value_range``, ``public_images``, ``symmetric`` and ``n_jobs``, and
     writes `_make_features`.
@@ -49,16 +49,16 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         count_threads(self.n_jobs)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Make the filters. No pixel is read.
+        """Create the filters. No pixel is used.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
-            Private images, of which shape, names and type are looked at.
+            Private images. Only their shape, column names and type are used.
         y : None
             Ignored.
         **fit_params : dict of str to object
-            Refused: it takes no `sample_weight` and no `groups`.
+            Not supported: `sample_weight` and `groups` are rejected.
 
         Returns
         -------
@@ -68,7 +68,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         Raises
         ------
         TypeError, ValueError
-            A parameter is invalid, or the table does not have images of that shape.
+            A parameter is invalid, or the images do not have the declared shape.
         """
         reject_fit_params(fit_params, type(self).__name__)
         return fit_publicly(self, lambda work: work._learn(X))
@@ -92,22 +92,23 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
     # --- rows ---
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the features of images.
+        """Compute the features of images.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
-            Images of the shape seen during ``fit``. Their type may be another.
+            Images of the shape seen during ``fit``. Their type can differ.
 
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            Of float32.
+            Features as float32.
 
         Raises
         ------
         ValueError
-            Images have another shape, NaN, infinity, or pixels outside of their range. The message holds no pixel.
+            The images have another shape, or pixels that are NaN, infinite or out of range. The message contains no
+            pixel.
         """
         table = self._check_images(X)
         made = np.empty((len(table), self._n_features_out), np.float32)
@@ -115,27 +116,27 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         return made
 
     def transform_to(self, X: Any, path: str | Path) -> np.ndarray:
-        """Write the features of images to a file, block by block, for tables that do not fit in memory.
+        """Write the features of images to a file, in chunks, for data sets that do not fit in memory.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_pixels), (n_samples, height, width) or with channels first or last
             Images, in memory or a memory map.
         path : str or Path
-            Name of a ``.npy`` file. It holds private rows, and nobody but its owner may read it. An existing file is
-            replaced once all rows are written; until then, and after an interrupt, it stays as it is.
+            Name of a ``.npy`` file. It contains private rows, and only its owner can read it. An existing file is
+            replaced after all rows are written, and stays unchanged if writing is interrupted.
 
         Returns
         -------
         X_new : memmap of shape (n_samples, n_features_out)
-            The file, read-only. Private linear models read it block by block (see ``docs/out_of_core.md``).
+            The file as a read-only memory map. Private linear models read it in chunks (see ``docs/out_of_core.md``).
 
         Raises
         ------
         ValueError
             As for ``transform``.
         OSError
-            The file cannot be written, as a disk is full.
+            The file cannot be written, for example because the disk is full.
         """
         table = self._check_images(X)
         target = Path(path)

@@ -1,4 +1,4 @@
-"""The transformer from images to rows of scattering coefficients."""
+"""Scattering and patch features of images."""
 
 from __future__ import annotations
 
@@ -14,40 +14,38 @@ from skdp.image.reading import ImageLayout
 
 
 class ScatteringTransformer(ImageTransformer):
-    """Scattering coefficients of images: features for a private linear model that are not learned and cost nothing.
+    """Scattering coefficients of images, as data-independent features.
 
-    An image is filtered by Morlet wavelets of J scales and L directions; the modulus is filtered again by the coarser
-    ones; and all of it is averaged over windows of ``2**J`` pixels. The filters are fixed, so that a linear model over
-    the coefficients has few parameters to pay for, and does on small images what private networks do (Tramèr & Boneh
-    2021).
+    Images are filtered by Morlet wavelets of J scales and L directions. The moduli are filtered again by coarser
+    wavelets, and all results are averaged over windows of ``2**J`` pixels. The filters are fixed, so the features have
+    no privacy cost, and a private linear model on them has few parameters. On small images, such models match private
+    neural networks (Tramèr & Boneh 2021).
 
     Parameters
     ----------
     image_shape : tuple of int or None, default=None
-        Shape of an image: (height, width), (height, width, channels) or (channels, height, width). If None, it is that
-        of the table where this has 3 or 4 dimensions, and a square where a row is a row of pixels.
+        Shape of an image: (height, width), (height, width, channels) or (channels, height, width). If None, it is read
+        from a table of 3 or 4 dimensions; rows of pixels are taken as square images.
     J : int, default=2
-        Number of scales. Averages are over ``2**J`` pixels, which an image has to have in height and width.
+        Number of scales. Averages are over ``2**J`` pixels, which images must have in height and width.
     L : int, default=8
         Number of directions.
     max_order : {1, 2}, default=2
-        Whether moduli are filtered again.
+        Order of the scattering transform: whether moduli are filtered a second time.
     value_range : (float, float) or None, default=None
-        Public range of a pixel. If None, it is 0 to 255 for uint8, and 0 to 1 for floats; other integers say none.
+        Public range of a pixel. None is (0, 255) for uint8 and (0, 1) for floats; other integers require a value.
     colors : {"opponent", "given"}, default="opponent"
-        Whether an image of three channels is turned to brightness, red against blue and green against magenta first, so
-        that the little that is in colours is not hidden in what red, green and blue share. "given" transforms the
-        channels as they are. Other images have no colours.
+        "opponent" converts images with three channels to brightness, red-blue and green-magenta contrast, because the
+        color information is small compared with the common brightness. "given" uses the channels unchanged.
     normalization : {"whitened", "groups", None}, default="whitened"
-        "groups" brings each group of coefficients of an image, those of one channel, order and pair of scales, to mean
-        0 and variance 1, and the row to the norm sqrt(n_features). "whitened" does so, and divides the maps by the root
-        of the covariance that they have in made-up images in between. None returns the coefficients as they are.
+        "groups" standardizes each group of coefficients of an image (one channel, order and pair of scales) and scales
+        the row to norm sqrt(n_features). "whitened" also whitens the maps, with a covariance from simulated images.
+        None returns the coefficients unchanged.
     public_images : {"photographs", "drawings"}, default="photographs"
-        Kind of the made-up images that whitening is learned from: discs that lie on one another, or white strokes of a
-        pen on black, which suit digits and letters. It is ignored if `normalization` is not "whitened".
+        Type of the simulated images for whitening: overlapping discs, or white pen strokes on black, which suit digits
+        and letters. Ignored if `normalization` is not "whitened".
     symmetric : bool, default=False
-        Whether an image and its mirror image have one row, the mean of both: half as many features, for images that
-        could as well be seen in a mirror. Photographs mostly could; digits could not.
+        Whether an image and its mirror image have the same features, their average.
     n_jobs : int or None, default=None
         Number of threads of ``transform``. The result does not depend on it. None means 1 unless in a
         ``joblib.parallel_config`` context. -1 means using all processors.
@@ -57,48 +55,44 @@ class ScatteringTransformer(ImageTransformer):
     image_shape_ : tuple of int
         Shape of an image.
     maps_shape_ : (int, int, int)
-        Number of maps, their height and their width: a row of the output, in the order of C. The maps of a channel
-        follow those of the channel before it. They are the mean, the first order by scale and direction, and the second
+        Number of maps, and their height and width: the shape of an output row in C order. The maps of the channels
+        follow each other. For each channel, they are the mean, the first order by scale and direction, and the second
         order by scale and direction of the first wavelet, then of the second.
     epsilon_ : float
-        Price of the fit, 0.0.
+        Privacy cost of the fit, always 0.0.
     delta_ : float
-        Delta of the fit, 0.0.
+        Delta of the fit, always 0.0.
     n_features_in_ : int
-        Number of pixels of an image, those of all channels counted.
+        Number of pixels of an image, over all channels.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
     --------
-    skdp.datasets.load_mnist : Digits from a file.
+    skdp.datasets.load_mnist : MNIST digits from a file.
 
     Notes
     -----
-    **Coefficients.** The envelope of a wavelet of scale j is a Gaussian of deviation ``.8 * 2**j`` along its direction
-    and L / 4 times that across it, its frequency is ``3 pi / 4 / 2**j``, and the averages are by a Gaussian of
-    deviation ``.8 * 2**(J - 1)``. These are the filters of ``kymatio``, whose values come out, up to its 3.1415 for pi.
-    Images are mirrored at their sides.
+    **Coefficients.** The filters are those of ``kymatio``. The envelope of a wavelet of scale j is a Gaussian of
+    standard deviation ``0.8 * 2**j`` along its direction and L / 4 times that across it. Its frequency is ``3 pi / 4 /
+    2**j``. Averages use a Gaussian of standard deviation ``0.8 * 2**(J - 1)``. Images are reflected at their borders.
 
     **Guarantees.**
 
-    - ``fit`` reads shape, names and types of the table and no pixel. The transformer is a public step: it has no event,
-      and is free.
-    - ``transform`` treats images one by one: a row of the output is a function of that image and of the parameters, in
-      every bit.
-    - Images that whitening is learned from are made up: they are the same at each fit, and depend on nothing but the
-      shape of an image and on parameters.
-    - Unless ``normalization=None``, every row has the norm sqrt(n_features), within rounding; with "groups" it is 0 for
-      an image without any contrast. It is the default clip of private estimators, whether or not they stand in a
-      pipeline.
-    - A refusal is one line without a pixel.
+    - ``fit`` uses the shape, column names and types of the table, but no pixel. The transformer is a data-independent
+      step: it has no privacy event and no privacy cost.
+    - ``transform`` processes each image independently: an output row depends on its image and the parameters only.
+    - Whitening is learned from simulated images, which depend only on the image shape and the parameters and are the
+      same at each fit.
+    - Unless ``normalization=None``, every row has the norm sqrt(n_features), within rounding; with "groups", images
+      without contrast have norm 0. Private estimators use this norm by default.
+    - Error messages contain no private value.
 
-    **Whitening.** Coefficients of neighbouring scales and directions say much the same, so that few directions have
-    most of a row's norm, and noise drowns the others. How coefficients hang together is much the same in all
-    photographs and in pictures of discs that lie on one another (dead leaves [4]_), and likewise in digits and in
-    strokes of a pen. 400 of these are drawn from a fixed seed, and with the covariance S of their maps at a place, the
-    maps of an image are multiplied by ``(S + c I) ** -0.5``, c being the mean variance. No private row is needed for
-    it.
+    **Whitening.** Coefficients of adjacent scales and directions are correlated. Without whitening, a few directions
+    have most of the norm, and the noise hides the others. The correlations are similar in photographs and in simulated
+    images of overlapping discs (dead leaves [4]_), and in digits and simulated pen strokes. With the covariance S of
+    the maps in 400 simulated images, the maps of an image are multiplied by ``(S + c I) ** -0.5``, where c is the mean
+    variance. No private row is used.
 
     References
     ----------
@@ -176,33 +170,33 @@ register(ScatteringTransformer, every_value_is_public)
 
 
 class PatchTransformer(ImageTransformer):
-    """Responses of random filters to whitened patches of images: features that are not learned and cost nothing.
+    """Random convolutional features of image patches, as data-independent features.
 
-    Patches are brought to one contrast, whitened by what is known of made-up images, and multiplied by random filters.
-    What exceeds a threshold is averaged over the four quarters of the image (Coates & Ng 2011, with filters that are
-    drawn and not learned). Beside scattering coefficients these features raise a private linear model of photographs
-    by some points, see Examples.
+    Patches are normalized in contrast, whitened with statistics of simulated images, and multiplied by random filters.
+    Responses above a threshold are averaged over the four quarters of the image (Coates & Ng 2011, with random instead
+    of learned filters). On photographs, these features in addition to scattering coefficients improve a private linear
+    model by a few percentage points.
 
     Parameters
     ----------
     image_shape : tuple of int or None, default=None
-        Shape of an image: (height, width), (height, width, channels) or (channels, height, width). If None, it is that
-        of the table where this has 3 or 4 dimensions, and a square where a row is a row of pixels.
+        Shape of an image: (height, width), (height, width, channels) or (channels, height, width). If None, it is read
+        from a table of 3 or 4 dimensions; rows of pixels are taken as square images.
     n_filters : int, default=400
-        Number of filters. A row has eight features of each.
+        Number of filters. Each one gives eight features.
     patch_size : int, default=6
-        Height and width of a patch in pixels, at most those of an image.
+        Height and width of a patch in pixels.
     stride : int, default=2
-        Distance of neighbouring patches in pixels.
+        Distance between adjacent patches in pixels.
     value_range : (float, float) or None, default=None
-        Public range of a pixel. If None, it is 0 to 255 for uint8, and 0 to 1 for floats; other integers say none.
+        Public range of a pixel. None is (0, 255) for uint8 and (0, 1) for floats; other integers require a value.
     public_images : {"photographs", "drawings"}, default="photographs"
-        Kind of the made-up images that whitening is learned from: discs that lie on one another, or white strokes of a
-        pen on black, which suit digits and letters.
+        Type of the simulated images for whitening: overlapping discs, or white pen strokes on black, which suit digits
+        and letters.
     symmetric : bool, default=False
-        Whether an image and its mirror image have one row, the mean of both.
+        Whether an image and its mirror image have the same features, their average.
     random_state : int, default=0
-        Seed of the filters. It is public: the filters are no secret.
+        Public seed of the filters; it is not a source of privacy noise.
     n_jobs : int or None, default=None
         Number of threads of ``transform``. The result does not depend on it. None means 1 unless in a
         ``joblib.parallel_config`` context. -1 means using all processors.
@@ -212,38 +206,37 @@ class PatchTransformer(ImageTransformer):
     image_shape_ : tuple of int
         Shape of an image.
     maps_shape_ : (int, int, int)
-        ``(2 * n_filters, 2, 2)``: a row of the output, in the order of C. The maps of positive responses come first,
-        then those of negative ones. A map has the quarters of the image.
+        ``(2 * n_filters, 2, 2)``: the shape of an output row in C order. Maps of positive responses come first,
+        followed by those of negative responses. Each map has the four quarters of the image.
     epsilon_ : float
-        Price of the fit, 0.0.
+        Privacy cost of the fit, always 0.0.
     delta_ : float
-        Delta of the fit, 0.0.
+        Delta of the fit, always 0.0.
     n_features_in_ : int
-        Number of pixels of an image, those of all channels counted.
+        Number of pixels of an image, over all channels.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
 
     See Also
     --------
-    ScatteringTransformer : Filters of several scales and directions.
+    ScatteringTransformer : Wavelet filters of several scales and directions.
 
     Notes
     -----
-    A patch p has mean 0 and is divided by ``sqrt(variance + .003)``, for pixels from 0 to 1. With the mean m and the
-    covariance S of patches of made-up images, and random w of length 1, its response is
-    ``w' (S + .1 v I) ** -.5 (p - m)``, v being the mean variance. The threshold is half the deviation of responses in
-    made-up images.
+    A patch p is centered and divided by ``sqrt(variance + 0.003)``, for pixels from 0 to 1. With the mean m and
+    covariance S of patches of simulated images, and a random w of norm 1, the response is ``w' (S + 0.1 v I) ** -0.5
+    (p - m)``, where v is the mean variance. The threshold is half the standard deviation of the responses in simulated
+    images.
 
     **Guarantees.**
 
-    - ``fit`` reads shape, names and types of the table and no pixel. The transformer is a public step: it has no event,
-      and is free.
-    - ``transform`` treats images one by one: a row of the output is a function of that image and of the parameters, in
-      every bit.
-    - Filters are drawn from the seed, and whitening is learned from images that are made up.
-    - Every row has the norm sqrt(n_features), within rounding; it is 0 for an image without any response above the
-      threshold. The norm is the default clip of private estimators, whether or not they stand in a pipeline.
-    - A refusal is one line without a pixel.
+    - ``fit`` uses the shape, column names and types of the table, but no pixel. The transformer is a data-independent
+      step: it has no privacy event and no privacy cost.
+    - ``transform`` processes each image independently: an output row depends on its image and the parameters only.
+    - Filters depend on the public seed, whitening on simulated images.
+    - Every row has the norm sqrt(n_features), within rounding; images without any response above the threshold have
+      norm 0. Private estimators use this norm by default.
+    - Error messages contain no private value.
 
     References
     ----------

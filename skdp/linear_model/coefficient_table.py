@@ -1,4 +1,4 @@
-"""The table of a regression, as text, HTML, LaTeX and a frame."""
+"""Regression summary tables, as text, HTML, LaTeX and frames."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ _LATEX = str.maketrans(
 
 
 class CoefficientTable:
-    """Coefficients of a private regression, with standard errors, intervals and tests.
+    """Regression summary: coefficients with standard errors, confidence intervals and tests.
 
-    `summary` of an estimator makes it, of what was released: nothing more is read or charged. A coefficient whose
-    interval would not be valid has none, and its line says why.
+    The ``summary`` method of an estimator returns it. It is post-processing of the fit: no row is read, and no budget
+    is consumed. A coefficient without a valid interval has none, and its row states the reason.
 
     Parameters
     ----------
     fitted : estimator
-        With the price of its fit.
+        Fitted estimator.
     names : list of str
-        Of the coefficients.
+        Names of the coefficients.
     inference : Inference
-        Estimates and their errors.
+        Estimates and their standard errors.
     title : str, default="Private least squares"
-        What was fitted.
+        Name of the model in the heading.
     meaning : str, default=""
-        What coefficients are the slopes of, where that is not the target.
+        Quantity that the coefficients are slopes of, if it is not the target.
     level : float, default=0.95
-        Probability with which an interval holds its coefficient.
+        Confidence level of the intervals.
     simultaneous : bool, default=False
-        Whether all intervals hold at once with this probability (Bonferroni).
+        Whether the level holds for all intervals jointly (Bonferroni).
 
     See Also
     --------
-    skdp.DPLinearRegression : The regression, with the notes on the errors.
+    skdp.DPLinearRegression : Linear regression, with notes on the standard errors.
 
     Examples
     --------
@@ -108,10 +108,10 @@ class CoefficientTable:
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each coefficient: ``coef``, ``std_err``, of it ``sampling`` and ``noise`` (the rest is a worst
-            case, see ``docs/inference.md``), the ``noise_fraction`` of its variance, ``z``, ``p``, ``low``,
-            ``high``, and ``doubt``, the reason if there is no interval. All numbers of such a row but ``coef`` are NaN.
-            With `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
+            One row per coefficient, with the columns ``coef``; ``std_err``, and its parts due to ``sampling`` and
+            ``noise`` (the rest is a worst case, see ``docs/inference.md``); the ``noise_fraction`` of the variance;
+            ``z``, ``p``, ``low`` and ``high``; and ``doubt``, the reason if there is no interval. In such a row, all
+            numbers except ``coef`` are NaN. With `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
         """
         import pandas as pd
 
@@ -170,7 +170,7 @@ class CoefficientTable:
         Returns
         -------
         html : str
-            One element without scripts, links or styles.
+            HTML element without scripts, links or styles.
         """
         heads = "".join(f"<th>{escaped(each)}</th>" for each in ["", *self._header])
         body = ""
@@ -186,12 +186,12 @@ class CoefficientTable:
     _repr_html_ = to_html
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, which needs no package.
+        """Return the table as LaTeX that requires no package.
 
         Returns
         -------
         text : str
-            A ``tabular`` environment, with what the fit cost in comments before it.
+            A ``tabular`` environment, with the privacy cost in preceding comments.
         """
 
         def row(cells: list[str]) -> str:
@@ -230,29 +230,29 @@ class HasCoefficientTable:
         self, *, level: float = 0.95, simultaneous: bool = False, names: Sequence[str] | None = None,
         scales: ArrayLike | None = None,
     ) -> CoefficientTable:  # fmt: skip
-        """Return the table of a regression: coefficients, standard errors, intervals and tests.
+        """Return the regression summary: coefficients, standard errors, confidence intervals and tests.
 
-        It is made of what ``fit`` released, with ``inference=True`` where there is such a parameter, and costs nothing
-        more.
+        It is post-processing of what ``fit`` released. `DPLinearRegression`, `DPRidge` and `DPLogisticRegression`
+        require ``inference=True``.
 
         Parameters
         ----------
         level : float, default=0.95
-            Probability with which an interval holds its coefficient.
+            Confidence level of the intervals.
         simultaneous : bool, default=False
-            Whether all intervals hold at once with this probability (Bonferroni).
+            Whether the level holds for all intervals jointly (Bonferroni).
         names : sequence of str or None, default=None
-            Of the columns, public. Behind a vectorizer those of ``pipeline[:-1].get_feature_names_out()``. None is
+            Public names of the columns. After a vectorizer, pass ``pipeline[:-1].get_feature_names_out()``. None uses
             `feature_names_in_`, or x0, x1 and so on.
         scales : array-like of shape (n_features,) or None, default=None
-            Public numbers that columns were divided by before the fit, such as half the width of their bounds.
-            Coefficients are then those of the columns before; the intercept remains where all columns of the fit are 0.
+            Public numbers by which columns were divided before the fit, such as half the width of their bounds.
+            Coefficients then refer to the original columns. The intercept refers to columns that are all 0 in the fit.
 
         Returns
         -------
         table : CoefficientTable
-            It prints itself, as text and in notebooks, and is converted by its ``to_frame`` and ``to_latex``. More than
-            two classes have a block of lines each.
+            Table that prints as text and in notebooks, with methods ``to_frame`` and ``to_latex``. With more than two
+            classes, it has one block of rows per class.
         """
         check_is_fitted(self)
         found = self._fitted_inference

@@ -169,18 +169,18 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows. Rows that are not in memory, such as memory maps and `skdp.datasets.TableRows`, are read once;
-            `y` and `sample_weight` may then be names of columns.
+            Private rows. Memory maps and `skdp.datasets.TableRows` are read once, in chunks; `y` and `sample_weight`
+            can then be column names.
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The root of the result, a
-            number in [0, 1], multiplies the row, intercept and target after they are clipped: no weight raises the
-            influence of a row above that of the longest row without weights, and proportions are kept. A row of weight
-            0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The square root of the
+            result, a number in [0, 1], multiplies the clipped row and target, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -190,10 +190,10 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
-            memory are read after the charge.
+            A parameter or the input is invalid. No budget is consumed, unless the message states it: rows that are not
+            in memory are read after the charge.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, _rows_to_fit(self, X, y, sample_weight, groups), groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -314,17 +314,17 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     @silent_arithmetic
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the targets of rows.
+        """Predict the target of each row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+            Rows to predict. Rows are clipped to `data_norm_`, as in ``fit``.
 
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Predicted targets, moved into `y_bounds_`.
+            Predicted targets, clipped to `y_bounds_`.
         """
         check_is_fitted(self)
         source = source_to_predict(X, getattr(self, "feature_names_in_", None))

@@ -1,4 +1,4 @@
-"""Private ordinal logistic regression."""
+"""Differentially private ordinal logistic regression."""
 
 from __future__ import annotations
 
@@ -56,20 +56,19 @@ class OrderedClassification(Classification):
 
 @with_parameters
 class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
-    """Ordinal logistic regression with differential privacy for each row.
+    """Differentially private ordinal logistic regression.
 
-    Classes are in an order, such as grades or answers from "never" to "always". The log-odds of a class above each of
-    the thresholds between them are linear in the columns, with the same coefficients for all thresholds (proportional
-    odds, McCullagh 1980): P(y <= class k) = sigma(threshold k - x coef). A fit makes eight Newton steps on noisy
-    scores, curvatures and counts of the classes, and buys what `summary` tells of its coefficients.
-    Nothing has to be tuned.
+    For ordered classes, such as grades or answers from "never" to "always". The log-odds of a class above each
+    threshold are linear in the features, with the same coefficients for all thresholds (proportional odds, McCullagh
+    1980): P(y <= class k) = sigma(threshold k - x coef). ``fit`` makes eight Newton steps on noisy scores, curvatures
+    and class counts, and estimates the standard errors for `summary`. No parameter has to be tuned.
 
     Parameters
     ----------
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. List them from the lowest to the highest, 201 at most; those that are read are
-        sorted.
+        `PrivacyLeakWarning` is issued. List at most 201 classes from the lowest to the highest. Classes that are read
+        from `y` are sorted.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -88,8 +87,8 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it. The
-        weight of a rate is its exposure.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped. For
+        rates, the weight is the exposure.
     rows_per_group : int or None, default=None
         With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
         the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
@@ -116,67 +115,68 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients, of the log-odds of a higher class, in the units of X.
+        Coefficients of the log-odds of a higher class, in the units of `X`.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Thresholds between neighbouring classes of `levels_`, ascending.
+        Thresholds between adjacent classes of `levels_`, ascending.
     coef_noise_ : ndarray of shape (n_features,)
-        Standard deviation that the noise alone gives to each coefficient, as `summary` has it.
+        Standard deviation of each coefficient due to the noise alone, as in `summary`.
     levels_ : ndarray of shape (n_classes,)
-        The classes in their order.
+        Class labels in their order, from the lowest to the highest.
     classes_ : ndarray of shape (n_classes,)
-        The classes sorted, as scikit-learn's tools expect them of probabilities.
+        Class labels, sorted, as scikit-learn expects for probabilities.
     data_norm_ : float
-        Norm to which rows are scaled down.
+        Norm to which rows are clipped.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
-        Noise multiplier of as many steps of constant noise and the same price. `privacy_event_` has that of each.
+        Noise multiplier of a run with constant noise and the same number of steps and privacy cost. `privacy_event_`
+        lists the noise of each step.
     sampling_rate_ : float
         1.0: each step uses all rows.
     max_grad_norm_ : float
-        1.0, or `rows_per_group`, which nothing that a record adds to a step exceeds, in the units of a row of norm
+        1.0, or `rows_per_group`: bound on the contribution of a row or group to a step, for rows scaled by
         `data_norm_`.
     learning_rate_ : float
-        1.0, that of a Newton step.
+        1.0, the step size of Newton's method.
     n_iter_ : int
         Number of steps.
     n_steps_ : int
-        The same.
+        Number of steps, equal to `n_iter_`.
 
     See Also
     --------
-    DPLogisticRegression : Classes without an order; with ``inference=True`` by the same steps, whose notes hold here.
-    DPPoissonRegressor : The same steps for counts.
+    DPLogisticRegression : Unordered classes. ``inference=True`` uses the same Newton steps.
+    DPPoissonRegressor : Counts, with the same Newton steps.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
-      and `classes` is given.
-    - One row moves the score, the curvature and the counts that a step releases, taken together, by a norm of 1 at
-      most, whatever it and its weight contain; with `groups` all rows of a label move them by `max_grad_norm_` at most.
-    - All that is fitted is a function of nine noisy releases and of public quantities.
-    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is set and
+      `random_state` is None.
+    - One row changes the score, curvature and counts of a step by a joint norm of at most 1, for any features, class
+      and weight. With `groups`, one group changes them by at most `max_grad_norm_`.
+    - All fitted attributes are functions of nine noisy releases and of public quantities.
+    - The accountant is charged before the rows are read. An interrupted fit stays charged.
 
-    **Narrow classes.** The score of a row grows without bound where the thresholds beside its class are close. That
-    part is the same for all rows of a class, and follows from their noisy number; what is left is that of logistic
-    regression, of norm 1, so that nothing is clipped (`skdp.linear_model.likelihoods.Ordinal` has the proof). An
-    interval is not printed for the reasons that `DPLogisticRegression` has, and where a class has fewer than 40 rows.
+    **Narrow classes.** The score of a row is unbounded if the two thresholds of its class are close. This part is the
+    same for all rows of a class and follows from the noisy class counts. The remaining part is bounded as in logistic
+    regression, so no gradient is clipped. `summary` states no interval for the reasons that `DPLogisticRegression`
+    lists, or if a class has fewer than 40 rows.
 
     References
     ----------
@@ -222,12 +222,13 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         y : array-like of shape (n_samples,)
             Private labels.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what the row adds: no weight raises its influence, and proportions are kept. A row of
-            weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row, so no weight raises the sensitivity. A row of weight 0 has
+            no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -237,9 +238,9 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
@@ -267,12 +268,12 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+            Rows to predict. Rows are clipped to `data_norm_`, as in ``fit``.
 
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities, with classes in the order of `classes_`, which is sorted.
+            Probabilities, in the order of `classes_`, which is sorted.
         """
         chances = self._level_probabilities(X)
         return chances[:, np.argsort(self.levels_)]

@@ -1,4 +1,4 @@
-"""Private Poisson regression."""
+"""Differentially private Poisson regression."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ class BoundedRates(BoundedRegression):
 
 @with_parameters
 class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
-    """Poisson regression with differential privacy for each row.
+    """Differentially private Poisson regression.
 
-    The logarithm of the mean of a count is linear in the columns. A fit makes eight Newton steps on noisy scores and
-    curvatures, and buys what `summary` tells of its coefficients. Nothing has to be tuned.
+    The logarithm of the mean count is linear in the features. ``fit`` makes eight Newton steps on noisy scores and
+    curvatures, and estimates the standard errors for `summary`. No parameter has to be tuned.
 
     Parameters
     ----------
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. Choose
-        a largest count that few rows exceed, such as (0, 20), and of which means are less than half: the noise grows
-        with it. If None, it is read from y, which is not paid for, and a `PrivacyLeakWarning` is issued.
+        a maximum count that few rows exceed, for example (0, 20). Predicted means should be below half of it, and the
+        noise is proportional to it. If None, the bounds are read from `y`; this is not covered by the guarantee, and a
+        `PrivacyLeakWarning` is issued.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -62,8 +63,8 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it. The
-        weight of a rate is its exposure.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped. For
+        rates, the weight is the exposure.
     rows_per_group : int or None, default=None
         With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
         the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
@@ -90,77 +91,75 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Coefficients, of the logarithm of the mean, in the units of X.
+        Coefficients of the logarithm of the mean, in the units of `X`.
     intercept_ : float
         Intercept.
     coef_noise_ : ndarray of shape (n_features,)
-        Standard deviation that the noise alone gives to each coefficient, as `summary` has it.
+        Standard deviation of each coefficient due to the noise alone, as in `summary`.
     y_bounds_ : (float, float)
         Bounds on targets and predictions.
     data_norm_ : float
-        Norm to which rows are scaled down.
+        Norm to which rows are clipped.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
-        Noise multiplier of as many steps of constant noise and the same price. `privacy_event_` has that of each.
+        Noise multiplier of a run with constant noise and the same number of steps and privacy cost. `privacy_event_`
+        lists the noise of each step.
     sampling_rate_ : float
         1.0: each step uses all rows.
     max_grad_norm_ : float
-        1.0, or `rows_per_group`, which nothing that a record adds to a step exceeds, in the units of a row of norm
-        `data_norm_` and of the largest count.
+        1.0, or `rows_per_group`: bound on the contribution of a row or group to a step, for rows scaled by `data_norm_`
+        and targets scaled by the maximum count.
     learning_rate_ : float
-        1.0, that of a Newton step.
+        1.0, the step size of Newton's method.
     n_iter_ : int
         Number of steps.
     n_steps_ : int
-        The same.
+        Number of steps, equal to `n_iter_`.
 
     See Also
     --------
-    DPLogisticRegression : The same steps for classes, with ``inference=True``; its notes hold here too.
-    DPMLPRegressor : Network, of which ``loss="poisson"`` is for counts.
+    DPLogisticRegression : Classification. ``inference=True`` uses the same Newton steps.
+    DPMLPRegressor : Neural network. ``loss="poisson"`` is for counts.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None
-      and `y_bounds` is given.
-    - One row moves the score and the curvature that a step releases, taken together, by a norm of 1 at most, in units
-      of the largest count, whatever it and its weight contain; with `groups` all rows of a label move them by
-      `max_grad_norm_` at most.
-    - All that is fitted is a function of nine noisy releases and of public quantities.
-    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is set and
+      `random_state` is None.
+    - One row changes the score and curvature of a step by a joint norm of at most 1, in units of the maximum count, for
+      any features, target and weight. With `groups`, one group changes them by at most `max_grad_norm_`.
+    - All fitted attributes are functions of nine noisy releases and of public quantities.
+    - The accountant is charged before the rows are read. An interrupted fit stays charged.
 
-    **Means** are cut at half of the largest count, so that the curvature costs nothing
-    (`skdp.linear_model.likelihoods.BoundedCounts` has the proof). Where rows are at the largest count, have a mean that
-    is cut, or are longer than `data_norm_`, their share is bought with the moments of scores, and intervals are printed
-    if it is next to none.
+    **Bounds on the means.** Means are clipped to half of the maximum count, so that the curvature is released at no
+    additional privacy cost. The fraction of rows with a clipped target, mean or norm is estimated together with the
+    standard errors, and `summary` states intervals only if it is negligible.
 
-    **Exposure.** Give counts divided by their exposure as `y` and the exposure as `sample_weight`, with the largest one
-    as `weight_bound`: the likelihood is that of counts with the logarithm of the exposure as offset.
+    **Exposure.** Pass counts divided by their exposure as `y`, the exposure as `sample_weight` and its maximum as
+    `weight_bound`. The likelihood is that of counts with the logarithm of the exposure as offset.
 
     References
     ----------
     Ganesh, Haghifam, Steinke & Thakurta (2023), "Faster differentially private convex optimization via second-order
     methods".
 
-    Gourieroux, Monfort & Trognon (1984), "Pseudo maximum likelihood methods: applications to Poisson models", for
-    errors that hold whatever the distribution of counts is.
+    Gourieroux, Monfort & Trognon (1984), "Pseudo maximum likelihood methods: applications to Poisson models".
 
     Examples
     --------
@@ -192,12 +191,13 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
         y : array-like of shape (n_samples,)
             Private targets, nonnegative: counts, or counts divided by their exposure.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what the row adds: no weight raises its influence, and proportions are kept. A row of
-            weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row, so no weight raises the sensitivity. A row of weight 0 has
+            no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -207,9 +207,9 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged.
+            A parameter or the input is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=False)
 
@@ -226,17 +226,17 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     # --- predictions ---
 
     def predict(self, X: ArrayLike) -> np.ndarray:
-        """Predict the means of rows.
+        """Predict the mean count of each row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+            Rows to predict. Rows are clipped to `data_norm_`, as in ``fit``.
 
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Predicted means, moved into `y_bounds_`.
+            Predicted means, clipped to `y_bounds_`.
         """
         with np.errstate(over="ignore"):  # infinity is above the bounds
             means = np.exp(self._score_rows(X)[:, 0].astype(np.float64))

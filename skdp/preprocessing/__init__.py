@@ -1,18 +1,18 @@
-"""Schemas of tables, and transformers from a raw table to numbers that private estimators take.
+"""Table schemas, and transformers from raw tables to numeric features.
 
 - `bounds`: `dp_bounds`, bounds of columns from a noisy histogram.
-- `categories`: `DPOneHotEncoder`, categories that are selected privately.
-- `cell_tree`: cells of a column that are split where the noisy mass is, and bins and bounds from them.
-- `column_estimates`: what a schema leaves out of a table, estimated privately.
-- `column_sums`: means and variances of columns between bounds, from one release.
-- `formula`: `formula_rows`, rows of a regression formula by a public schema.
+- `categories`: `DPOneHotEncoder`, one-hot encoding with private selection of categories.
+- `cell_tree`: adaptive histograms of a column, and bins and bounds from them.
+- `column_estimates`: private estimates for an incomplete schema.
+- `column_sums`: means and variances of bounded columns, from one release.
+- `formula`: `formula_rows`, features of a regression formula.
 - `histogram_query`: noisy histograms of several columns, released jointly.
-- `imputer`: `DPSimpleImputer`, values that take the place of missing ones.
+- `imputer`: `DPSimpleImputer`, imputation of missing values.
 - `quantiles`: `DPQuantileBinner`, bins of nearly equal mass.
-- `raw_columns`: columns of a raw table, read or matched with a schema.
-- `scaler`: `DPStandardScaler`, standardization by means and variances.
-- `schema`: what is public of a table, and a column as a block of numbers.
-- `vectorizer`: `DPTableVectorizer`, any table to numbers.
+- `raw_columns`: reading of raw columns and matching with a schema.
+- `scaler`: `DPStandardScaler`, standardization.
+- `schema`: public descriptions of tables, and their encoding.
+- `vectorizer`: `DPTableVectorizer`, encoding of raw tables.
 """
 
 from __future__ import annotations

@@ -58,17 +58,19 @@ def dp_bounds(
     accountant: Any = None,
     random_state: Any = None,
 ) -> list[tuple[float, float]]:
-    """Buy bounds between which nearly all numbers of each column lie.
+    """Estimate the bounds of columns privately.
 
-    They come from one noisy histogram over signed powers of two, so each bound is zero or a power of two.
+    Nearly all numbers of a column lie within its bounds. They are computed from one noisy histogram over signed powers
+    of two, so each bound is zero or a power of two.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Private rows. NaN and other gaps are left out.
+        Private rows. Missing values are ignored.
     groups : array-like of shape (n_samples,), str or None, default=None
-        Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-        which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+        Private group identifier of each row, such as a person or household, or the name of a column of `X`, which is
+        then not used as a feature. With `groups`, the guarantee holds for all rows of one group together, otherwise for
+        one row.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -91,8 +93,8 @@ def dp_bounds(
 
         None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
-        Ledger to which each fit is charged before its releases. A path names the file of an existing ledger and is made
-        absolute.
+        Accountant that records the privacy cost before anything is released, and rejects a release that exceeds its
+        budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``).
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`.
@@ -100,26 +102,26 @@ def dp_bounds(
     Returns
     -------
     bounds : list of (float, float)
-        Low and high bound of each column, low below high; (-1, 1) where nothing stands out of the noise.
+        Lower and upper bound of each column, with lower < upper; (-1, 1) if no count exceeds the noise.
 
     Raises
     ------
     ValueError
-        A parameter or the table is invalid. Nothing was charged.
+        A parameter or the table is invalid. No budget is consumed.
     BudgetExceededError
-        The budget of the accountant does not admit the release. Nothing was charged.
+        The release exceeds the budget of the accountant. No budget is consumed.
 
     See Also
     --------
-    DPQuantileBinner : Bins of equal mass, for which bounds need not be known.
+    DPQuantileBinner : Bins of equal mass, without known bounds.
 
     Notes
     -----
     **Guarantees.** The result is (epsilon, delta)-differentially private for one row, if `random_state` is None. A row
-    adds 1 to one count of each of d columns, or nothing where it has a gap: the sensitivity of all counts is sqrt(d),
-    and sqrt(d / 2), half of the largest change, under ``replace_one``. The noise is normal; everything else is
-    post-processing. The accountant is charged before the noise is drawn. With `groups` all of this holds for all rows
-    of one label together: no more of a unit is counted than of one row.
+    adds 1 to one count of each of d columns, or nothing for a missing value. The sensitivity is sqrt(d), and sqrt(d /
+    2), half of the largest change, under ``replace_one``. The noise is Gaussian; all else is post-processing. The
+    accountant is charged before the noise is drawn. With `groups`, the guarantee holds for all rows of one group
+    together: their contribution is clipped to that of one row.
 
     Examples
     --------

@@ -22,17 +22,18 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 @with_parameters
 class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
-    """One-hot encoding of categories that are learned with differential privacy for each row.
+    """Differentially private one-hot encoder.
 
-    A category is named if its noisy count exceeds a threshold that a single row can hardly pass. All others are encoded
-    as "other", gaps as "gap". Cells are compared by their text: 1, 1.0 and "1" are one category.
+    A category is released if its noisy count exceeds a threshold that a single row rarely reaches (partition
+    selection). All other categories are encoded as "other", missing values as "gap". Cells are compared as strings: 1,
+    1.0 and "1" are one category.
 
     Parameters
     ----------
     max_categories : int, default=100
-        Largest number of categories of a column. The most frequent ones are kept.
+        Maximum number of categories of a column. The most frequent ones are kept.
     sparse_output : bool, default=True
-        Whether ``transform`` returns a CSR matrix, else an array.
+        Whether ``transform`` returns a CSR matrix instead of an array.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -66,19 +67,19 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     Attributes
     ----------
     categories_ : list of ndarray of str
-        Named categories of each column, sorted.
+        Released categories of each column, sorted.
     threshold_ : float
-        Noisy count above which a category is named. It is public.
+        Noisy count above which a category is released. It is public.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of all releases together.
     n_features_in_ : int
@@ -88,24 +89,24 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
 
     See Also
     --------
-    DPTableVectorizer : All columns of a raw table, by a public schema.
+    DPTableVectorizer : Encoding of all columns of a raw table, by a public schema.
 
     Notes
     -----
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-      `delta_` covers the threshold, which has 1% of it: of all columns of a row together, not of each.
-    - With `groups` all of this holds for all rows of one label together: in each column one row of a unit is counted,
-      drawn at random. ``transform`` knows no units.
-    - All that is fitted is a function of one joint release of noisy counts, of a threshold and of public quantities.
-      Sensitivity, threshold and proof are those of `skdp.preprocessing.histogram_query.Purchase`.
-    - Named categories are sorted, and do not depend on the order of rows. Categories of a pandas type that no row has
-      are not counted.
-    - A gap adds nothing to any count. ``transform`` treats rows one by one.
-    - A table that is refused is refused before any charge, in one line without a cell.
-    - Each row of the output has exactly one 1 for each column, so its norm is the root of the number of columns. It is
-      handed on: a private estimator that comes next uses it where ``data_norm=None``.
+      The threshold has 1% of `delta_`, for all columns of a row together.
+    - With `groups`, the guarantee holds for all rows of one group together: in each column, one randomly drawn row of a
+      group is counted. ``transform`` ignores groups.
+    - All fitted attributes are functions of one joint release of noisy counts, of a threshold and of public quantities.
+      The proof is in the docstring of ``skdp.preprocessing.histogram_query.Purchase``.
+    - Released categories are sorted and do not depend on the order of the rows. Categories of a pandas dtype that do
+      not occur are not counted.
+    - Missing values do not contribute to any count. ``transform`` processes each row independently.
+    - An invalid table raises an error before the charge. The message contains no cell.
+    - Each output row has exactly one 1 per column, so its norm is the square root of the number of columns. Private
+      estimators behind it use this norm if ``data_norm=None``.
 
     Examples
     --------
@@ -128,19 +129,20 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
-        """Buy the categories.
+        """Select the categories privately.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Private rows. Cells are numbers, text, dates or gaps.
+            Private rows. Cells are numbers, strings, dates or missing values.
         y : None
             Ignored.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
         **fit_params : dict of str to object
-            Refused: it takes no `sample_weight`.
+            Not supported: `sample_weight` is rejected.
 
         Returns
         -------
@@ -152,7 +154,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         TypeError, ValueError
             A parameter or the table is invalid. Nothing was charged.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         reject_fit_params(fit_params, type(self).__name__)
         fit = begin(self, X, groups)
@@ -210,14 +212,14 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_new : csr_matrix or ndarray of shape (n_samples, n_features_out)
-            Of float64: for each column of X its categories, "other" and "gap".
+            Encoded rows as float64: for each column of `X`, its categories, "other" and "gap" (missing).
         """
         check_is_fitted(self)
         return self._fitted_rows.transform(fitted_table(self, X).given)
 
     @silent_arithmetic
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Turn encoded rows back into categories.
+        """Convert encoded rows back to categories.
 
         Parameters
         ----------
@@ -227,23 +229,23 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_original : ndarray of shape (n_samples, `n_features_in_`)
-            Categories as text, "other", and None for gaps.
+            Categories as strings, "other", and None for missing values.
         """
         check_is_fitted(self)
         return self._fitted_rows.inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the output.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of the table. They must be those seen during ``fit``.
+            Names of the columns of the table, which must be those seen during ``fit``.
 
         Returns
         -------
         names : ndarray of str objects
-            ``column=category``, ``column=other`` and ``column=gap``.
+            ``column=category``, ``column=other`` and ``column=gap`` (missing values).
         """
         check_is_fitted(self)
         return self._fitted_rows.get_feature_names_out(input_features)

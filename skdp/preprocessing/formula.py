@@ -1,4 +1,4 @@
-"""Rows of a formula: numbers, indicators of categories and their products, by a public schema."""
+"""Features of a regression formula: numbers, indicators of categories and their products."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _FACTOR = re.compile(
 
 
 class FormulaRows(NamedTuple):
-    """What `formula_rows` makes; all of it is public.
+    """Result of `formula_rows`; all of it is public.
 
     Parameters
     ----------
     step : FunctionTransformer
-        Step of a pipeline, before a private regression. It reads nothing of its rows and treats them one by one.
+        Data-independent transformer for a pipeline, before a private regression. It processes each row independently.
     names : list of str
-        Of the columns that it makes, for ``summary``.
+        Names of the output columns, for ``summary``.
     scales : ndarray of shape (n_columns,)
-        By which numbers were divided: half the width of their bounds, or 1 in ``poly``. For ``summary`` too.
+        Scale by which each number was divided: half the width of its bounds, or 1 for ``poly``. For ``summary``.
     data_norm : float
-        Norm that no row exceeds, for the regression.
+        Bound on the norm of a row, for the regression.
     """
 
     step: FunctionTransformer
@@ -60,55 +60,53 @@ class FormulaRows(NamedTuple):
 
 
 def formula_rows(formula: str, schema: Any) -> FormulaRows:
-    """Make a step that turns a raw table into the rows of a regression formula, by what is public of it.
+    """Create a data-independent transformer for the terms of a regression formula.
 
-    A number becomes its place between its bounds, from -1 to 1, and is cut at them. A category becomes indicators of
-    all levels but the first, which is the reference; levels are those of the schema, and never read from the rows.
+    Numbers are scaled from their bounds to [-1, 1] and clipped to them. A category becomes indicators of all categories
+    but the first, which is the reference. Categories come from the schema and are never read from the rows.
 
     Parameters
     ----------
     formula : str
-        Right side of a formula: ``"age + sex"``, ``"age * sex"`` for both and their product, ``"age:sex"`` for the
-        product, which needs both, ``"."`` for all columns of the schema. Numbers may stand in ``log(pay)``, ``log1p``,
-        ``sqrt``, ``exp``, in ``age**2`` and in ``poly(age, 3)``, three columns that add up to any curve of the third
-        degree. The intercept is the model's.
+        Right-hand side of a formula: ``"age + sex"``; ``"age * sex"`` for both and their product; ``"age:sex"`` for the
+        product, which requires both; ``"."`` for all columns of the schema. Functions of a number are ``log(pay)``,
+        ``log1p``, ``sqrt``, ``exp``, ``age**2`` and ``poly(age, 3)``, three columns for a cubic polynomial. The
+        estimator adds the intercept.
     schema : TableSchema or mapping
-        Public bounds or categories of all columns that the formula names. Other columns are left alone.
+        Public bounds or categories of all columns in the formula. Other columns are ignored.
 
     Returns
     -------
     rows : FormulaRows
-        The step, and what the regression and its ``summary`` need to know of it.
+        The transformer, and the parameters for the regression and its ``summary``.
 
     Raises
     ------
     ValueError
-        The formula names a column of which bounds or categories are not public, or a product without its parts, or has
-        anything but names, ``+``, ``*``, ``:`` and the functions above, or one of them beyond its public bounds. The
-        step itself raises it, before any charge, for a table without such a column, or with cells that are gaps or that
-        the schema does not list.
+        The formula is invalid, has an interaction without its main effects, or uses a column without public bounds or
+        categories, or a function that is undefined within the bounds. The step raises it, before any charge, if a table
+        does not have such a column, or has missing values or unknown categories.
 
     See Also
     --------
-    DPTableVectorizer : Indicators of all levels and gaps, for predictions.
-    skdp.linear_model.CoefficientTable : What ``summary`` returns.
+    DPTableVectorizer : Indicators of all categories and of missing values, for predictions.
+    skdp.linear_model.CoefficientTable : Table that ``summary`` returns.
 
     Notes
     -----
-    Numbers and indicators have sizes of 1 at most, and of the indicators of a category one is not 0. So a term of the
-    formula adds 1 at most to the squared norm of a row, and `data_norm` is the root of the number of terms. A function
-    is taken of a number that was cut at its bounds, and its own bounds are its values at these, or 0 of an even power
-    of bounds on both sides of 0. ``poly`` has the polynomials of Legendre of the place between the bounds, which are 1
-    at most in size, and count each.
+    Scaled numbers and indicators are at most 1 in absolute value, and at most one indicator of a category is nonzero.
+    Each term therefore adds at most 1 to the squared norm of a row, and `data_norm` is the square root of the number of
+    terms. Functions are applied to clipped numbers and scaled by their own bounds. ``poly`` uses Legendre polynomials
+    of the scaled number, each of which counts as one term.
 
-    ``poly`` shows a curve where ``age + age**2`` shows none: of a column far from 0 both are about the same line, which
-    noise hides.
+    Prefer ``poly(age, 2)`` to ``age + age**2``: for a column far from 0, both terms of the latter are nearly collinear,
+    and the noise hides the curvature.
 
-    An offset of counts, ``offset(log(time))``, is no term: rates ``count / time`` with the weight ``time`` are the same
+    Offsets such as ``offset(log(time))`` are not supported. Fit rates ``count / time`` with ``time`` as weights instead
     (`skdp.DPPoissonRegressor`).
 
-    A coefficient of ``age`` in ``age * sex`` is that of the reference level, and that of ``sex`` is at the middle of
-    the bounds of ``age``, where its column is 0.
+    In ``age * sex``, the coefficient of ``age`` is that of the reference category, and the coefficient of ``sex`` holds
+    at the middle of the bounds of ``age``, where the scaled column is 0.
 
     Examples
     --------

@@ -27,22 +27,22 @@ from skdp.preprocessing.raw_columns import ColumnsRead, ReadsRawColumns, numbers
 
 @with_parameters
 class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
-    """Completion of gaps by one value a column, which is bought with differential privacy for each row, or given.
+    """Differentially private imputation of missing values.
 
     Parameters
     ----------
     strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
-        Value that takes the place of gaps:
+        Value that replaces missing values:
 
-        - "mean" and "median" are those of a column of numbers.
-        - "most_frequent" is the most frequent value of a column of numbers, text or dates, if its noisy count is above
-          a stability threshold; else 0, or "missing" for text.
-        - "constant" is `fill_value`. Nothing is read or paid: the imputer is a public step.
+        - "mean" and "median" are those of a numeric column.
+        - "most_frequent" is the most frequent value of a numeric, categorical or date column, if its noisy count
+          exceeds a threshold; otherwise 0, or "missing" for strings.
+        - "constant" is `fill_value`. No private data is used, and no budget is consumed.
     fill_value : float, str or None, default=None
-        Value for ``strategy="constant"``. None is 0, and "missing" for text.
+        Value for ``strategy="constant"``. None is 0, and "missing" for strings.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each, to which numbers are clipped for mean and median. Bounds of None are
-        bought from the same budget.
+        Public bounds, one pair for all columns or one for each. Numbers are clipped to them for mean and median. None
+        estimates bounds privately, with a part of the budget.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -76,19 +76,19 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     Attributes
     ----------
     statistics_ : ndarray of shape (`n_features_in_`,)
-        Value for gaps of each column.
+        Value for missing values of each column.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`; 0.0 if nothing was bought.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`; 0.0 for ``strategy="constant"``.
     delta_ : float
-        Delta at which `epsilon_` is computed; 0.0 if nothing was bought.
+        Delta at which `epsilon_` is computed; 0.0 if nothing was estimated.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
-        Noise multiplier of all releases together; 0.0 if nothing was bought.
+        Noise multiplier of all releases together; 0.0 for ``strategy="constant"``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -96,21 +96,22 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     See Also
     --------
-    DPTableVectorizer : Gaps as a level of their own, at no cost.
+    DPTableVectorizer : Missing values as a category of their own, at no privacy cost.
 
     Notes
     -----
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row,
-      and of its most frequent values one row in each column, drawn at random. ``transform`` knows no units.
-    - With ``strategy="constant"`` no cell is read in ``fit``, and nothing is charged.
-    - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.histogram_query.Purchase` and, for means, in
-      `skdp.preprocessing.column_sums.ColumnSums`.
-    - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
-    - A table that is refused is refused before any charge, in one line without a cell.
+    - With `groups`, the guarantee holds for all rows of one group together. The contribution of a group is clipped to
+      that of one row; for most frequent values, one randomly drawn row of a group is counted in each column.
+      ``transform`` ignores groups.
+    - With ``strategy="constant"``, ``fit`` uses no cell, and no budget is consumed.
+    - All fitted attributes are functions of noisy counts and sums and of public quantities. The proofs are in the
+      docstrings of ``skdp.preprocessing.histogram_query.Purchase`` and, for means, of
+      ``skdp.preprocessing.column_sums.ColumnSums``.
+    - Missing values do not contribute to any count or sum. ``transform`` processes each row independently.
+    - An invalid table raises an error before the charge. The message contains no cell.
 
     Examples
     --------
@@ -134,7 +135,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
-        """Buy the values for gaps, or take the constant.
+        """Estimate the values for missing values, or use the constant.
 
         Parameters
         ----------
@@ -143,10 +144,11 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         y : None
             Ignored.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
         **fit_params : dict of str to object
-            Refused: it takes no `sample_weight`.
+            Not supported: `sample_weight` is rejected.
 
         Returns
         -------
@@ -158,7 +160,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         TypeError, ValueError
             A parameter or the table is invalid. Nothing was charged.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         parameters.reject_fit_params(fit_params, type(self).__name__)
         if self._is_constant():
@@ -251,7 +253,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     @parameters.silent_arithmetic
     def transform(self, X: Any) -> np.ndarray:
-        """Fill gaps, row by row.
+        """Impute missing values, row by row.
 
         Parameters
         ----------
@@ -261,7 +263,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features)
-            Of float64, or of objects if a column was one of text or dates, which then are text.
+            Imputed rows as float64, or as objects if a column has strings or dates. Dates are converted to strings.
         """
         check_is_fitted(self)
         table = fitted_table(self, X)

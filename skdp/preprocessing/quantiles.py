@@ -24,28 +24,29 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 @with_parameters
 class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
-    """Bins of nearly equal mass for each column of numbers, with differential privacy for each row.
+    """Differentially private quantile binning.
 
-    Edges of all columns come from one joint purchase. Numbers that are more frequent than a bin should be get bins of
-    their own, and gaps another.
+    Bins have nearly equal mass. The bin edges of all columns are estimated jointly. Values that are more frequent than
+    an average bin get their own bin, and so do missing values.
 
     Parameters
     ----------
     n_bins : int, default=16
-        Most bins of a column. There are fewer where numbers are few, or where noise allows no more.
+        Maximum number of bins of a column. There are fewer bins if the column has few distinct values or the noise is
+        large.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each. Numbers are clipped to them. Bounds of None are bought, for a quarter
-        of the budget.
+        Public bounds, one pair for all columns or one for each. Numbers are clipped to them. None estimates bounds
+        privately with 25% of the budget.
     encode : {"onehot", "onehot-dense", "ordinal"}, default="onehot"
         Output of ``transform``:
 
-        - "onehot" is a CSR matrix with a 1 in each row for each column of X: for its bin, or for a gap.
+        - "onehot" is a CSR matrix with one 1 per row and column of `X`: for its bin, or for a missing value.
         - "onehot-dense" is the same as an array.
-        - "ordinal" is an array of bin numbers, from 0, and -1 for gaps.
+        - "ordinal" is an array of bin numbers, from 0, and -1 for missing values.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -79,23 +80,23 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     Attributes
     ----------
     bin_edges_ : list of ndarray
-        Inner edges of the bins of each column, ascending. A bin contains its lower edge.
+        Inner bin edges of each column, ascending. A bin includes its lower edge.
     n_bins_ : ndarray of shape (`n_features_in_`,)
         Number of bins of each column.
     bounds_ : list of (float, float)
-        Bounds of each column, public or bought.
+        Bounds of each column, public or privately estimated.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of all releases together.
     n_features_in_ : int
@@ -105,23 +106,24 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
 
     See Also
     --------
-    DPTableVectorizer : All columns of a raw table, by a public schema.
+    DPTableVectorizer : Encoding of all columns of a raw table, by a public schema.
 
     Notes
     -----
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of noisy counts, released for all columns together, and of public quantities.
-      Releases, sensitivity and proof are those of `skdp.preprocessing.histogram_query.Purchase`.
-    - The price does not depend on the number of columns: they share it, and the noise grows with its root.
-    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
-      ``transform`` knows no units.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - A gap adds nothing to any count. ``transform`` treats rows one by one.
-    - A table that is refused is refused before any charge, in one line without a cell.
-    - With one-hot output each row has exactly one 1 for each column, so its norm is the root of the number of columns.
-      It is handed on: a private estimator that comes next uses it where ``data_norm=None``.
+    - All fitted attributes are functions of noisy counts, released for all columns together, and of public quantities.
+      The proof is in the docstring of ``skdp.preprocessing.histogram_query.Purchase``.
+    - The privacy cost does not depend on the number of columns: they share it, and the noise grows with the square root
+      of their number.
+    - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
+      one row. ``transform`` ignores groups.
+    - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
+    - Missing values do not contribute to any count. ``transform`` processes each row independently.
+    - An invalid table raises an error before the charge. The message contains no cell.
+    - With one-hot output, each row has exactly one 1 per column, so its norm is the square root of the number of
+      columns. Private estimators behind it use this norm if ``data_norm=None``.
 
     Examples
     --------
@@ -147,20 +149,22 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Buy the edges.
+        """Estimate the bin edges privately.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Private rows. NaN and other gaps are left out, infinite numbers are clipped.
+            Private rows. Missing values are ignored, infinite numbers are clipped.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to counts. A row of weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row to counts and sums, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -170,9 +174,9 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the table is invalid. Nothing was charged.
+            A parameter or the table is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -222,7 +226,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
 
     @parameters.silent_arithmetic
     def transform(self, X: Any) -> Any:
-        """Put numbers into bins, row by row.
+        """Bin the numbers, row by row.
 
         Parameters
         ----------
@@ -232,7 +236,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_new : csr_matrix or ndarray of shape (n_samples, n_features_out)
-            Of float64; see `encode`.
+            Encoded rows as float64; see `encode`.
         """
         check_is_fitted(self)
         table = fitted_table(self, X)
@@ -245,17 +249,17 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         return made
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the output.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of the table. They must be those seen during ``fit``.
+            Names of the columns of the table, which must be those seen during ``fit``.
 
         Returns
         -------
         names : ndarray of str objects
-            ``column=low..high`` and ``column=gap`` for one-hot output, else the names of the columns.
+            ``column=low..high`` and ``column=gap`` (missing values) for one-hot output, otherwise the column names.
         """
         check_is_fitted(self)
         names: np.ndarray = self._fitted_rows.get_feature_names_out(input_features)

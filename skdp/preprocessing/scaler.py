@@ -22,23 +22,23 @@ from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_col
 
 @with_parameters
 class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
-    """Standardization of columns by mean and standard deviation, with differential privacy for each row.
+    """Differentially private standardization.
 
     Numbers are clipped to bounds, in ``fit`` and in ``transform``. Means and variances of all columns come from one
-    release; bounds that are not given are bought first.
+    release. Missing bounds are estimated privately first.
 
     Parameters
     ----------
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds of all columns, or of each. Bounds of None are bought, for 30 % of the budget.
+        Public bounds, one pair for all columns or one for each. None estimates bounds privately with 30% of the budget.
     with_mean : bool, default=True
-        Whether ``transform`` subtracts means.
+        Whether ``transform`` subtracts the means.
     with_std : bool, default=True
-        Whether ``transform`` divides by standard deviations.
+        Whether ``transform`` divides by the standard deviations.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -74,23 +74,23 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     mean_ : ndarray of shape (`n_features_in_`,)
         Noisy means of the clipped columns, within `bounds_`.
     var_ : ndarray of shape (`n_features_in_`,)
-        Noisy variances, held above their noise.
+        Noisy variances, kept above their noise.
     scale_ : ndarray of shape (`n_features_in_`,)
         Square root of `var_`.
     bounds_ : list of (float, float)
-        Bounds of each column, public or bought.
+        Bounds of each column, public or privately estimated.
     weight_bound_ : float
-        Bound by which weights were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
     epsilon_ : float
-        Price of the fit at `delta_`, at most `epsilon`.
+        Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
         Noise multiplier of all releases together.
     n_features_in_ : int
@@ -100,21 +100,21 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     See Also
     --------
-    DPQuantileBinner : Bins, which serve linear models better than scaled columns.
+    DPQuantileBinner : Quantile bins, which suit linear models better than scaled columns.
 
     Notes
     -----
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
-    - All that is fitted is a function of noisy counts and sums and of public quantities. Proofs are in
-      `skdp.preprocessing.column_sums.ColumnSums` and, for bounds, in
-      `skdp.preprocessing.histogram_query.Purchase`.
-    - With `groups` all of this holds for all rows of one label together: no more of a unit is counted than of one row.
-      ``transform`` knows no units.
-    - Weights multiply what a row adds, as numbers in [0, 1]: no weight raises what a row may change.
-    - A gap adds nothing to any count or sum. ``transform`` treats rows one by one.
-    - A table that is refused is refused before any charge, in one line without a cell.
+    - All fitted attributes are functions of noisy counts and sums and of public quantities. The proofs are in the
+      docstrings of ``skdp.preprocessing.column_sums.ColumnSums`` and, for bounds, of
+      ``skdp.preprocessing.histogram_query.Purchase``.
+    - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
+      one row. ``transform`` ignores groups.
+    - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
+    - Missing values do not contribute to any count or sum. ``transform`` processes each row independently.
+    - An invalid table raises an error before the charge. The message contains no cell.
 
     Examples
     --------
@@ -139,20 +139,22 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Buy means and standard deviations.
+        """Estimate means and standard deviations privately.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Private rows. NaN and other gaps are left out, infinite numbers are clipped.
+            Private rows. Missing values are ignored, infinite numbers are clipped.
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The result, a number in
-            [0, 1], multiplies what a row adds to counts and sums. A row of weight 0 is a null row.
+            Private, nonnegative weights. They are clipped to `weight_bound` and divided by it. The result, a number in
+            [0, 1], multiplies the contribution of the row to counts and sums, so no weight raises the sensitivity. A
+            row of weight 0 has no effect.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
 
         Returns
         -------
@@ -162,9 +164,9 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Raises
         ------
         ValueError
-            A parameter or the table is invalid. Nothing was charged.
+            A parameter or the table is invalid. No budget is consumed.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
@@ -198,7 +200,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features)
-            Of float64, with NaN for gaps.
+            Standardized rows as float64, with NaN for missing values.
         """
         check_is_fitted(self)
         table = fitted_table(self, X)
@@ -213,7 +215,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     @silent_arithmetic
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Turn standardized rows back.
+        """Convert standardized rows back to the original scale.
 
         Parameters
         ----------
@@ -223,7 +225,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            Of float64. Clipping is not undone.
+            Rows on the original scale, as float64. Clipping is not undone.
         """
         check_is_fitted(self)
         rows: np.ndarray = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)

@@ -1,4 +1,4 @@
-"""The transformer from a raw table to numbers, by a public schema; what the schema leaves out is bought."""
+"""Differentially private transformer from raw tables to numeric features."""
 
 from __future__ import annotations
 
@@ -36,53 +36,56 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 @with_parameters
 class DPTableVectorizer(column_estimates.SchemaBuyer):
-    """Table of any columns to numbers, by a public schema.
+    """Encode a raw table as numeric features, by a public schema.
 
-    Numbers and dates become bins between public bounds, categories one column for each level, and gaps a level of their
-    own; whatever is not listed is "other". Each row then has the same number of ones, so the norm of rows is known
-    exactly. It is handed on with them: a private estimator that comes next uses it where ``data_norm=None``.
+    Numbers and dates are binned between public bounds, and categories are one-hot encoded. Missing values and unlisted
+    categories ("other") get their own indicators. Each row then has the same number of ones, so the norm of the rows is
+    known exactly. Private estimators behind the vectorizer use this norm if ``data_norm=None``.
 
-    With a complete schema and ``fit_bins=False`` nothing is learned from the rows, and nothing is paid: the vectorizer
-    is a public step.
-    Bounds and categories that the schema leaves out are bought from the budget by one joint release.
+    With a complete schema and ``fit_bins=False``, nothing is learned from the rows and no budget is consumed. Bounds
+    and categories that the schema does not declare are estimated privately, in one joint release.
 
     Parameters
     ----------
     schema : TableSchema, mapping or None, default=None
-        What is public of each column; a mapping is what `TableSchema` takes. If None, only names and types of the
-        columns are public, and all else is bought.
+        Public description of the columns: a `TableSchema`, or a mapping that it accepts. If None, only the names and
+        types of the columns are public, and bounds and categories are estimated privately.
     numbers : {"bins", "scale", "both", "auto", "codes"}, default="bins"
-        Numbers and dates as bins; as one column scaled to [-1, 1], in which a gap is 0; or as both. Ordinals likewise.
-        "auto" is for least squares behind it in a pipeline with one budget (`skdp.allocate_budget`): "both" where the
-        public number of rows times epsilon is at least three times the squared number of bins, else "scale". In any
-        other place it is "scale". "codes" is for models of random trees, such as
-        `skdp.DPRandomTreesClassifier`: one column for each of the table, a number or the days of a date as
-        such, a level by its place in the schema (behind the last one for "other"), and NaN for a gap. The public schema
-        of these codes is handed on with them.
+        Encoding of numbers, dates and ordinal columns:
+
+        - "bins": one-hot encoded bins.
+        - "scale": one column scaled to [-1, 1], with missing values as 0.
+        - "both": bins and the scaled column.
+        - "auto": for least squares in a pipeline with one budget (`skdp.allocate_budget`), "both" if the public number
+          of rows times epsilon is at least three times the squared number of bins; otherwise "scale".
+        - "codes": for random trees, such as `skdp.DPRandomTreesClassifier`. Each column of the table becomes one
+          column: the number, the days of a date, or the index of the category in the schema (the last index for
+          "other"), with NaN for missing values. The codes carry their public schema.
     n_bins : int, default=16
-        Number of bins, of equal width between public bounds, and of roughly equal mass where they are bought.
+        Number of bins: of equal width between public bounds, of nearly equal mass if estimated privately.
     fit_bins : bool, default=False
-        Whether bins of numbers within public bounds are estimated privately, as far as the bounds are much wider than
-        most of the values: for columns of the linear scale without edges of their own. They then have roughly equal
-        mass. Where the bounds fit, bins have equal width. True spends budget even if the schema is complete.
+        Whether to estimate bins within public bounds privately if the bounds are much wider than most of the values.
+        This applies to columns with a linear scale and without edges. True consumes budget even if the schema is
+        complete. Otherwise, bins between public bounds have equal width.
     sparse_output : bool or "auto", default="auto"
-        Whether ``transform`` returns a CSR matrix. "auto" does where most entries are zero, unless `set_output` asks
-        for frames. `DPPCA` takes dense rows: set False before it.
+        Whether ``transform`` returns a CSR matrix. "auto" does so if most entries are zero, unless `set_output`
+        requests a frame. Set False before `DPPCA`, which requires dense rows.
     dtype : {"float32", "float64"}, default="float32"
-        Type of the output; codes are float64.
+        Type of the output; codes are always float64.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit`` that buys. A number, or a bound on the risk of membership inference such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is given. A
-        fit that buys nothing spends nothing of it.
+        Privacy budget of one ``fit`` that estimates something. A number, or a bound on the risk of membership inference
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is
+        given. If nothing has to be estimated, no budget is consumed.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
-        Standard deviation of the noise of all that is bought together, divided by its sensitivity. If None, it is
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
         calibrated to `epsilon`.
     max_categories : int, default=100
-        Largest number of categories of a column that is bought. The most frequent ones are kept.
+        Maximum number of categories of a column whose categories are estimated privately. The most frequent ones are
+        kept.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -96,7 +99,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute. A fit that buys nothing is not charged.
+        and is made absolute. If nothing has to be estimated, nothing is charged.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
@@ -105,23 +108,24 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     Attributes
     ----------
     schema_ : TableSchema
-        Schema of all columns, with what was bought. As `schema` of another vectorizer it costs nothing.
+        Complete schema of all columns, including private estimates. Using it as `schema` of another vectorizer is
+        post-processing.
     numbers_ : {"bins", "scale", "both", "codes"}
-        What numbers became.
+        Encoding of numbers that was used.
     row_norm_ : float
-        Bound on the norm of a row of the output, which no row exceeds; infinite for codes.
+        Bound on the norm of an output row; infinite for codes.
     noise_multiplier_ : float
-        Noise multiplier of the purchase; 0.0 if nothing was bought.
+        Noise multiplier of the releases; 0.0 if nothing was estimated.
     epsilon_ : float
-        Price of `privacy_event_` at `delta_`; 0.0 if nothing was bought.
+        Privacy cost of the fit (epsilon at `delta_`); 0.0 if nothing was estimated.
     delta_ : float
-        Delta at which `epsilon_` is computed; 0.0 if nothing was bought.
+        Delta at which `epsilon_` is computed; 0.0 if nothing was estimated.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Privacy event from which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -129,38 +133,35 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
     See Also
     --------
-    TableSchema : What is public of the columns of a table.
+    TableSchema : Public description of the columns of a table.
 
     Notes
     -----
     **Guarantees.**
 
-    - With a complete schema and ``fit_bins=False``, ``fit`` reads shape, names and types of the table and no cell.
-      ``transform`` treats rows one by one: a row of the output is a function of that row, of the schema and of public
-      types. It does not depend on whether a gap elsewhere made a library store integers as floats, or booleans as
-      objects.
-    - A fit that buys is (`epsilon_`, `delta_`)-differentially private for one row. Its release, sensitivity and proof
-      are those of `skdp.preprocessing.histogram_query.Purchase`; everything else is post-processing. Kinds of
-      columns come from the schema, else from their types: numeric columns, nullable or not, are numbers, dates are
-      dates, anything else is a category, truth values too (of which one gap makes objects). A list of rows has no
-      types, so its columns are numbers. Categories are never read from a type.
-    - With `groups` all of this holds for all rows of one label together: of the numbers of a unit no more is
-      counted than of one row, and of its categories one row in each column, drawn at random. ``transform`` knows no
-      units.
-    - ``numbers="auto"`` is decided by the columns, as they are in `schema_`, and by public numbers: under
-      ``add_remove`` not by the number of rows, but by its `n_public`.
-    - The price depends on parameters alone. Where the types decide whether categories are bought, it is that of buying
-      them.
-    - A refusal is one line without a cell, and is not charged. Refused are tables without rows or columns, columns of
-      one name, complex numbers, and nested cells.
-    - Which columns a release counts follows from the schema, public types and public numbers of rows and noise. Where
-      rows are few these are fewer columns, with less noise at the same price: no bins within public bounds, or no
-      categories beside numbers, whose columns `schema_` then drops.
-    - Months and weekdays of a date are functions of its own cell and of the schema: they cost nothing.
-    - Each row has one 1 in each block, parts of a date included (or one number in [-1, 1], or both for
-      ``numbers="both"``): its norm is at most the root of the number of these entries, with equality for bins.
-    - Codes are bought like bins, at the same price and with the same noise. The schema that they carry is a function of
-      `schema_`.
+    - With a complete schema and ``fit_bins=False``, ``fit`` uses the shape, column names and types of the table, but no
+      cell. ``transform`` processes each row independently: the output depends on the row, the schema and public types.
+      It does not depend on whether missing values elsewhere changed the dtype of a column.
+    - Otherwise, ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row. The proof is in the docstring of
+      ``skdp.preprocessing.histogram_query.Purchase``; all else is post-processing. Column types come from the schema,
+      otherwise from the dtype: numeric columns are numbers, dates are dates, and all others (including booleans) are
+      categories. The columns of a list of rows are numbers. Categories are never read from a dtype.
+    - With `groups`, the guarantee holds for all rows of one group together. For numbers, the contribution of a group is
+      clipped to that of one row; for categories, one randomly drawn row of a group is counted in each column.
+      ``transform`` ignores groups.
+    - ``numbers="auto"`` depends on the columns in `schema_` and on public numbers: on the number of rows, or on
+      `n_public` under ``add_remove``.
+    - The privacy cost depends on parameters only. If the dtypes decide whether categories are estimated, it is the cost
+      with categories.
+    - An invalid table raises an error before the charge, with a message that contains no cell. Tables without rows or
+      columns, duplicate column names, complex numbers and nested cells are invalid.
+    - The set of columns that are counted depends on the schema, public types and public numbers of rows and noise. With
+      few rows, fewer columns are counted with less noise, at the same privacy cost: no bins within public bounds, or no
+      categories, whose columns are then dropped in `schema_`.
+    - The month and weekday of a date are functions of its own cell and of the schema, at no privacy cost.
+    - Each row has one nonzero entry per block, or two for ``numbers="both"``; parts of a date are blocks. Its norm is
+      at most the square root of the number of these entries, with equality for bins.
+    - Codes have the same privacy cost and noise as bins. The schema that they carry is a function of `schema_`.
 
     Examples
     --------
@@ -196,19 +197,20 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
-        """Learn the columns of a table, and buy what its schema leaves out.
+        """Fit the vectorizer, and estimate what the schema does not declare.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Private rows. No cell is read if nothing has to be bought.
+            Private rows. Cells are not used if the schema is complete and ``fit_bins=False``.
         y : None
             Ignored.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or household, or the name of a column of `X`, which
+            is then not used as a feature. With `groups`, the guarantee holds for all rows of one group together,
+            otherwise for one row.
         **fit_params : dict of str to object
-            Refused: it takes no `sample_weight`.
+            Not supported: `sample_weight` is rejected.
 
         Returns
         -------
@@ -220,7 +222,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         TypeError, ValueError
             A parameter, the schema or the table is invalid. Nothing was charged.
         BudgetExceededError
-            The budget of the accountant does not admit the purchase. Nothing was charged.
+            The fit exceeds the budget of the accountant. No budget is consumed.
         """
         reject_fit_params(fit_params, type(self).__name__)
         if not self._reads_cells():
@@ -335,24 +337,24 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
     @silent_arithmetic
     def transform(self, X: Any) -> Any:
-        """Turn a table into numbers, row by row.
+        """Encode a table, row by row.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Rows with the columns seen during ``fit``. They may be of other types.
+            Rows with the columns seen during ``fit``. Their types can differ.
 
         Returns
         -------
         X_new : ndarray, csr_matrix or frame of shape (n_samples, n_features_out)
-            Numbers. An array and a matrix carry `row_norm_`, which private estimators use where ``data_norm=None``, and
-            an array also its indicator columns, to which `skdp.DPGaussianNB` fits proportions.
-            Codes carry their public schema instead, which models of random trees use where they are given none.
+            Encoded rows. Arrays and matrices carry `row_norm_`, which private estimators use if ``data_norm=None``.
+            Arrays also mark their indicator columns, for which `skdp.DPGaussianNB` fits proportions. Codes carry their
+            public schema, which random trees use if they have no schema.
 
         Raises
         ------
         ValueError
-            The table cannot be read. The message holds no cell.
+            The table cannot be read. The message contains no cell.
         """
         check_is_fitted(self)
         table = fitted_table(self, X)
@@ -374,17 +376,17 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
     @silent_arithmetic
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Turn numbers back into cells: middles of bins, levels as text, gaps as None.
+        """Decode features to cells: midpoints of bins, categories as strings, None for missing values.
 
         Parameters
         ----------
         X : {array-like, sparse matrix, frame} of shape (n_samples, n_features_out)
-            Rows as ``transform`` returns them. The largest level of a block counts.
+            Rows as ``transform`` returns them. The largest entry of each block is decoded.
 
         Returns
         -------
         X_original : ndarray of shape (n_samples, `n_features_in_`)
-            Cells as objects: numbers, text, ISO dates, True and False. Columns that are dropped are None.
+            Cells as objects: numbers, strings, ISO dates, True and False. Dropped columns are None.
         """
         check_is_fitted(self)
         are_codes = self._fitted_blocks[0].numbers == "codes"
@@ -403,18 +405,18 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         return made
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the output.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of the table. They must be those seen during ``fit``.
+            Names of the columns of the table, which must be those seen during ``fit``.
 
         Returns
         -------
         names : ndarray of str objects
-            ``column=level`` for a level, a bin, "other" and "gap"; ``column`` for a scaled number and for codes. Parts
-            of a date are ``column_month`` and ``column_weekday``.
+            ``column=level`` for a category, a bin, "other" and "gap" (missing values); ``column`` for a scaled number
+            or codes. Parts of a date are ``column_month`` and ``column_weekday``.
         """
         check_is_fitted(self)
         raw_columns.check_input_names(self, input_features)

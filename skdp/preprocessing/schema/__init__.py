@@ -1,1 +1,1 @@
-"""What is public of a table: kinds, bounds and categories of its columns."""
+"""Public description of the columns of a table: types, bounds and categories."""

@@ -1,4 +1,4 @@
-"""The public schema of a table: what is known of each column without looking at a private row."""
+"""Public description of the columns of a table."""
 
 from __future__ import annotations
 
@@ -97,53 +97,57 @@ def load(text: str) -> Any:
 
 
 class TableSchema:
-    """Public knowledge of the columns of a table: kinds, bounds, categories.
+    """Public description of the columns of a table: types, bounds and categories.
 
-    All of it is published with the model. Write down what is known without looking at private rows: from a code book, a
-    form, common sense, or public rows (`draft`).
+    The schema is published with the model. Use knowledge that does not come from the private rows: a code book, a form,
+    domain knowledge, or public rows (`draft`).
 
     Parameters
     ----------
     columns : mapping of str to object
-        What is known of each column, by its name. Columns of an array are named ``"x0"``, ``"x1"``, and so on. Values
-        are
+        Description of each column, by name. The columns of an array are named ``"x0"``, ``"x1"``, and so on. Values are
 
-        - ``(low, high)``: a number between public bounds, or a date between two dates or ISO texts. Values beyond a
+        - ``(low, high)``: a number between public bounds, or a date between two dates or ISO strings. Values beyond a
           bound are moved to it.
-        - ``[value, ...]``: a category, with every value that counts.
-        - a kind: ``"number"``, ``"category"``, ``"date"``, whose bounds or categories are bought from the privacy
-          budget; ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
-        - a dict: ``"kind"``, which may also be ``"ordinal"``; ``"bounds"`` or ``"edges"`` (the ends of all bins) of a
-          number or a date; ``"categories"`` of a category, or of an ordinal in their order; ``"scale"``, ``"linear"``
-          or ``"log"`` (the sign times ``log(1 + |x|)``), of a number; ``"other"``, the cell that represents categories
-          that are not listed, where synthetic rows have some; ``"format"``, such as ``"%d.%m.%Y"``, of dates
-          that are text and not as ISO has it; ``"features"``, some of ``["month", "weekday"]``, of a date whose months
-          or weekdays `DPTableVectorizer` is to make levels of, at no price; ``"missing_values"``, a list of values
-          that represent a missing value, such as -999; None in it says that cells may be empty.
+        - ``[value, ...]``: a category, with all values that count.
+        - a type: ``"number"``, ``"category"`` or ``"date"``, whose bounds or categories are estimated privately;
+          ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
+        - a dict with the following keys:
+
+          - ``"kind"``: the type, which can also be ``"ordinal"``.
+          - ``"bounds"`` or ``"edges"`` (all bin edges) of a number or a date.
+          - ``"categories"`` of a category, or of an ordinal column in their order.
+          - ``"scale"`` of a number: ``"linear"`` or ``"log"`` (the sign times ``log(1 + |x|)``).
+          - ``"other"``: the cell that represents unlisted categories in synthetic data.
+          - ``"format"`` of dates that are strings and not in ISO format, for example ``"%d.%m.%Y"``.
+          - ``"features"`` of a date, some of ``["month", "weekday"]``: parts that `DPTableVectorizer` encodes as
+            categories, at no privacy cost.
+          - ``"missing_values"``: a list of values that represent a missing value, such as -999. None in the list
+            declares that cells can be empty.
     others : {"error", "drop", "estimate"}, default="error"
-        What becomes of columns that are not named: refused, left out, or bought from the privacy budget. A column that
-        is bought is a number, a date or a category by its type.
+        Treatment of columns that are not declared: rejected, dropped, or estimated privately. The dtype of an estimated
+        column determines whether it is a number, a date or a category.
     impossible : list of mapping of str to object, default=()
-        Combinations of cells that cannot occur, for synthetic tables (`skdp.synthesis.DPMarginalSynthesizer`): of two
-        columns or more, by name, a list of categories, or a pair (low, high) of a number or a date, which represents
-        the bins within it. No row of the private table is looked at for them.
+        Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each one
+        maps two or more column names to a list of categories, or to a pair (low, high) of a number or a date, which
+        represents the bins within it. Private rows are not used for them.
 
     Attributes
     ----------
     is_complete : bool
-        Whether nothing has to be bought.
+        Whether the schema declares all bounds and categories.
 
     See Also
     --------
-    DPTableVectorizer : Turns a table into numbers by its schema.
+    DPTableVectorizer : Encoding of a table by its schema.
 
     Notes
     -----
-    Categories and cells are compared by a key: 1, 1.0 and ``"1"`` are one, bytes are decoded, and text stays as it is.
-    Of text that a column of numbers holds, thousands separators and signs of currency and percent are left out:
-    ``"$1,234"`` is 1234, ``"12 %"`` is 12 and ``"(5)"`` is -5. A comma is no decimal point. Dates that are text are
-    read by the format of their column, else as ISO has it; what cannot be read is a gap. Each cell is read for itself.
-    Schemas cannot be changed. Equal ones have equal hashes.
+    Categories and cells are compared by a key: 1, 1.0 and ``"1"`` are equal, bytes are decoded, and other strings are
+    unchanged. In strings of a numeric column, thousands separators, currency signs and percent signs are ignored:
+    ``"$1,234"`` is 1234, ``"12 %"`` is 12 and ``"(5)"`` is -5. A decimal comma is not supported. Strings of a date
+    column are read by its format, otherwise as ISO dates. Unreadable cells are missing values. Each cell is read
+    independently. Schemas are immutable and hashable.
 
     Examples
     --------
@@ -190,7 +194,7 @@ class TableSchema:
 
     @property
     def others(self) -> str:
-        """What becomes of columns that are not named.
+        """Treatment of columns that are not declared.
 
         Returns
         -------
@@ -205,13 +209,15 @@ class TableSchema:
         Returns
         -------
         impossible : tuple of Combination
-            For each, the conditions of its columns, by name.
+            Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each
+            one maps two or more column names to a list of categories, or to a pair (low, high) of a number or a date,
+            which represents the bins within it. Private rows are not used for them.
         """
         return self._impossible  # type: ignore[attr-defined]
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing has to be bought.
+        """Whether the schema declares all bounds and categories.
 
         Returns
         -------
@@ -225,7 +231,7 @@ class TableSchema:
         Returns
         -------
         items : tuple of (str, Column)
-            Kinds, bounds and categories by name.
+            Types, bounds and categories by name.
         """
         return self._columns  # type: ignore[attr-defined]
 
@@ -281,12 +287,12 @@ class TableSchema:
         return html_table(("column", "kind", "what is public"), self._rows())
 
     def describe(self) -> list[tuple[str, str, str]]:
-        """Return a description of the public facts of each column.
+        """Return a summary of each column.
 
         Returns
         -------
         rows : list of (str, str, str)
-            Name, kind, and bounds or categories of each column, in order.
+            Name, type, and bounds or categories of each column, in order.
         """
         return [(name, column.kind, _what_is_public(column)) for name, column in self.items()]
 
@@ -299,7 +305,7 @@ class TableSchema:
         return rows
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the columns as a dictionary that JSON and YAML can hold.
+        """Return the columns as a dictionary that can be stored as JSON or YAML.
 
         Returns
         -------
@@ -316,7 +322,7 @@ class TableSchema:
         return found
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the schema as JSON, and write it to a file if one is named.
+        """Return the schema as JSON, and optionally write it to a file.
 
         Parameters
         ----------
@@ -334,7 +340,7 @@ class TableSchema:
         return text
 
     def to_yaml(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the schema as YAML, and write it to a file if one is named.
+        """Return the schema as YAML, and optionally write it to a file.
 
         Parameters
         ----------
@@ -344,7 +350,7 @@ class TableSchema:
         Returns
         -------
         text : str
-            The YAML text. PyYAML is needed.
+            The YAML text. Requires PyYAML.
         """
         text = str(_import_yaml().safe_dump(self._entries(), sort_keys=False, allow_unicode=True))
         if path is not None:
@@ -358,8 +364,8 @@ class TableSchema:
         Parameters
         ----------
         source : str or path-like
-            Text that begins with a brace, or the path of a file. It holds the columns by name, or these as ``columns``
-            and ``others`` beside them.
+            JSON text that begins with a brace, or the path of a file. It maps column names to descriptions, or has the
+            keys ``columns`` and ``others``.
 
         Returns
         -------
@@ -369,8 +375,8 @@ class TableSchema:
         Raises
         ------
         ValueError
-            It is no JSON, or says something impossible of a column. A list of two numbers, or of two dates, may be
-            bounds or categories and is refused: write ``{"bounds": [...]}`` or ``{"categories": [...]}``.
+            The text is not valid JSON, or describes an invalid column. A list of two numbers or dates is ambiguous and
+            rejected: write ``{"bounds": [...]}`` or ``{"categories": [...]}``.
         """
         is_text = isinstance(source, str) and source.lstrip().startswith("{")
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
@@ -387,17 +393,17 @@ class TableSchema:
 
     @classmethod
     def from_yaml(cls, source: str | os.PathLike[str]) -> TableSchema:
-        """Read a schema from YAML, as version 1.2 has it: yes and no are text.
+        """Read a schema from YAML 1.2, in which yes and no are strings.
 
         Parameters
         ----------
         source : str or path-like
-            Text of several lines or with a colon and a blank, or the path of a file. See `from_json`.
+            YAML text that has several lines or a colon followed by a space, or the path of a file. See `from_json`.
 
         Returns
         -------
         schema : TableSchema
-            The schema. PyYAML is needed.
+            The schema. Requires PyYAML.
 
         Raises
         ------
@@ -427,19 +433,19 @@ class TableSchema:
 
     @classmethod
     def draft(cls, public_frame: Any) -> TableSchema:
-        """Draft a schema from public rows, to be read and corrected.
+        """Draft a schema from public rows, for review.
 
         Parameters
         ----------
         public_frame : table of shape (n, d)
-            Rows that nobody has to protect: a public sample, an old release, made-up rows. Their values are in the
-            draft.
+            Rows that need no protection: a public sample, an earlier release or simulated data. Their values appear in
+            the draft.
 
         Returns
         -------
         schema : TableSchema
-            Numbers get bounds rounded outward, text gets the categories found. Of text with more than 50 values the
-            categories are left to be bought, or the column is dropped if nearly every row has its own.
+            Numbers get bounds rounded outward, strings get the observed categories. String columns with more than 50
+            values have their categories estimated privately, or are dropped if nearly all values are distinct.
         """
         table = Table(public_frame)
         return cls({name: _draft_column(table.cells(j), table.kind(j)) for j, name in enumerate(table.names)})
