@@ -39,7 +39,7 @@ WEIGHED_ENTRY = 0.25
 The noise is 6 % larger for it. That of the sum of weights is 17 times that of a diagonal entry of the Gram matrix, and
 that of an entry of the weighted sum of rows 3 times.
 """
-_N_COMPONENTS_REMEDY = "choose a whole number from 1 to the number of columns, 'auto', or None for all"
+_N_COMPONENTS_REMEDY = "choose an integer from 1 to the number of columns, 'auto', or None for all"
 
 
 class _Sums(NamedTuple):
@@ -345,14 +345,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
                     rows = check_table(self, block, reset=number == 0, by_blocks=True)
                     self._check_width(rows.shape[1], center)
                 except (TypeError, ValueError) as error:
-                    refusal = f"block {number} of the iterator, after the fit was charged: {error}"
+                    refusal = f"Chunk {number} of the iterator is invalid (the fit was already charged): {error}"
                 if refusal:
                     raise ValueError(refusal)
                 yield rows
 
         found = checked()
         if (first := next(found, None)) is None:
-            raise ValueError("the iterator ended before its first block, after the fit was charged: give it rows.")
+            raise ValueError(
+                "The iterator is empty (the fit was already charged). Pass an iterator with at least one chunk."
+            )
         return chain([first], found), first.shape[1]
 
     def _read_parameters(self, n_features: int | None) -> tuple[np.ndarray | None, bool, float | None]:
@@ -374,9 +376,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     def _check_width(self, n_features: int, center: np.ndarray | None) -> None:
         k = self.n_components
         if k is not None and not self._by_edge() and int(k) > n_features:
-            raise ValueError(f"n_components={k} is more than the {n_features} columns of X: {_N_COMPONENTS_REMEDY}.")
+            raise ValueError(f"`n_components` must be at most the number of columns of X, {n_features}, got {k}.")
         if center is not None and len(center) != n_features:
-            raise ValueError(f"center has {len(center)} numbers where X has {n_features} columns: give one a column.")
+            raise ValueError(f"`center` must have {n_features} entries, one per column of X, got {len(center)}.")
 
     def _check_center(self) -> np.ndarray | None:
         """Return the public mean, None where there is none."""
@@ -385,13 +387,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             return None
         if isinstance(center, str | bool | np.bool_) or center is None:
             raise ValueError(
-                f"center={center!r} is not known: use 'private', False or a public mean, one number a column."
+                f"`center` must be 'private', False or a public mean with one number per column, got {center!r}."
             )
         mean = check_array(center, ensure_2d=False, dtype=np.float64, copy=True, input_name="center")
         if mean.ndim != 1:
-            raise ValueError(
-                f"center has shape {mean.shape}: give a public mean in one dimension, one number a column."
-            )
+            raise ValueError(f"`center` must be one-dimensional, with one number per column, got shape {mean.shape}.")
         return mean
 
     def _check_data_norm(self) -> float | None:
@@ -403,9 +403,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             return known if known is None or center is None else known + float(np.linalg.norm(center))
         if self.normalize:
             raise ValueError(
-                f"data_norm={self.data_norm!r} with normalize=True: rows have norm 1 then, so leave data_norm=None."
+                f"`data_norm` must be None with normalize=True, because rows then have norm 1, got {self.data_norm!r}."
             )
-        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        remedy = "choose a public bound in [1e-30, 1e30], or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     @silent_arithmetic
@@ -505,7 +505,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32])
         if X.shape[1] != self.n_components_:
-            raise ValueError(f"X has {X.shape[1]} columns where transform gives {self.n_components_}: pass its output.")
+            raise ValueError(f"X must have {self.n_components_} columns, as the output of transform, got {X.shape[1]}.")
         axes = (self.components_ * self._whitening()[:, None]).astype(X.dtype)
         return X @ axes + self.mean_.astype(X.dtype)
 
@@ -581,17 +581,17 @@ def _rows_to_fit(X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
         return X
     if is_iterator and groups is not None:
         raise ValueError(
-            "groups with an iterator of blocks, whose units cannot be looked at before the charge: give an array, "
-            "a memory map or a file, or leave groups out."
+            "`groups` is not supported for iterators, whose groups cannot be checked before the charge. Pass an array, "
+            "a memory map or a file, or remove `groups`."
         )
     if sample_weight is not None:
-        raise ValueError("sample_weight requires rows in memory: pass X as an array, or omit sample_weight.")
+        raise ValueError("`sample_weight` requires rows in memory. Pass X as an array, or remove `sample_weight`.")
     return X if source is None else source.of_features()
 
 
 def _refuse_iterator(X: Any, method: str) -> None:
     if isinstance(X, Iterator):
-        raise TypeError(f"{method} takes an array and not an iterator: fit one, then call transform for each block.")
+        raise TypeError(f"{method} does not support iterators. Call fit, then call transform for each chunk.")
 
 
 __all__ = ["DPPCA"]

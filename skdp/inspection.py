@@ -137,7 +137,7 @@ def score_of(estimator: Any, class_label: Any = None) -> Score:
     check_is_fitted(model)
     vectorizer = before[0] if len(before) == 1 and isinstance(before[0], DPTableVectorizer) else None
     if before and vectorizer is None:
-        raise ValueError(f"estimator: the steps before {type(model).__name__} are no DPTableVectorizer alone: {_TAKEN}")
+        raise ValueError(f"`estimator` must have only a DPTableVectorizer before {type(model).__name__}. {_TAKEN}")
     if hasattr(model, "embedding_"):
         coef, noise, unit = coefficients_of(model, class_label)
         assert noise is not None  # models of trees know it
@@ -145,13 +145,15 @@ def score_of(estimator: Any, class_label: Any = None) -> Score:
         blocks = own if vectorizer is None else [vectorizer._fitted_blocks[block.position] for block in own]
         return TreesScore(model.embedding_, blocks, coef, noise, unit)
     if vectorizer is None or not hasattr(model, "coef_"):
-        raise ValueError(f"estimator: {type(model).__name__} has no curve of a column: {_TAKEN}")
+        raise ValueError(f"Column effects are not available for {type(model).__name__}. {_TAKEN}")
     if float(getattr(model, "data_norm_", np.inf)) < 0.999 * vectorizer.row_norm_:
-        raise ValueError("estimator: data_norm_ is below the norm of rows, which bends curves: fit it with None.")
+        raise ValueError(
+            "`estimator` must be fitted with data_norm=None: its `data_norm_` is below the norm of the rows."
+        )
     return AdditiveScore(vectorizer, *coefficients_of(model, class_label))
 
 
-_TAKEN = "give a model of random trees, or a pipeline of DPTableVectorizer and a linear model, fitted."
+_TAKEN = "Pass a fitted random trees model, or a fitted pipeline of DPTableVectorizer and a linear model."
 
 
 def coefficients_of(model: Any, class_label: Any = None) -> tuple[np.ndarray, np.ndarray | None, str]:
@@ -162,7 +164,9 @@ def coefficients_of(model: Any, class_label: Any = None) -> tuple[np.ndarray, np
     if classes is not None:
         row, unit = _row_of(list(classes), class_label)
     elif class_label is not None:
-        raise ValueError(f"class_label={class_label!r}: {type(model).__name__} has no classes: leave it out.")
+        raise ValueError(
+            f"`class_label` must be None for {type(model).__name__}, which is not a classifier, got {class_label!r}."
+        )
     scale = float(getattr(model, "target_scale_", 1.0)) if hasattr(model, "embedding_") else 1.0
     known = None if noise is None else np.atleast_2d(noise)[row] * scale
     return coef[row] * scale, known, unit
@@ -171,10 +175,12 @@ def coefficients_of(model: Any, class_label: Any = None) -> tuple[np.ndarray, np
 def _row_of(classes: list[Any], class_label: Any) -> tuple[int, str]:
     if len(classes) == 2:
         if class_label not in (None, classes[1]):
-            raise ValueError(f"class_label: of two classes the score is that of {classes[1]}: leave it out.")
+            raise ValueError(
+                f"`class_label` must be None or {classes[1]} for binary models, whose score is that of {classes[1]}."
+            )
         return 0, f"log-odds of {classes[1]}"
     if class_label is None or class_label not in classes:
-        raise ValueError(f"class_label={class_label!r} with {len(classes)} classes: give one of classes_.")
+        raise ValueError(f"`class_label` must be one of the {len(classes)} classes in `classes_`, got {class_label!r}.")
     return classes.index(class_label), f"score of {class_label}"
 
 
@@ -325,11 +331,11 @@ def column_effects(
     for feature in known if features is None else features:
         names = tuple(feature) if isinstance(feature, list | tuple) else (feature,)
         if len(names) not in (1, 2) or len(set(names)) < len(names):
-            raise ValueError(f"features has {feature!r}: give the name of a column, or a pair of two names.")
+            raise ValueError(f"`features` must contain column names or pairs of two names, got {feature!r}.")
         for name in names:
             if name not in known:
                 raise ValueError(
-                    f"features has {name!r}, no column that the model learned from: give names of the table."
+                    f"`features` has {name!r}, which is not a column of the model. Use column names of the table."
                 )
         effects.append(_effect_of(score, [known.index(name) for name in names]))
     return effects
@@ -459,13 +465,13 @@ def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
     """
     steps = [step for _, step in getattr(pipeline, "steps", ())]
     if len(steps) != 2 or not isinstance(steps[0], DPTableVectorizer) or not hasattr(steps[1], "predict"):
-        raise TypeError(f"pipeline={type(pipeline).__name__}: {_TAKEN_WITH_SIGNS}")
+        raise TypeError(f"`pipeline` must be {_TAKEN_WITH_SIGNS}, got {type(pipeline).__name__}.")
     vectorizer, model = steps
     check_is_fitted(model)
     coef = np.array(getattr(model, "coef_", np.empty(0)), np.float64)
     if hasattr(model, "embedding_") or coef.size != len(vectorizer.get_feature_names_out()):
         raise ValueError(
-            f"pipeline: {type(model).__name__} has no single score that is a sum of curves: {_TAKEN_WITH_SIGNS}"
+            f"`pipeline` must be {_TAKEN_WITH_SIGNS}: {type(model).__name__} does not have a single additive score."
         )
     blocks = vectorizer._fitted_blocks
     starts = np.cumsum([0, *(block.width for block in blocks)])
@@ -481,25 +487,25 @@ def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
 
 
 _TAKEN_WITH_SIGNS = (
-    "give a fitted pipeline of DPTableVectorizer and a linear model, such as "
-    "tabular_pipeline(DPLogisticRegression(classes=[0, 1]))."
+    "a fitted pipeline of DPTableVectorizer and a linear model, such as "
+    "tabular_pipeline(DPLogisticRegression(classes=[0, 1]))"
 )
 
 
 def _read_constraints(given: Any, blocks: list[Block]) -> list[tuple[int, int]]:
     if not isinstance(given, Mapping):
-        raise TypeError(f"monotonic_cst={show(given)} is no mapping: give {{'column': 1}}, or -1.")
+        raise TypeError(f"`monotonic_cst` must be a dict such as {{'column': 1}}, got {show(given)}.")
     names, found = [block.name for block in blocks], []
     for name, direction in given.items():
         if name not in names:
-            raise ValueError(f"monotonic_cst names {name!r}, no column that the model learned from: leave it out.")
+            raise ValueError(f"`monotonic_cst` has {name!r}, which is not a column of the model. Remove it.")
         if isinstance(direction, bool) or direction not in (-1, 0, 1):
-            raise ValueError(f"monotonic_cst has {show(direction)} for {name!r}: give 1, -1 or 0.")
+            raise ValueError(f"`monotonic_cst` of {name!r} must be 1, -1 or 0, got {show(direction)}.")
         block = blocks[names.index(name)]
         if direction and not (block.is_line or block.column.kind == "ordinal"):
             raise ValueError(
-                f"monotonic_cst: {name!r} is a {block.column.kind}, which has no order: make it an ordinal in the "
-                "schema, or leave it out."
+                f"`monotonic_cst` of {name!r} is not supported: the column is a {block.column.kind}, which is not "
+                "ordered. Declare it as ordinal in the schema, or remove it."
             )
         if direction:
             found.append((names.index(name), int(direction)))

@@ -175,8 +175,8 @@ def _rows_of_regression(model: Any, schema: Any) -> Any:
     """The step that makes rows of which no columns add up to one, and their norm for the model."""
     if schema is None:
         raise ValueError(
-            "schema=None with inference=True: intervals need rows that nothing was bought for; give a schema with "
-            "bounds or categories of all columns, or set inference=False."
+            "`schema` must be set with inference=True, because intervals require features that do not depend on the "
+            "data. Pass a schema with bounds or categories of all columns, or set inference=False."
         )
     rows = formula_rows(".", schema)
     if model.data_norm is None:
@@ -366,15 +366,16 @@ def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
         shown, model = "this estimator", clone(estimator)
     else:
         raise TypeError(
-            f"estimator={estimator!r} is neither 'classifier' nor 'regressor' nor a private estimator: give an "
-            "instance such as skdp.DPLogisticRegression(classes=[0, 1])."
+            "`estimator` must be 'classifier', 'regressor' or an instance of a private estimator, such as "
+            f"skdp.DPLogisticRegression(classes=[0, 1]), got {estimator!r}."
         )
     given = {name: value for name, value in parameters.items() if value is not None}
     for name, value in given.items():
         present = getattr(model, name, value)
         if present is not None and (present or name != "verbose"):
             raise ValueError(
-                f"{name}={value!r} is not for {shown}, which has its own or takes none: leave it out here."
+                f"{name}={value!r} is not supported for {shown}, which sets it itself or does not have it. Remove it "
+                "here."
             )
     return model.set_params(**given)
 

@@ -106,7 +106,9 @@ class NoFitTransform:
     @property
     def fit_transform(self) -> Any:
         """Not available."""
-        raise AttributeError(f"{type(self).__name__} has no fit_transform: what it gives for private rows is private.")
+        raise AttributeError(
+            f"{type(self).__name__} does not support fit_transform, because its output for private rows is private."
+        )
 
 
 @with_parameters
@@ -304,8 +306,8 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return StepPlan(missing.event_beside(self._clustering().event_at), {})
 
     def _clustering(self) -> Clustering:
-        k = check_count("n_clusters", self.n_clusters, remedy="choose a whole number above 0, such as 8")
-        steps = check_count("max_iter", self.max_iter, remedy="choose a whole number above 0, such as 5")
+        k = check_count("n_clusters", self.n_clusters, remedy="choose a positive integer, such as 8")
+        steps = check_count("max_iter", self.max_iter, remedy="choose a positive integer, such as 5")
         return Clustering(k, steps, self.adjacency)
 
     def __step_traits__(self) -> StepTraits:
@@ -389,8 +391,8 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
     rows = check_table(model, X, reset=reset, sparse=True)
     if sp.issparse(rows) and None in bounds_of_columns(model.bounds, rows.shape[1]):
         raise ValueError(
-            "bounds=None and X is sparse: bounds of sparse rows cannot be estimated, so give public ones, or pass "
-            "X.toarray()."
+            "`bounds` must be set for sparse X, because bounds of sparse rows cannot be estimated. Set public bounds, "
+            "or pass X.toarray()."
         )
     return rows
 

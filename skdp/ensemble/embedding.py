@@ -230,11 +230,14 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
             return schema_of_columns(names, self.bounds, self.categories)
         for name in ("bounds", "categories"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name}={show(getattr(self, name))} is given beside schema: say it in the schema.")
+                raise ValueError(
+                    f"`{name}` must be None if `schema` is set, got {show(getattr(self, name))}. Declare it in "
+                    "`schema`."
+                )
         schema = raw_columns.read_schema(self.schema, "or None, and bounds and categories")
         if not schema.is_complete:
             raise ValueError(
-                "schema leaves out bounds or categories, and the trees buy nothing: complete it, or buy it with "
+                "`schema` must declare bounds or categories of all columns. Complete it, or estimate it privately with "
                 "DPTableVectorizer(schema).fit(X).schema_."
             )
         return schema
@@ -306,8 +309,8 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         if traits_of(before).width_is_public or takes_any_columns(self):
             return ""
         return (
-            "schema, bounds or categories are for columns that the step before it may not give: give one pair of "
-            "bounds, or put it in front."
+            "schema, bounds or categories may not match the columns of the previous step. Pass one pair of bounds, or "
+            "make it the first step."
         )
 
     @property
@@ -323,15 +326,17 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are no numbers of their kind. No table is looked at."""
-        check_count("n_estimators", self.n_estimators, remedy="choose a whole number of trees, such as 300")
-        check_count("max_depth", self.max_depth, remedy="choose a whole number, such as 8")
-        check_count("max_leaf_nodes", self.max_leaf_nodes, at_least=2, remedy="choose a whole number, such as 16")
+        check_count("n_estimators", self.n_estimators, remedy="choose a positive integer, such as 300")
+        check_count("max_depth", self.max_depth, remedy="choose a positive integer, such as 8")
+        check_count(
+            "max_leaf_nodes", self.max_leaf_nodes, at_least=2, remedy="choose an integer of at least 2, such as 16"
+        )
         if self.n_estimators * self._n_leaves > (most := 1 << 24):
             raise ValueError(
-                f"n_estimators={self.n_estimators} trees of max_leaf_nodes={self.max_leaf_nodes} have more than "
-                f"{most} leaves: choose fewer trees, or fewer leaves, such as 16."
+                f"n_estimators={self.n_estimators} trees with max_leaf_nodes={self.max_leaf_nodes} have more than "
+                f"{most} leaves. Use fewer trees, or fewer leaves, such as 16."
             )
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
         count_threads(self.n_jobs)
 
     def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
@@ -499,20 +504,20 @@ def schema_of_columns(names: list[str], bounds: Any, categories: Any) -> TableSc
     """Return the public schema of columns of these names, from bounds and categories of each."""
     if bounds is None and categories is None:
         raise ValueError(
-            "schema=None, bounds=None and categories=None say nothing about the columns: give a TableSchema, or "
-            "bounds=(low, high) if all columns are numbers."
+            "`schema`, `bounds` or `categories` must be set. Pass a TableSchema, or bounds=(low, high) if all columns "
+            "are numbers."
         )
     ends_of = bounds_of_columns(bounds, len(names))
     listed = [None] * len(names) if categories is None else categories
     if not isinstance(listed, list | tuple) or len(listed) != len(names):
         raise ValueError(
-            f"categories={show(categories)} is no list for {len(names)} columns: give a list with a list of "
-            "categories, or None, for each."
+            f"`categories` must be a list with a list of categories, or None, for each of {len(names)} columns, got "
+            f"{show(categories)}."
         )
     known: dict[str, Any] = {}
     for name, ends, levels in zip(names, ends_of, listed, strict=True):
         if levels is None and ends is None:
-            raise ValueError(f"column {name!r} has neither bounds nor categories: give one of them, or a schema.")
+            raise ValueError(f"Column {name!r} must have bounds or categories. Set one of them, or pass a schema.")
         known[name] = {"bounds": ends} if levels is None else {"categories": levels}
     return TableSchema(known)
 
@@ -576,15 +581,15 @@ def _public_seed(random_state: Any) -> int:
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    remedy = "choose a whole number from 0 on, a RandomState, a Generator or None"
+    remedy = "choose a nonnegative integer, a RandomState, a Generator or None"
     return check_count("random_state", random_state, at_least=0, remedy=remedy)
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
     if step.schema is not None and type(step.schema) is not TableSchema and type(step.schema) is not dict:
-        yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
+        yield "has a schema of a custom class, which may receive the rows", "TableSchema({...})"
     if step.marginals is not None and type(step.marginals) is not dict:
-        yield "has marginals of a class of yours, which may be handed the rows", "a dict"
+        yield "has marginals of a custom class, which may receive the rows", "a dict"
 
 
 register(PublicTreesEmbedding, _rule, ("schema",))

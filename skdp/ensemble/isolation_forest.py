@@ -266,7 +266,9 @@ class DPIsolationForest(TreesOfTables):
         if isinstance(self.contamination, str):
             if self.contamination == "auto":
                 return None
-            raise ValueError(f"contamination={show(self.contamination)}: {_SHARE}.")
+            raise ValueError(
+                f"`contamination` must be {_SHARE.removeprefix('choose ')}, got {show(self.contamination)}."
+            )
         return check_real("contamination", self.contamination, above=0, at_most=0.5, remedy=_SHARE)
 
     @silent_arithmetic
@@ -348,7 +350,7 @@ class DPIsolationForest(TreesOfTables):
         return tags
 
 
-_SHARE = "choose a share of outliers in (0, 0.5], or 'auto'"
+_SHARE = "choose a fraction in (0, 0.5], or 'auto'"
 
 
 def _read_codes(model: DPIsolationForest, X: Any, *, reset: bool) -> TableCodes:

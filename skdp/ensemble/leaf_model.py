@@ -36,9 +36,9 @@ class TreesSolver(LookupSolver):
     def check_present(self, run: Run) -> None:
         if not self.model._embedding()._gives_columns_of(self.model.embedding_):
             raise ValueError(
-                "the trees or the public columns differ from those of earlier runs, whose coefficients do not fit "
-                "them: set n_estimators, max_depth, n_bins, trees_random_state and what is public of the columns as "
-                "before, or start again with fit and warm_start=False."
+                "The trees or the schema differ from those of earlier runs, so the coefficients do not match. Use the "
+                "same n_estimators, max_depth, n_bins, trees_random_state and schema as before, or fit again with "
+                "warm_start=False."
             )
 
     def beside_steps(self, sampling: Sampling, n_steps: int) -> dict[str, float]:

@@ -97,7 +97,7 @@ def notice_of_edges(
 def _by_column(counts: np.ndarray, blocks: list[Block]) -> list[np.ndarray]:
     ends = np.cumsum([_n_cells(block) for block in blocks])
     if len(counts) != ends[-1]:
-        raise ValueError("counts of people are not those of these columns: the file that holds them was changed.")
+        raise ValueError("The marginal counts do not match the columns: the checkpoint file was changed.")
     return np.split(counts, ends[:-1])
 
 
@@ -119,10 +119,10 @@ def read_marginals(marginals: Any, blocks: list[Block]) -> list[np.ndarray | Non
     if marginals is None:
         return [None] * len(blocks)
     if not isinstance(marginals, Mapping):
-        raise TypeError(f"marginals={show(marginals)} is no mapping: give a dict of shares by column, or None.")
+        raise TypeError(f"`marginals` must be a dict of proportions by column, or None, got {show(marginals)}.")
     names = [block.name for block in blocks]
     if unknown := [name for name in marginals if name not in names]:
-        raise ValueError(f"marginals names {format_names(unknown)}, no column of the schema: leave it out.")
+        raise ValueError(f"`marginals` has columns that are not in the schema: {format_names(unknown)}. Remove them.")
     return [_read_shares(block, marginals.get(block.name)) for block in blocks]
 
 
@@ -136,9 +136,6 @@ def _read_shares(block: Block, given: Any) -> np.ndarray | None:
     needed = "two or more" if block.is_line else str(block.width)
     fits = shares.ndim == 1 and (len(shares) >= 2 if block.is_line else len(shares) == block.width)
     if not (fits and np.isfinite(shares).all() and (shares >= 0.0).all() and shares.max() > 0.0):
-        raise ValueError(
-            f"marginals of column {block.name!r} are no shares of its cells: give {needed} numbers, not all 0 and none "
-            "below."
-        )
+        raise ValueError(f"`marginals` of column {block.name!r} must be {needed} nonnegative numbers, not all 0.")
     shares = shares / shares.max()  # whose sum does not overflow
     return shares / shares.sum()

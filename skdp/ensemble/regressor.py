@@ -334,7 +334,7 @@ class TargetsInUnits(BoundedRegression):
     def released_units(self) -> TargetUnits:
         """Center and spread of the targets on the public scale."""
         if self.units is None:
-            raise RuntimeError("the units of targets are not released yet.")
+            raise RuntimeError("The units of the targets are not released yet.")
         return self.units
 
 
@@ -344,8 +344,8 @@ class TreesOfTargets(TreesSolver):
     def check_present(self, run: Run) -> None:
         if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
             raise ValueError(
-                f"fit_intercept={self.model.fit_intercept!r} asks for other units of targets than those of earlier "
-                "runs: set it as before, or start again with fit and warm_start=False."
+                f"fit_intercept={self.model.fit_intercept!r} differs from earlier runs, whose targets have other "
+                "units. Set it as before, or fit again with warm_start=False."
             )
         super().check_present(run)
 

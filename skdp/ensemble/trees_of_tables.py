@@ -46,12 +46,12 @@ class TreesOfTables(PrivateEstimator):
         if self._takes_codes():
             if is_private(before) and traits_of(before).gives_codes:
                 return ""
-            return f"{_NO_SCHEMA}, and the step before it carries none: {_REMEDY}."
+            return f"{_NO_SCHEMA}, and the previous step does not provide one. {_REMEDY}."
         if takes_any_columns(self):
             return ""
         return (
-            "schema, bounds or categories are for columns that the step before it may not give: leave them out, and "
-            "put DPTableVectorizer(schema, numbers='codes') directly before it."
+            "schema, bounds or categories may not match the columns of the previous step. Remove them, and put "
+            "DPTableVectorizer(schema, numbers='codes') directly before it."
         )
 
     def _note_rows(self, X: Any, are_raw: bool = True) -> None:
@@ -63,7 +63,7 @@ class TreesOfTables(PrivateEstimator):
             found = None if grown is None else grown.schema
         self._fitted_row_schema, self._fitted_row_names = found, row_names_of(X)
         if found is None and self._takes_codes():
-            raise ValueError(f"{_NO_SCHEMA}, and X carries none: {_REMEDY}.")
+            raise ValueError(f"{_NO_SCHEMA}, and X does not carry one. {_REMEDY}.")
 
     def _assumed_width(self) -> int:
         """Return the number of columns to plan with before there are rows; a list states how many there are."""
@@ -73,7 +73,7 @@ class TreesOfTables(PrivateEstimator):
     def _embedding(self) -> PublicTreesEmbedding:
         """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
         # No generator: what it gave the trees is public, and the noise might be drawn from it too.
-        remedy = "choose a whole number from 0 on, which is public and no seed of the noise"
+        remedy = "choose a nonnegative integer, which is public and not used for the noise"
         seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
         schema = self._fitted_row_schema if self._takes_codes() else self.schema
         embedding = PublicTreesEmbedding(
@@ -97,8 +97,8 @@ class TreesOfTables(PrivateEstimator):
         return tags
 
 
-_NO_SCHEMA = "schema=None, bounds=None and categories=None say nothing about the columns"
+_NO_SCHEMA = "`schema`, `bounds` and `categories` are None"
 _REMEDY = (
-    "give a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
+    "Pass a TableSchema, or bounds=(low, high) if all columns are numbers, or put DPTableVectorizer(numbers='codes') "
     "directly before it"
 )

@@ -45,7 +45,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _check_common_parameters(self) -> None:
         check_choice("public_images", self.public_images, tuple(PUBLIC_IMAGES))
         if not isinstance(self.symmetric, bool | np.bool_):
-            raise ValueError(f"symmetric={show(self.symmetric)} is no truth value: choose True or False.")
+            raise ValueError(f"`symmetric` must be True or False, got {show(self.symmetric)}.")
         count_threads(self.n_jobs)
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
@@ -144,7 +144,9 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
             self._write_file(table, target)
         except OSError as error:
             why = error.strerror or error
-            failure = OSError(f"path={str(target)!r} could not be written ({why}): make room, or give another path.")
+            failure = OSError(
+                f"path={str(target)!r} could not be written ({why}). Free disk space, or use another path."
+            )
             failure.errno = error.errno
             raise failure from None
         return np.load(target, mmap_mode="r")
@@ -206,7 +208,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def __step_traits__(self) -> StepTraits:
         """What a pipeline asks of this step: pixels have a public range, which rows of a private step do not keep."""
-        fault = "images come first: what a private step makes of them has no public range."
+        fault = "it must be the first step, because the output of a private step has no public pixel range."
         return StepTraits(fault_behind=lambda before: fault if is_private(before) else "")
 
     @property
@@ -224,7 +226,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
 def _table(X: Any) -> np.ndarray:
     """Return images as an array of numbers, without copying one."""
     if sp.issparse(X):
-        raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+        raise TypeError("X is sparse, but sparse data are not supported here. Pass X.toarray().")
     table = values_of("X", X) if column_names(X) is None else np.asarray(X)
     if not hasattr(X, "dtype") and column_names(X) is None:
         # A list has no type of its own: uint8 if all of its pixels are, else float64. uint8 among other types is left
@@ -236,9 +238,11 @@ def _table(X: Any) -> np.ndarray:
             kind, values = numbers_of(table)
             table = values.astype(np.float64, copy=False) if kind == NUMBER else table
     if table.dtype.kind not in "buif":
-        raise ValueError(f"X is of type {table.dtype}: give pixels as uint8, or as floats from 0 to 1.")
+        raise ValueError(
+            f"X must have a numeric dtype, got {table.dtype}. Pass pixels as uint8, or as floats from 0 to 1."
+        )
     if len(table.shape) < 2 or 0 in table.shape:
-        raise ValueError(f"X has the shape {table.shape}: give at least one image, and pixels of each.")
+        raise ValueError(f"X must contain at least one image with at least one pixel, got shape {table.shape}.")
     return table
 
 

@@ -134,13 +134,14 @@ def layout_of(image_shape: Any, table_shape: tuple[int, ...]) -> ImageLayout:
     found = table_shape[1:]
     if len(found) not in (1, 2, 3):
         raise ValueError(
-            f"X has {len(table_shape)} dimensions: give rows of pixels, (n, height, width) or (n, height, width, "
-            "channels)."
+            "X must have the shape (n, pixels), (n, height, width) or (n, height, width, channels), got "
+            f"{len(table_shape)} dimensions."
         )
     shape = _public_shape(image_shape, found)
     if math.prod(found) != math.prod(shape) or (len(found) > 1 and found != shape):
         raise ValueError(
-            f"X has images of shape {_text(found)} and not {_text(shape)}: set image_shape to that of one image of X."
+            f"X must have images of shape {_text(shape)}, got {_text(found)}. Set `image_shape` to the shape of one "
+            "image."
         )
     if len(shape) == 2:
         return ImageLayout(shape, None)
@@ -148,8 +149,8 @@ def layout_of(image_shape: Any, table_shape: tuple[int, ...]) -> ImageLayout:
     if len(axes) != 1:
         why = "neither the first nor the last" if not axes else "both the first and the last"
         raise ValueError(
-            f"image_shape={_text(shape)}: {why} number could be that of channels, 1 to {_MOST_CHANNELS}; give (height, "
-            "width), (height, width, channels) or (channels, height, width)."
+            f"The channels of image_shape={_text(shape)} are ambiguous: {why} number can be the number of channels (1 "
+            f"to {_MOST_CHANNELS}). Pass (height, width), (height, width, channels) or (channels, height, width)."
         )
     return ImageLayout(shape, axes[0])
 
@@ -162,8 +163,8 @@ def _public_shape(image_shape: Any, found: tuple[int, ...]) -> tuple[int, ...]:
         if side * side == found[0]:
             return side, side
         raise ValueError(
-            f"image_shape=None: {found[0]} pixels are no square of one channel; give (height, width) or (height, "
-            "width, channels)."
+            f"`image_shape` must be set, because {found[0]} pixels are not a square image with one channel. Pass "
+            "(height, width) or (height, width, channels)."
         )
     whole = isinstance(image_shape, tuple | list) and all(
         isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 for n in image_shape
@@ -171,8 +172,7 @@ def _public_shape(image_shape: Any, found: tuple[int, ...]) -> tuple[int, ...]:
     if not whole or len(image_shape) not in (2, 3):
         shown = _text(image_shape) if whole else show(image_shape)
         raise ValueError(
-            f"image_shape={shown} is no shape of an image: give (height, width) or (height, width, channels), such as "
-            "(32, 32, 3)."
+            f"`image_shape` must be (height, width) or (height, width, channels), such as (32, 32, 3), got {shown}."
         )
     return tuple(map(int, image_shape))
 
@@ -195,15 +195,15 @@ def range_of(value_range: Any, dtype: np.dtype[Any]) -> tuple[float, float]:
         if dtype.kind == "f":
             return 0.0, 1.0
         raise ValueError(
-            f"value_range=None: pixels of type {dtype} have no public range; give it, such as (0, 255), or uint8 or "
-            "floats from 0 to 1."
+            f"`value_range` must be set, because pixels of type {dtype} have no public range. Pass it, such as (0, "
+            "255), or convert X to uint8 or to floats from 0 to 1."
         )
     found = [read_real(each) for each in value_range] if isinstance(value_range, tuple | list) else []
     low, high = [math.nan if each is None else each for each in found] if len(found) == 2 else [math.nan, math.nan]
     if not (high - low >= _LEAST_WIDTH and max(abs(low), abs(high)) <= _FARTHEST_END):
         raise ValueError(
-            f"value_range={show(value_range)} is no range: give (lowest, highest), such as (0, 255), of at least "
-            f"{_LEAST_WIDTH:g} and within {_FARTHEST_END:g}."
+            f"`value_range` must be a pair (low, high), such as (0, 255), of width at least {_LEAST_WIDTH:g} and "
+            f"within {_FARTHEST_END:g}, got {show(value_range)}."
         )
     return low, high
 
@@ -224,5 +224,9 @@ def check_pixels(pixels: np.ndarray, ends: tuple[float, float], *, asked: bool) 
     if not (math.isfinite(low) and math.isfinite(high)):
         refuse_not_finite("X", nan=bool(np.isnan(pixels).any()))
     if low < ends[0] or high > ends[1]:
-        where = f"value_range=({ends[0]:g}, {ends[1]:g})" if asked else f"{ends[0]:g} to {ends[1]:g}, for this type"
-        raise ValueError(f"X has pixels outside of {where}: set value_range to the public range of a pixel.")
+        where = (
+            f"value_range=({ends[0]:g}, {ends[1]:g})"
+            if asked
+            else f"[{ends[0]:g}, {ends[1]:g}], the range for this type"
+        )
+        raise ValueError(f"X has pixels outside of {where}. Set `value_range` to the public range of a pixel.")

@@ -145,18 +145,18 @@ class ScatteringTransformer(ImageTransformer):
         self.n_jobs = n_jobs
 
     def _make_features(self, layout: ImageLayout) -> ImageFeatures:
-        n_scales = check_count("J", self.J, remedy="choose a whole number of scales, such as 2")
-        n_angles = check_count("L", self.L, remedy="choose a whole number of directions, such as 8")
+        n_scales = check_count("J", self.J, remedy="choose a positive integer, such as 2")
+        n_angles = check_count("L", self.L, remedy="choose a positive integer, such as 8")
         if isinstance(self.max_order, bool) or self.max_order not in (1, 2):
-            raise ValueError(f"max_order={show(self.max_order)} is not known: use 1 or 2.")
+            raise ValueError(f"`max_order` must be 1 or 2, got {show(self.max_order)}.")
         check_choice("colors", self.colors, ("opponent", "given"))
         if self.normalization is not None:
             check_choice("normalization", self.normalization, ("whitened", "groups"))
         self._check_common_parameters()
         if n_scales > 32 or 1 << n_scales > min(layout.size):
             raise ValueError(
-                f"J={n_scales} is too large for images of {layout.size[0]} x {layout.size[1]} pixels: 2**J pixels are "
-                f"averaged; choose at most {min(layout.size).bit_length() - 1}."
+                f"`J` must be at most {min(layout.size).bit_length() - 1} for images of {layout.size[0]} x "
+                f"{layout.size[1]} pixels, because 2**J pixels are averaged, got {n_scales}."
             )
         with np.errstate(all="ignore"):  # tails of wavelets underflow
             return ImageFeatures(
@@ -284,16 +284,18 @@ class PatchTransformer(ImageTransformer):
         self.n_jobs = n_jobs
 
     def _make_features(self, layout: ImageLayout) -> PatchFeatures:
-        n_filters = check_count("n_filters", self.n_filters, remedy="choose a whole number of filters, such as 400")
-        size = check_count("patch_size", self.patch_size, at_least=2, remedy="choose 2 pixels or more, such as 6")
-        stride = check_count("stride", self.stride, remedy="choose a whole number of pixels, such as 2")
-        remedy = "give a whole number of 0 or more, which is public"
+        n_filters = check_count("n_filters", self.n_filters, remedy="choose a positive integer, such as 400")
+        size = check_count(
+            "patch_size", self.patch_size, at_least=2, remedy="choose an integer of at least 2, such as 6"
+        )
+        stride = check_count("stride", self.stride, remedy="choose a positive integer, such as 2")
+        remedy = "choose a nonnegative integer, which is public"
         seed = check_count("random_state", self.random_state, at_least=0, remedy=remedy)
         self._check_common_parameters()
         if size > min(layout.size):
             raise ValueError(
-                f"patch_size={size} is too large for images of {layout.size[0]} x {layout.size[1]} pixels: choose at "
-                f"most {min(layout.size)}."
+                f"`patch_size` must be at most {min(layout.size)} for images of {layout.size[0]} x {layout.size[1]} "
+                f"pixels, got {size}."
             )
         with np.errstate(all="ignore"):
             return PatchFeatures(

@@ -68,10 +68,10 @@ class CoefficientTable:
     """
 
     def __init__(
-        self, fitted: Any, names: list[str], inference: Inference, *, title: str = "Private least squares",
+        self, fitted: Any, names: list[str], inference: Inference, *, title: str = "Private linear regression",
         meaning: str = "", level: float = 0.95, simultaneous: bool = False,
     ) -> None:  # fmt: skip
-        self.level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        self.level = check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"
@@ -80,26 +80,26 @@ class CoefficientTable:
         self._estimand = estimand_of(fitted.privacy_unit_, f"{rows} of the largest norm")
         # Facts that a reader needs to judge the table, all of them public or released.
         cut, noise = inference.cut
-        cuts = f"rows cut at norm {fitted.data_norm_:.6g}"
+        cuts = f"rows clipped to norm {fitted.data_norm_:.6g}"
         if hasattr(fitted, "y_bounds_"):
             low, high = fitted.y_bounds_
-            cuts += f", targets at {low:.6g} and {high:.6g}"
+            cuts += f", targets to [{low:.6g}, {high:.6g}]"
         self._title = f"{title}: {type(fitted).__name__}"
         self._facts = [
-            f"epsilon {fitted.epsilon_:.4g} at delta {fitted.delta_:g} for one {unit} ({fitted.adjacency_})",
+            f"epsilon={fitted.epsilon_:.4g}, delta={fitted.delta_:g}, privacy unit: one {unit} ({fitted.adjacency_})",
             f"{inference.n} {unit}s (public number); {cuts}",
-            f"{unit}s of which something is cut: {100 * max(cut, 0.0):.2g} % (noise {100 * noise:.2g} %)",
-            f"intervals of {100 * self.level:.6g} %{', all at once' if self.simultaneous else ' each'}; share: of the "
-            "noise in the variance",
+            f"clipped {unit}s: {100 * max(cut, 0.0):.2g}% (noisy estimate, standard deviation {100 * noise:.2g}%)",
+            f"{100 * self.level:.6g}% confidence intervals{', simultaneous' if self.simultaneous else ''}; share: "
+            "fraction of the variance due to the privacy noise",
         ]
         if self._estimand:
             self._facts.append(self._estimand)
         if meaning:
-            self._facts.append(f"coefficients are of {one_line(meaning)}")
+            self._facts.append(f"coefficients are slopes of {one_line(meaning)}")
         if all(inference.doubts) and fitted._fitted_row_norm is not None:
             self._facts.append(
-                "rows of a vectorizer have all levels of a column as columns, which add up to one: "
-                "skdp.preprocessing.formula_rows leaves one out"
+                "no intervals: the vectorizer encodes all categories of a column, which are collinear. Use "
+                "skdp.preprocessing.formula_rows, which omits a reference category"
             )
 
     def to_frame(self) -> Any:
@@ -258,14 +258,14 @@ class HasCoefficientTable:
         found = self._fitted_inference
         if found is None:
             raise ValueError(
-                "there is no table of these coefficients: fit with inference=True, which buys what it needs, and ask "
-                "before they are made monotone."
+                "summary is not available for these coefficients. Fit with inference=True, and call summary before "
+                "make_monotonic."
             )
         count = self.n_features_in_
         if names is None:
             names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(count)])
         if isinstance(names, str) or not hasattr(names, "__len__") or len(names) != count:
-            raise ValueError(f"names={show(names)} with {count} columns: give a list of one name for each column.")
+            raise ValueError(f"`names` must be a list of {count} names, one per column, got {show(names)}.")
         if scales is not None:
             try:
                 given = np.asarray(scales, np.float64)
@@ -273,7 +273,7 @@ class HasCoefficientTable:
                 given = np.empty(0)
             if given.shape != (count,) or not ((given > 0.0) & (given < np.inf)).all():
                 raise ValueError(
-                    f"scales={show(scales)} with {count} columns: give a list of one positive number for each."
+                    f"`scales` must be a list of {count} positive numbers, one per column, got {show(scales)}."
                 )
             found = found.unscaled(given)
         # One intercept or several constants follow the columns; with several classes, each has a line of its own.

@@ -31,8 +31,8 @@ SEPARATED = 100.0
 has an interval: it is 40 where a third of the rows have log-odds of -8, and over 250 where a column separates classes.
 """
 
-NOT_SETTLED = "the steps did not settle: columns nearly separate the rows, or noise is too much"
-TOO_FEW_EVENTS = "too few events for this noise"
+NOT_SETTLED = "the fit did not converge: columns nearly separate the classes, or the noise is too large"
+TOO_FEW_EVENTS = "too few events for this noise level"
 
 
 UNCERTAIN, MOST_UNCERTAIN = 0.16, 0.3
@@ -258,8 +258,8 @@ def infer(
     overlap = np.abs(form @ vectors[:, hidden])
     bias, error = length * overlap.sum(axis=1), np.hypot(sampling, by_noise)
     held = np.sum(overlap**2, axis=1) / np.sum(form**2, axis=1)
-    doubts = np.where(bias > MOST_HIDDEN * error, "noise hides columns beside it", "")
-    doubts = np.where(held > 0.5, "noise hides this column, or others add up to it", doubts)
+    doubts = np.where(bias > MOST_HIDDEN * error, "the noise hides correlated columns", "")
+    doubts = np.where(held > 0.5, "the noise hides this column, or it is collinear with others", doubts)
     if steps is not None:
         bias, uncertain = _of_rare_events(rarity, form @ theta, error, bias)
         doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), TOO_FEW_EVENTS, doubts)
@@ -291,9 +291,9 @@ def _doubt_in_all(equations: Equations, cut: tuple[float, float], n_coefs: int, 
     """Return why no coefficient has an interval, by public and released numbers alone, or ""."""
     share, deviation = cut
     if equations.n < FEWEST_ROWS * n_coefs:
-        return f"fewer than {FEWEST_ROWS} rows or groups a coefficient"
+        return f"fewer than {FEWEST_ROWS} rows or groups per coefficient"
     if share - 3.0 * deviation > CUT_ROWS:
-        return f"about {100 * share:.0f} % of rows are cut at {grounds.bounds}"
+        return f"about {100 * share:.0f}% of rows are clipped by {grounds.bounds}"
     if not grounds.bounds_are_given and share + 2.0 * deviation > UNSURE:
-        return "unknown how many rows are cut: give data_norm"
+        return "the number of clipped rows is unknown. Set data_norm"
     return grounds.doubt

@@ -322,7 +322,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
             return NewtonSolver(self, target, anew=anew)
         if (limit := self.rows_per_group) is not None:
             raise ValueError(
-                f"rows_per_group={show(limit)} requires inference=True: set inference=True, or use rows_per_group=None."
+                f"rows_per_group={show(limit)} requires inference=True. Set inference=True or rows_per_group=None."
             )
         form = self._fitted_row_form
         continues_without = not anew and self._fitted_form_of_coef is None

@@ -424,16 +424,15 @@ class NewtonSolver(Solver):
         n_blocks = likelihood.n_blocks
         if n_blocks * n_features > MOST_COLUMNS:
             of_classes = f" and {n_blocks + 1} classes" if n_blocks > 1 else ""
-            what, other = type(self.model).__name__, ""
+            what, other = type(self.model).__name__, "Use"
             if "inference" in self.model.get_params(deep=False):
-                what, other = "inference=True", "use inference=False, or "
+                what, other = "inference=True", "Set inference=False, or use"
             raise ValueError(
-                f"{what} with {n_features} columns{of_classes}: {other}give {MOST_COLUMNS // n_blocks} columns at most."
+                f"{what} does not support {n_features} columns{of_classes}. {other} at most {MOST_COLUMNS // n_blocks} "
+                "columns."
             )
         if likelihood.n_lines > MOST_COLUMNS:
-            raise ValueError(
-                f"classes has too many, with a threshold between each two of them: name {MOST_COLUMNS + 1} at most."
-            )
+            raise ValueError(f"`classes` must have at most {MOST_COLUMNS + 1} classes.")
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         limit = self._group_limit
@@ -452,8 +451,8 @@ class NewtonSolver(Solver):
         check_row_limit(model.rows_per_group, model._unit())
         if not self.anew or model.checkpoint is not None:
             raise ValueError(
-                "inference=True with warm_start, partial_fit or a checkpoint: each of its fits starts anew; use "
-                "inference=False, or leave these out."
+                "inference=True does not support warm_start, partial_fit and checkpoint. Set inference=False, or do "
+                "not use these."
             )
         settings: dict[str, tuple[Any, ...]] = {
             "max_grad_norm": ("auto",), "lot_size": (None,), "sampling_rate": (None, 1.0), "max_iter": (None,),
@@ -463,7 +462,7 @@ class NewtonSolver(Solver):
             given = getattr(model, name, value)
             if not any(given is each or given == each for each in (value, *others)):
                 raise ValueError(
-                    f"{name}={show(given)} with inference=True, whose Newton steps have no such setting: set "
+                    f"{name}={show(given)} is not supported with inference=True, which uses Newton steps. Set "
                     f"{name}={value!r}."
                 )
 
@@ -519,7 +518,7 @@ class NewtonSolver(Solver):
         pool, settled = settled_pool(self._steps, likelihood, entry, run.n_public)
         rows_left, doubt = likelihood.rows(pool.equations.gram, pool.counts, entry), "" if settled else NOT_SETTLED
         if rows_left < FEWEST_UNSURE_ROWS * len(theta):
-            doubt = f"fewer than {FEWEST_UNSURE_ROWS} rows a coefficient that are not nearly certain"
+            doubt = f"fewer than {FEWEST_UNSURE_ROWS} informative rows per coefficient"
         # The norm at which scores of records are clipped.
         root = math.sqrt(max(float(np.trace(pool.equations.gram)), pool.equations.edge) / run.n_public)
         first = Pool.of(self._steps[:1], run.n_public, likelihood, 0.0)

@@ -145,7 +145,7 @@ class TargetMoments(ProductQuery):
 class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
 
-    _table_title = "Private least squares"
+    _table_title = "Private linear regression"
     _: KW_ONLY
     epsilon: Any = 1.0
     delta: float | str = "auto"
@@ -303,7 +303,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
             return None
-        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        remedy = "choose a public bound in [1e-30, 1e30], or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     # --- predictions ---
@@ -355,8 +355,7 @@ def _rows_to_fit(model: Any, X: Any, y: Any, sample_weight: Any, groups: Any) ->
     for name, unused in (("inference", False), ("rows_per_group", None)):
         if (given := getattr(model, name)) not in (unused, None):
             raise ValueError(
-                f"{name}={show(given)} with rows that are not in memory, which are read once: use {name}={unused}, or "
-                "give the rows as an array."
+                f"{name}={show(given)} requires rows in memory. Set {name}={unused}, or pass X as an array."
             )
     warn_of_no_bound(model.weight_bound, sample_weight)
     return source

@@ -32,9 +32,7 @@ class OrderedClassification(Classification):
     def named(self) -> Outputs | None:
         """See `Target`: a set has no order, and an iterator ends with one look."""
         if isinstance(self.classes, Set | Iterator):
-            raise ValueError(
-                f"classes={self.classes!r} has no order that lasts: list the classes from the lowest to the highest."
-            )
+            raise ValueError(f"`classes` must be a list from the lowest to the highest class, got {self.classes!r}.")
         return super().named
 
     def levels(self, outputs: Outputs) -> np.ndarray:

@@ -26,8 +26,8 @@ class BoundedRates(BoundedRegression):
     def check_bounds(self, low: float, high: float) -> None:
         if low < 0.0 or high <= 0.0:
             raise ValueError(
-                f"y_bounds=({low!r}, {high!r}) are no bounds on counts: give (0, b), with b the largest count or rate "
-                "that is distinguished from smaller ones."
+                f"`y_bounds` must be nonnegative with a positive upper bound, got ({low!r}, {high!r}). Pass (0, b), "
+                "where b is the largest count or rate to be distinguished from smaller ones."
             )
 
 

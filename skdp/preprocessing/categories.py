@@ -172,9 +172,9 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         return fit.publish(threshold_=histograms.threshold_at(noise), **learned)
 
     def _check_own_parameters(self) -> None:
-        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+        check_count("max_categories", self.max_categories, remedy="choose a positive integer, such as 100")
         if not isinstance(self.sparse_output, bool | np.bool_):
-            raise ValueError(f"sparse_output={type(self.sparse_output).__name__} is not valid: choose True or False.")
+            raise ValueError(f"`sparse_output` must be True or False, got {type(self.sparse_output).__name__}.")
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: noisy histograms, whose cost does not depend on the number of columns."""

@@ -53,13 +53,13 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
     def _given_schema(self) -> TableSchema:
         if self.schema is None:
             return TableSchema({}, others="estimate")
-        return read_schema(self.schema, "TableSchema.from_json(path), or None to buy everything")
+        return read_schema(self.schema, "TableSchema.from_json(path), or None to estimate everything")
 
     def _check_own_parameters(self) -> None:
         """Reject parameters that are unusable for any table."""
         self._given_schema()
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
-        check_count("max_categories", self.max_categories, remedy="choose a whole number, such as 100")
+        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
+        check_count("max_categories", self.max_categories, remedy="choose a positive integer, such as 100")
 
     def _purchase(self) -> Purchase:
         """What the fit may buy, as far as that is known from parameters."""
@@ -101,8 +101,8 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
     if schema.others == "estimate" and table.holds_objects:
         tell_now(
             estimator,
-            "X is an array of objects, which has one type for all columns: those that the schema does not name are "
-            "categories, numbers too; give the frame itself, or the kinds of its columns in a schema.",
+            "X is an object array, so all columns that `schema` does not declare are categories, including numbers. "
+            "Pass the data frame itself, or declare the column types in `schema`.",
         )
     known = dict(schema.items())
     bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]

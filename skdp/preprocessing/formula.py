@@ -13,7 +13,6 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from sklearn.preprocessing import FunctionTransformer
 
-from skdp._checks.numbers import format_names
 from skdp._checks.parameters import show
 from skdp._checks.table import Table, as_keys, as_numbers, as_truth
 from skdp.base.row_wise import row_wise
@@ -55,7 +54,9 @@ class FormulaRows(NamedTuple):
     def __getattr__(self, name: str) -> NoReturn:
         """Say what to do where a pipeline takes all of it for a step, and asks for its methods."""
         if name in ("fit", "fit_transform", "transform"):
-            raise TypeError("what formula_rows returns is no step: put its .step in the pipeline.")
+            raise TypeError(
+                "The result of formula_rows is not a pipeline step. Use its attribute .step in the pipeline."
+            )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -165,7 +166,7 @@ class _Factor(NamedTuple):
     def read(self, table: Table) -> np.ndarray:
         """The columns of all rows, each of its own cell alone."""
         if self.name not in table.names:
-            raise ValueError(f"X has no column {self.name!r}, which the formula names.")
+            raise ValueError(f"X does not have the column {self.name!r} of the formula.")
         cells, column = table.cells(table.names.index(self.name)), self.column
         if column.kind == "number":
             made = self._places(np.clip(as_numbers(cells), *column.bounds))  # type: ignore[misc]  # checked
@@ -179,8 +180,8 @@ class _Factor(NamedTuple):
             made = (levels[:, None] == np.arange(1, len(place))) * np.where(levels < 0, np.nan, 1.0)[:, None]
         if np.isnan(made).any():
             raise ValueError(
-                f"column {self.name!r} has gaps, or cells that the schema does not list: leave such rows out, or add "
-                "what they hold to the schema."
+                f"Column {self.name!r} has missing values, or values that `schema` does not list. Remove these rows, "
+                "or add the values to `schema`."
             )
         return made
 
@@ -245,14 +246,17 @@ def _factor(text: str, columns: dict[str, Column]) -> _Factor:
     name = (found["of"] or found["base"]).strip()
     factor = _column(name, columns.get(name))._replace(text=text.replace("^", "**"))
     if factor.column.kind != "number":
-        raise ValueError(f"formula has {factor.text!r}, and column {name!r} is no number: name it alone.")
+        raise ValueError(
+            f"`formula` has {factor.text!r}, but column {name!r} is not numeric. Use the column name alone."
+        )
     if call in FUNCTIONS and found["degree"] is None:
         return _of_function(factor, FUNCTIONS[call])
     degree = found["degree"] if call == "poly" else power
     if degree is None or not 2 <= int(degree) <= MOST_POWER:
         known = ", ".join(f"{each}(x)" for each in FUNCTIONS)
         raise ValueError(
-            f"formula has {factor.text!r}: write {known}, or x**k or poly(x, k) with a k of 2 to {MOST_POWER}."
+            f"`formula` has an unknown function {factor.text!r}. Use {known}, or x**k or poly(x, k) with k from 2 to "
+            f"{MOST_POWER}."
         )
     return factor._replace(degree=int(degree)) if call else _of_function(factor, partial(_power, degree=int(degree)))
 
@@ -269,8 +273,8 @@ def _of_function(factor: _Factor, function: Callable[[Any], Any]) -> _Factor:
     ends = min(values), max(values)
     if not all(map(math.isfinite, values)) or not 0.0 < ends[1] - ends[0] < math.inf:
         raise ValueError(
-            f"formula has {factor.text!r}, which is no number at a bound of column {factor.name!r}, or the same at "
-            "both: narrow its bounds."
+            f"`formula` has {factor.text!r}, which is undefined at a bound of column {factor.name!r}, or equal at both "
+            "bounds. Narrow the bounds."
         )
     return factor._replace(function=function, ends=ends)
 
@@ -287,32 +291,34 @@ def _one_form(text: str) -> str:
 
 def _column(name: str, column: Column | None) -> _Factor:
     if column is None:
-        raise ValueError(f"formula has {name!r}, which the schema does not name: add what is public of it.")
+        raise ValueError(f"`formula` has {name!r}, which `schema` does not declare. Add it to `schema`.")
     if column.kind == "number" and column.bounds is not None:
         if column.bounds[0] >= column.bounds[1]:
-            raise ValueError(f"column {name!r} has bounds that are equal: leave it out of the formula.")
+            raise ValueError(f"Column {name!r} has equal bounds. Remove it from `formula`.")
         return _Factor(name, name, column, ends=column.bounds)
     if column.kind in ("category", "ordinal") and len(column.categories or ()) >= 2:
         return _Factor(name, name, Column("category", categories=column.categories))
     if column.kind == "flag":
         return _Factor(name, name, column)
     raise ValueError(
-        f"column {name!r} has neither bounds of a number nor two categories in the schema: what a formula needs to "
-        "know of it is never read from the rows."
+        f"Column {name!r} must have numeric bounds or at least two categories in `schema`, because a formula does not "
+        "read them from the rows."
     )
 
 
 def _terms_of(formula: str, columns: list[str]) -> list[Term]:
     """Return terms in the order of their degree, each a tuple of names of columns or functions of one."""
     if not isinstance(formula, str):
-        raise TypeError(f"formula={show(formula)} is no string: give one such as 'age * sex + income'.")
+        raise TypeError(f"`formula` must be a string such as 'age * sex + income', got {show(formula)}.")
     if "offset(" in formula:
         raise ValueError(
-            f"formula={show(formula)} has an offset: for DPPoissonRegressor, give counts divided by their exposure as "
-            "y, and the exposure as sample_weight."
+            f"formula={show(formula)} has an offset, which is not supported. For DPPoissonRegressor, pass counts "
+            "divided by their exposure as `y`, and the exposure as `sample_weight`."
         )
     if "^" in formula:
-        raise ValueError(f"formula={show(formula)} has '^': write x**2 for a power, and a * b for products.")
+        raise ValueError(
+            f"formula={show(formula)} has '^', which is not supported. Use x**2 for a power, and a * b for products."
+        )
     found: dict[frozenset[str], Term] = {}
     for part in formula.replace("**", "^").split("+"):
         if part.strip() == ".":
@@ -327,14 +333,13 @@ def _terms_of(formula: str, columns: list[str]) -> list[Term]:
         is_known = name in columns or _FACTOR.fullmatch(name)
         if name in ("", "0", "1") or (set("~-()^%") & set(name) and not is_known):
             raise ValueError(
-                f"formula={show(formula)} has more than names, '+', '*', ':' and functions of a name: bring others as "
-                "columns, and leave the intercept to fit_intercept."
+                f"formula={show(formula)} must contain only column names, '+', '*', ':' and functions of a column. "
+                "Compute other terms as columns, and set the intercept by `fit_intercept`."
             )
     for names, term in found.items():
-        missing = [each for each in term if len(term) > 1 and names - {each} not in found]
-        if missing:
+        if len(term) > 1 and any(names - {each} not in found for each in term):
             raise ValueError(
-                f"formula has {':'.join(term)} without what it is a product of (all but {format_names(missing)}): "
-                f"write {' * '.join(term)}, as levels are compared with the first one."
+                f"`formula` has the interaction {':'.join(term)}, which requires its lower-order terms. Use "
+                f"{' * '.join(term)}, which includes them."
             )
     return sorted(found.values(), key=len)

@@ -278,7 +278,7 @@ class Purchase:
         """The noisy count above which a category is named."""
         locate, _ = self._rounds(noise_multiplier)
         if locate is None or not self.n_words:
-            raise ValueError("n_words=0: no category is bought, so there is no threshold.")
+            raise ValueError("n_words=0: no categories are selected, so there is no threshold.")
         return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
 
     def least_rows_at(self, noise_multiplier: float) -> float:
@@ -324,9 +324,9 @@ class Purchase:
         Bought
         """
         if len(words) and np.ndim(weights):
-            raise ValueError("words have no weights: leave weights=1.0.")
+            raise ValueError("Categories do not support weights. Use weights=1.0.")
         if len(numbers) != self.n_numbers or len(words) != self.n_words:
-            raise ValueError("the columns are not those that were planned: give as many as n_numbers and n_words say.")
+            raise ValueError("The number of columns must match n_numbers and n_words.")
         columns = CountedColumns.of(numbers, weights, units, self._all_bounds)
         # First round: where the mass of columns without public bounds lies, and the categories.
         locate, refine = self._rounds(noise_multiplier)

@@ -211,7 +211,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         given = self.fill_value
         number = 0.0 if given is None or isinstance(given, str) else parameters.read_real(given)
         if number is None or not np.isfinite(number):
-            raise ValueError(f"fill_value={parameters.show(given)} is not valid: give a finite number, text or None.")
+            raise ValueError(f"`fill_value` must be a finite number, a string or None, got {parameters.show(given)}.")
 
     def _event_at(self, bounds: tuple[Any, ...]) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of its noise multiplier."""
@@ -247,7 +247,8 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         bad = [j for j, value in enumerate(values) if isinstance(value, float) and np.isnan(value)]
         if bad:
             raise ValueError(
-                f"fill_value={parameters.show(self.fill_value)} is no number, which column {bad[0]} needs: give one."
+                f"`fill_value` must be a number for the numeric column {bad[0]}, got "
+                f"{parameters.show(self.fill_value)}."
             )
         return np.array(values, dtype=object if any(self._fitted_words) else np.float64)
 
@@ -291,7 +292,7 @@ def _read(key: str, words: bool) -> Any:
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
     """See `skdp.base.public_steps`: an imputer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
-        yield "buys values for gaps", 'a step of the pipeline itself, or strategy="constant"'
+        yield "estimates values privately", 'a step of the pipeline itself, or strategy="constant"'
 
 
 register(DPSimpleImputer, _rule, ("accountant", "random_state"))

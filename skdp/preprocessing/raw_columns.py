@@ -43,8 +43,8 @@ def numbers_of(table: Table, j: int) -> np.ndarray:
     """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
     if table.kind(j) == "date":
         raise ValueError(
-            f"column {format_names([table.names[j]])} is of a type of dates where numbers are needed: use "
-            "DPTableVectorizer, or give days as numbers."
+            f"Column {format_names([table.names[j]])} has a date type, but numbers are required. Use "
+            "DPTableVectorizer, or convert dates to numbers of days."
         )
     return as_numbers(table.cells(j))
 
@@ -67,8 +67,8 @@ def read_schema(schema: Any, otherwise: str) -> TableSchema:
     if isinstance(schema, Mapping):
         return TableSchema(schema)
     raise TypeError(
-        f"schema=<{type(schema).__name__}> is no schema: give TableSchema({{'age': (18, 90), ...}}), a dict, "
-        f"{otherwise}."
+        f"`schema` must be a TableSchema or a dict, got <{type(schema).__name__}>. Pass TableSchema({{'age': (18, 90), "
+        f"...}}), a dict, {otherwise}."
     )
 
 
@@ -79,14 +79,14 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
     missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
     if missing:
         raise ValueError(
-            f"X has no column {format_names(missing)}, which the schema names: X has {format_names(table.names)}; "
-            "correct the schema (columns of an array are x0, x1, ...)."
+            f"`schema` declares {format_names(missing)}, which X does not have: its columns are "
+            f"{format_names(table.names)}. Correct `schema` (columns of an array are x0, x1, ...)."
         )
     others = [name for name in table.names if name not in known]
     if others and schema.others == "error":
         raise ValueError(
-            f"the schema does not name column {format_names(others)}: add what is public of it, or let "
-            "TableSchema(..., others='drop') leave such columns out, or others='estimate' pay for them."
+            f"`schema` does not declare {format_names(others)}. Declare these columns, or set TableSchema(..., "
+            "others='drop') to drop them, or others='estimate' to estimate their bounds and categories privately."
         )
     columns = []
     for j, name in enumerate(table.names):
@@ -97,12 +97,12 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
         refuse_dates(name, column, table, j)
         if column.kind == "date" and table.is_typed and table.kind(j) == "number":
             raise ValueError(
-                f"column {name!r} is of a type of numbers and a date in the schema: convert it, as by "
-                "pandas.to_datetime, or give it numbers as bounds."
+                f"Column {name!r} is a date in `schema`, but has a numeric type in X. Convert it, for example with "
+                "pandas.to_datetime, or declare numeric bounds."
             )
         columns.append((name, j, column))
     if all(column.kind == "drop" for _, _, column in columns):
-        raise ValueError("the schema drops every column of X: name one at least.")
+        raise ValueError("`schema` drops all columns of X. Keep at least one column.")
     return columns
 
 
@@ -114,7 +114,9 @@ def kinds_by_type(table: Table, columns: list[tuple[str, int, Column]]) -> dict[
 def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
     """Refuse a column whose type says that it holds dates where the schema has a number."""
     if column.kind == "number" and table.kind(j) == "date":
-        raise ValueError(f"column {name!r} is of a type of dates and a number in the schema: give two dates as bounds.")
+        raise ValueError(
+            f"Column {name!r} is a number in `schema`, but has a date type in X. Declare two dates as bounds."
+        )
 
 
 def check_input_names(estimator: Any, input_features: Any) -> None:
@@ -123,11 +125,11 @@ def check_input_names(estimator: Any, input_features: Any) -> None:
         return
     own = getattr(estimator, "feature_names_in_", None)
     if own is not None and not np.array_equal(own, np.asarray(input_features, dtype=object)):
-        raise ValueError("input_features is not equal to feature_names_in_: pass None.")
+        raise ValueError("input_features is not equal to feature_names_in_. Pass None.")
     if len(input_features) != estimator.n_features_in_:
         raise ValueError(
             f"input_features should have length equal to number of features ({estimator.n_features_in_}), got "
-            f"{len(input_features)}: pass None."
+            f"{len(input_features)}. Pass None."
         )
 
 

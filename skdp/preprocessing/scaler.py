@@ -231,7 +231,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         rows: np.ndarray = check_array(X, dtype=np.float64, copy=True, ensure_all_finite=False)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {rows.shape[1]} columns where transform gives {self.n_features_in_}: pass its output."
+                f"X must have {self.n_features_in_} columns, as the output of transform, got {rows.shape[1]}."
             )
         if self.with_std:
             rows *= self.scale_

@@ -299,13 +299,15 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         check_choice("numbers", self.numbers, (*NUMBERS, "auto"))
         check_choice("dtype", self.dtype, ("float32", "float64"))
         if not isinstance(self.fit_bins, bool | np.bool_):
-            raise ValueError(f"fit_bins={show(self.fit_bins)} is no truth value: use True or False.")
+            raise ValueError(f"`fit_bins` must be True or False, got {show(self.fit_bins)}.")
         if not isinstance(self.sparse_output, bool | np.bool_):
             check_choice("sparse_output", self.sparse_output, ("auto",))
         elif self.sparse_output and self.numbers == "codes":
-            raise ValueError("sparse_output=True with numbers='codes': codes are dense; use 'auto'.")
+            raise ValueError(
+                "sparse_output=True does not support numbers='codes', which are dense. Set sparse_output='auto'."
+            )
         elif self.sparse_output and output_of(self) != "default":
-            raise ValueError(f"sparse_output=True with output for {output_of(self)}: no frame is sparse; use 'auto'.")
+            raise ValueError(f"sparse_output=True does not support {output_of(self)} output. Set sparse_output='auto'.")
 
     def _take(
         self, table: Table, columns: list[tuple[str, int, Column]], found: dict[str, Column], noise_multiplier: float
@@ -393,7 +395,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         rows = X.tocsc() if sp.issparse(X) else check_array(X, dtype=np.float64, ensure_all_finite=not are_codes)
         width = sum(block.width for block in self._fitted_blocks)
         if rows.shape[1] != width:
-            raise ValueError(f"X has {rows.shape[1]} columns where transform gives {width}: pass its output.")
+            raise ValueError(f"X must have {width} columns, as the output of transform, got {rows.shape[1]}.")
         made = np.full((rows.shape[0], self.n_features_in_), None, dtype=object)
         start = 0
         for block in self._fitted_blocks:
@@ -466,9 +468,9 @@ def _dense_rows(columns: np.ndarray, values: np.ndarray, width: int) -> np.ndarr
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
     """See `skdp.base.public_steps`: a vectorizer that buys is a private step, which no rule is for."""
     if step.__private_step__() is not None:
-        yield "buys what its schema leaves out", "a step of the pipeline itself, or a complete TableSchema"
+        yield "estimates columns privately", "a step of the pipeline itself, or a complete TableSchema"
     elif type(step.schema) is not TableSchema and type(step.schema) is not dict:
-        yield "has a schema of a class of yours, which may be handed the rows", "TableSchema({...})"
+        yield "has a schema of a custom class, which may receive the rows", "TableSchema({...})"
 
 
 register(DPTableVectorizer, _rule, ("schema", "accountant", "random_state"))

@@ -375,9 +375,7 @@ class Combination:
 def read_combinations(given: Any, columns: Mapping[str, Column]) -> tuple[Combination, ...]:
     """Return the combinations that a user wrote, for columns of these names and kinds."""
     if isinstance(given, Mapping | str) or not hasattr(given, "__iter__"):
-        raise ValueError(
-            "schema: impossible is no list: give a list of dicts, such as [{'age': (0, 14), 'job': ['nurse']}]."
-        )
+        raise ValueError("`impossible` must be a list of dicts, such as [{'age': (0, 14), 'job': ['nurse']}].")
     return tuple(_read(each, columns) for each in given)
 
 
@@ -402,8 +400,8 @@ def _read(given: Any, columns: Mapping[str, Column]) -> Combination:
         given = dict(given.conditions)
     if not isinstance(given, Mapping) or len(given) < 2:
         raise ValueError(
-            "schema: an entry of impossible does not name two columns or more: give a dict such as "
-            "{'age': (0, 14), 'job': ['nurse']}."
+            "Each entry of `impossible` must be a dict with at least two columns, such as {'age': (0, 14), 'job': "
+            "['nurse']}."
         )
     return Combination(tuple((name, _condition(name, each, columns)) for name, each in given.items()))
 
@@ -411,15 +409,15 @@ def _read(given: Any, columns: Mapping[str, Column]) -> Combination:
 def _condition(name: Any, given: Any, columns: Mapping[str, Column]) -> tuple[Any, ...]:
     column = columns.get(name)
     if column is None or column.kind == "drop":
-        raise ValueError(f"schema: impossible names {name!r}, which is no column of the schema: name those that are.")
+        raise ValueError(f"`impossible` has {name!r}, which is not a column of the schema. Use columns of the schema.")
     if column.kind in ("number", "date"):
         if not isinstance(given, tuple | list) or len(given) != 2:
-            raise ValueError(f"schema: impossible: column {name!r} is a {column.kind}; give a pair (low, high).")
+            raise ValueError(f"`impossible` must have a pair (low, high) for the {column.kind} column {name!r}.")
         days = column.kind == "date" and all(isinstance(end, float | int) for end in given)
         ends = read_column(name, {"kind": "number" if days else column.kind, "bounds": tuple(given)}).bounds
         return ends or (-math.inf, math.inf)
     listed = read_column(name, {"kind": "category", "categories": given}).categories or ()
     known = ("True", "False") if column.kind == "flag" else column.categories
     if known is not None and not set(listed) <= set(known):
-        raise ValueError(f"schema: impossible: column {name!r} does not have all of these categories; list its own.")
+        raise ValueError(f"`impossible` has unknown categories of column {name!r}. Use categories of the schema.")
     return listed

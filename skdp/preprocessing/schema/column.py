@@ -139,12 +139,14 @@ def read_column(name: str, given: Any) -> Column:
         return _read_entries(name, {"bounds": given})
     if isinstance(given, tuple):
         raise ValueError(
-            f"column {name!r} has a tuple of {len(given)} entries: give bounds as a pair (low, high), categories as a "
-            "list."
+            f"Column {name!r} must be a pair (low, high) of bounds or a list of categories, got a tuple of "
+            f"{len(given)} entries."
         )
     if isinstance(given, list | range | np.ndarray) or type(given).__name__ == "Index":
         return _read_entries(name, {"categories": given})
-    _refuse(name, f"{_show(given)} says nothing about it", "give (low, high), a list of categories, a kind or a dict")
+    _refuse(
+        name, f"{_show(given)} is not a valid description", "Pass (low, high), a list of categories, a type or a dict"
+    )
 
 
 def _read_again(name: str, column: Column) -> Column:
@@ -165,28 +167,32 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
     if kind is None:
         kind = _guess_kind(name, entries)
     if not isinstance(kind, str) or kind not in KINDS:
-        _refuse(name, f"the kind {_show(kind)} is not known", f"use one of {', '.join(map(repr, KINDS))}")
+        _refuse(name, f"unknown type {_show(kind)}", f"Use one of {', '.join(map(repr, KINDS))}")
     for key in entries:
         if key not in _ENTRIES[kind]:
             known = ", ".join(("kind", *_ENTRIES[kind]))
-            _refuse(name, f"{_show(key)} is no entry for the kind {kind!r}", f"give some of: {known}")
+            _refuse(name, f"{_show(key)} is not a valid key for the type {kind!r}", f"Use {known}")
     # Read the entries one by one; a wrong one is refused by its name.
     bounds, edges = _read_ends(name, kind, entries)
     categories = entries.get("categories")
     keys = {_key(each) or "" for each in _items(name, "missing_values", entries.get("missing_values", ()))}
     gaps = tuple(sorted(keys))  # None, NaN and "" say that cells may be empty
     if kind == "ordinal" and categories is None:
-        _refuse(name, "an ordinal has no categories", "list them in their order")
+        _refuse(name, "ordinal columns must have categories", "List them in their order")
     scale = entries.get("scale", "linear")
     if not isinstance(scale, str) or scale not in ("linear", "log"):
-        _refuse(name, f"the scale {_show(scale)} is not known", "use 'linear' or 'log'")
+        _refuse(name, f"unknown scale {_show(scale)}", "Use 'linear' or 'log'")
     listed = None if categories is None else _read_categories(name, categories, gaps)
     if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
-        _refuse(name, "its list of categories is empty", "list some, or use the kind 'drop'")
+        _refuse(name, "the list of categories is empty", "List some, or use the type 'drop'")
     form = _read_format(name, entries["format"]) if "format" in entries else ""
     other = None if entries.get("other") is None else _key(entries["other"])
     if "other" in entries and (other is None or other in gaps):
-        _refuse(name, f"other={_show(entries['other'])} is a gap", "give a cell that represents the rest, as 'other'")
+        _refuse(
+            name,
+            f"other={_show(entries['other'])} is a missing value",
+            "Use a value for the other categories, such as 'other'",
+        )
     features = _read_features(name, entries.get("features", ()))
     return Column(kind, bounds, listed, edges, scale, gaps, form, other, features)
 
@@ -197,7 +203,7 @@ def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
     ends = entries.get("edges", entries.get("bounds"))
     if isinstance(ends, tuple | list | np.ndarray) and len(ends):
         return "date" if all(_is_date(end) for end in ends) else "number"
-    _refuse(name, "its kind is not said", f"add a kind, one of {', '.join(map(repr, KINDS))}")
+    _refuse(name, "the type is missing", f"Add 'kind', one of {', '.join(map(repr, KINDS))}")
 
 
 def _is_date(value: Any) -> bool:
@@ -213,32 +219,34 @@ def _read_ends(
     bounds, edges = entries.get("bounds"), entries.get("edges")
     if edges is not None:
         if bounds is not None:
-            _refuse(name, "it has bounds and edges", "give one of them: the first and the last edge are bounds")
+            _refuse(
+                name, "bounds and edges are both set", "Set one of them: the first and the last edge are the bounds"
+            )
         found = tuple(_read_end(name, kind, "edges", end) for end in _items(name, "edges", edges))
         if len(found) < 2 or any(low >= high for low, high in itertools.pairwise(found)):
-            _refuse(name, f"edges={_show_all(edges)} do not ascend", "give two numbers or more, each above the last")
+            _refuse(name, f"edges={_show_all(edges)} must be ascending", "Pass at least two increasing numbers")
         return (found[0], found[-1]), found
     if bounds is None:
         return None, None
     pair = _items(name, "bounds", bounds)
     if len(pair) != 2:
-        _refuse(name, f"bounds={_show_all(bounds)} are no pair", "give (low, high)")
+        _refuse(name, f"bounds={_show_all(bounds)} must be a pair", "Pass (low, high)")
     low, high = (_read_end(name, kind, "bounds", end) for end in pair)
     if low >= high:
-        _refuse(name, f"bounds={_show_all(bounds)} do not ascend", "give (low, high) with low below high")
+        _refuse(name, f"bounds={_show_all(bounds)} must be ascending", "Pass (low, high) with low < high")
     return (low, high), None
 
 
 def _read_end(name: str, kind: str, entry: str, value: Any) -> float:
     if kind == "date":
         found = days_of(value) if _is_date(value) else math.nan
-        remedy = "give dates, or text such as '2024-01-31'"
+        remedy = "Pass dates, or strings such as '2024-01-31'"
     else:
         is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
         found = float(value) if is_number and abs(value) <= 1e300 else math.nan
-        remedy = "give finite numbers; a list of categories is [...]"
+        remedy = "Pass finite numbers, or categories as a list [...]"
     if math.isnan(found):
-        _refuse(name, f"{_show(value)} in {entry} is no {kind}", remedy)
+        _refuse(name, f"{_show(value)} in {entry} is not a {kind}", remedy)
     return found
 
 
@@ -248,13 +256,13 @@ def _read_format(name: str, given: Any) -> str:
         with contextlib.suppress(ValueError):
             found = moment_of_text(day.strftime(given), given)
     if found is None or found.year != day.year:
-        _refuse(name, f"the format {_show(given)} tells no date", "give one of strptime with the year: '%d.%m.%Y'")
+        _refuse(name, f"invalid date format {_show(given)}", "Use a strptime format with the year, such as '%d.%m.%Y'")
     return str.__str__(given)
 
 
 def _read_features(name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) and each in DATE_PARTS for each in given):
-        _refuse(name, f"features={_show(given)} are not known", f"list some of {', '.join(map(repr, DATE_PARTS))}")
+        _refuse(name, f"unknown features={_show(given)}", f"Use a list of {', '.join(map(repr, DATE_PARTS))}")
     return tuple(part for part in DATE_PARTS if part in given)
 
 
@@ -267,9 +275,13 @@ def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str,
     for each in _items(name, "categories", given):
         key = _key(each)
         if key is None or key in empty:
-            _refuse(name, f"the category {_show(each)} is a gap", "leave it out: gaps have a place of their own")
+            _refuse(
+                name,
+                f"the category {_show(each)} is a missing value",
+                "Remove it: missing values have their own category",
+            )
         if key in keys:
-            _refuse(name, f"the category {_show(each)} is there twice", "list each category once; 1 and '1' are one")
+            _refuse(name, f"duplicate category {_show(each)}", "List each category once (1 and '1' are equal)")
         keys[key] = None
     return tuple(keys)
 
@@ -283,14 +295,14 @@ def _key(value: Any) -> str | None:
 def _items(name: str, entry: str, given: Any) -> list[Any]:
     if isinstance(given, list | tuple | range | np.ndarray) or type(given).__name__ in ("Index", "Series"):
         return list(given)
-    _refuse(name, f"{entry}={_show(given)} is no list", f"give {entry} as a list")
+    _refuse(name, f"{entry}={_show(given)} must be a list", f"Pass {entry} as a list")
 
 
 # --- messages ---
 
 
 def _refuse(name: str, what: str, remedy: str) -> NoReturn:
-    raise ValueError(f"schema: column {_show(name)}: {what}; {remedy}.")
+    raise ValueError(f"Invalid schema of column {_show(name)}: {what}. {remedy}.")
 
 
 def _show(value: Any) -> str:

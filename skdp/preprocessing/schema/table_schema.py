@@ -25,7 +25,7 @@ def _import_yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise ImportError('PyYAML is needed for YAML: pip install "skdp[yaml]", or use JSON.') from None
+        raise ImportError('YAML requires PyYAML. Install it with pip install ".[yaml]", or use JSON.') from None
     return yaml
 
 
@@ -72,7 +72,7 @@ def load(text: str) -> Any:
                 if not isinstance(key, Hashable):
                     break  # which is refused below
                 if key in found:
-                    raise ValueError(f"schema: {key!r} is there twice; name each column once.")
+                    raise ValueError(f"The schema has the duplicate key {key!r}. Declare each column once.")
                 found.add(key)
             return super().construct_mapping(node, deep=deep)
 
@@ -92,7 +92,7 @@ def load(text: str) -> Any:
     except RecursionError:
         fault = "lists in lists, too deep"
     if fault:
-        raise ValueError(f"schema: this is no YAML ({fault}); give what TableSchema.to_yaml writes.")
+        raise ValueError(f"The schema is not valid YAML ({fault}). Pass the output of TableSchema.to_yaml.")
     return found
 
 
@@ -161,7 +161,7 @@ class TableSchema:
     ...     "id": "drop",
     ... })
     >>> print(schema)
-    column  kind      what is public
+    column  type      public values
     age     number    18 to 90
     job     category  clerk, nurse
     income  number    0 to 1000000, log scale; missing: -999
@@ -179,12 +179,14 @@ class TableSchema:
             columns = dict(columns.items())
         if not isinstance(columns, Mapping):
             raise TypeError(
-                f"columns=<{type(columns).__name__}> is no mapping: give a dict such as {{'age': (18, 90)}}; of "
-                "public rows, TableSchema.draft makes one."
+                f"`columns` must be a dict such as {{'age': (18, 90)}}, got <{type(columns).__name__}>. "
+                "TableSchema.draft creates a schema from public rows."
             )
         for name in columns:
             if not isinstance(name, str):
-                raise TypeError(f"schema: the name {name!r} is no text; columns without names are 'x0', 'x1', ...")
+                raise TypeError(
+                    f"Column names in a schema must be strings, got {name!r}. Columns of an array are 'x0', 'x1', ..."
+                )
         check_choice("others", others, ("error", "drop", "estimate"))
         object.__setattr__(self, "_columns", tuple((name, read_column(name, each)) for name, each in columns.items()))
         object.__setattr__(self, "_others", others)
@@ -262,7 +264,7 @@ class TableSchema:
         return self.items(), self.others, self.impossible
 
     def __setattr__(self, name: str, value: Any = None) -> None:
-        raise AttributeError("a schema cannot be changed: make another one from to_dict().")
+        raise AttributeError("A TableSchema is immutable. Create another one from to_dict().")
 
     __delattr__ = __setattr__
 
@@ -279,12 +281,12 @@ class TableSchema:
         return f"TableSchema(<{len(self)} columns: {names}>, others={self.others!r})"
 
     def __str__(self) -> str:
-        rows = [("column", "kind", "what is public"), *self._rows()]
+        rows = [("column", "type", "public values"), *self._rows()]
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
     def _repr_html_(self) -> str:
-        return html_table(("column", "kind", "what is public"), self._rows())
+        return html_table(("column", "type", "public values"), self._rows())
 
     def describe(self) -> list[tuple[str, str, str]]:
         """Return a summary of each column.
@@ -299,7 +301,7 @@ class TableSchema:
     def _rows(self) -> list[tuple[str, str, str]]:
         rows = [(" ".join(name.split()), kind, known) for name, kind, known in self.describe()]
         if self.others != "error":
-            rows.append(("(others)", self.others, "bought from the budget" if self.others == "estimate" else ""))
+            rows.append(("(others)", self.others, "estimated privately" if self.others == "estimate" else ""))
         if self.impossible:
             rows.append(("(impossible)", "", f"{len(self.impossible)} combinations of cells"))
         return rows
@@ -388,7 +390,7 @@ class TableSchema:
         except RecursionError:
             fault = "lists in lists, too deep"
         if fault:
-            raise ValueError(f"schema: this is no JSON ({fault}); give what TableSchema.to_json writes.")
+            raise ValueError(f"The schema is not valid JSON ({fault}). Pass the output of TableSchema.to_json.")
         return cls._of_file(found)
 
     @classmethod
@@ -416,17 +418,17 @@ class TableSchema:
     @classmethod
     def _of_file(cls, found: Any) -> TableSchema:
         if not isinstance(found, Mapping):
-            raise ValueError("schema: the file holds no mapping of columns; give what TableSchema.to_json writes.")
+            raise ValueError("The schema must be a mapping of columns. Pass the output of TableSchema.to_json.")
         others, impossible = "error", ()
         if set(found) <= {"columns", "others", "impossible"} and isinstance(found.get("columns"), Mapping):
             impossible = found.get("impossible", ())
             found, others = found["columns"], found.get("others", "error")
         for name, given in found.items():
             if not isinstance(name, str):  # of YAML: a file is damaged, where an argument is of a wrong type
-                raise ValueError(f"schema: the name {name!r} is no text; write it in quotes.")
+                raise ValueError(f"Column names in a schema must be strings, got {name!r}. Write it in quotes.")
             if isinstance(given, list) and len(given) == 2 and not _are_words(given):
                 raise ValueError(
-                    f"schema: column {name!r}: {given!r} may be bounds or categories; write "
+                    f"Column {name!r} is ambiguous: {given!r} can be bounds or categories. Use "
                     f'{{"bounds": {given!r}}} or {{"categories": {given!r}}}.'
                 )
         return cls(found, others, impossible)
@@ -454,7 +456,7 @@ class TableSchema:
 def _what_is_public(column: Column) -> str:
     parts = []
     if column.is_bought:
-        parts.append("bought from the budget")
+        parts.append("estimated privately")
     if column.bounds is not None:
         low, high = (day_text(end) if column.kind == "date" else f"{end:.12g}" for end in column.bounds)
         parts.append(f"{low} to {high}")
@@ -464,11 +466,11 @@ def _what_is_public(column: Column) -> str:
         listed = [" ".join(key.split()) for key in column.categories]
         parts.append(", ".join(listed[:6]) + (f", ... ({len(listed)})" if len(listed) > 6 else ""))
     if column.other is not None:
-        parts.append(f"else {' '.join(column.other.split())}")
+        parts.append(f"others as {' '.join(column.other.split())}")
     if column.form:
         parts.append(f"format {column.form}")
     if column.features:
-        parts.append(f"{' and '.join(column.features)} apart")
+        parts.append(f"with {' and '.join(column.features)}")
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
     gaps = f"missing: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
@@ -489,7 +491,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"schema: {repeated!r} is there twice; name each column once.")
+        raise ValueError(f"The schema has the duplicate key {repeated!r}. Declare each column once.")
     return found
 
 
