@@ -26,18 +26,18 @@ from skdp.mechanisms import second_moments
 from skdp.mechanisms.second_moments import BallMoments, Moments, ProductQuery, UnitBall
 
 MEAN_SHARE = 0.03
-"""Share of mu squared, the budget of a Gaussian release, that goes to the mean of ``center="private"``.
+"""Fraction of mu squared for the mean of ``center="private"``.
 
-A mean has d entries and a Gram matrix d (d + 1) / 2, so a small share suffices. The best share is .02 for MNIST with 60
-components (.001 more of the variance), and .1 for tables with few components and a mean as long as their rows
+A mean has d entries and a Gram matrix d (d + 1) / 2, so a small fraction suffices. The best one is 0.02 for MNIST with
+60 components (0.001 more of the variance), and 0.1 for tables with few components and a large mean
 (benchmarks/README.md).
 """
 
 WEIGHED_ENTRY = 0.25
-"""The entry that a row of norm `data_norm`, then of norm 1, gets beside its own where rows have weights.
+"""Additional entry of a weighted row, after division by `data_norm`.
 
-The noise is 6 % larger for it. That of the sum of weights is 17 times that of a diagonal entry of the Gram matrix, and
-that of an entry of the weighted sum of rows 3 times.
+It increases the noise by 6%. The noise of the sum of weights is 17 times that of a diagonal entry of the Gram matrix,
+and that of an entry of the weighted sum of rows 3 times.
 """
 _N_COMPONENTS_REMEDY = "choose an integer from 1 to the number of columns, 'auto', or None for all"
 
@@ -526,18 +526,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
 
 class UnweightedMoments(BallMoments):
-    """The second moments and the sum of rows without weights, whose number is public or noise."""
+    """Second moments and sum of unweighted rows, whose number is public."""
 
     def sums_of(self, noisy: NoisySum, n: int) -> _Sums:
-        """Return the moments of n rows, with the noise in them."""
+        """Return the noisy moments of n rows."""
         return _Sums(noisy.value, n, noisy.deviation, n, self.ball)
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedMoments(ProductQuery):
-    """The second moments of z = (x, k) / sqrt(1 + k**2) over rows x in a ball; k is `WEIGHED_ENTRY`.
+    """Second moments of z = (x, k) / sqrt(1 + k**2) over rows x in a ball, where k is `WEIGHED_ENTRY`.
 
-    They contain the sum of weights, and the weighted sum of rows.
+    They include the sum of weights and the weighted sum of rows.
     """
 
     ball: UnitBall
@@ -558,7 +558,7 @@ class WeightedMoments(ProductQuery):
         return z
 
     def sums_of(self, noisy: NoisySum, n: int) -> _Sums:
-        """Return the moments of x, the sum of weights, and the noise in them; n is the number of rows or groups."""
+        """Return the moments of x, the sum of weights, and the noise; n is the number of rows or groups."""
         d, size, k = self.width - 1, 1.0 + WEIGHED_ENTRY**2, WEIGHED_ENTRY
         gram, noise = size * noisy.value.gram, noisy.deviation * size
         # A row weighs 1 at most; of a group, k**2 times its weight is bounded by 1 + k**2.

@@ -22,7 +22,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 __all__ = ["ColumnEffect", "column_effects", "make_monotonic"]
 
 _PUBLIC_ROWS = 128
-"""Rows over which the effect of a column is averaged, where columns interact."""
+"""Number of simulated rows over which the effect of a column is averaged."""
 
 _SEED = 31  # of those rows, which are public
 
@@ -36,11 +36,11 @@ class PublicValues(NamedTuple):
     codes : ndarray of shape (n_cells,)
         See `Block.codes`.
     shares : ndarray of shape (n_cells,)
-        With the sum 1.
+        Proportions with sum 1.
     n_ordered : int
-        Leading cells that lie on a line: numbers, dates, levels of an ordinal.
+        Number of leading cells that are ordered: numbers, dates, levels of an ordinal.
     n_listed : int
-        Leading cells that are neither "other" nor "gap".
+        Number of leading cells that are neither "other" nor "gap" (missing).
     """
 
     labels: tuple[str, ...]
@@ -51,13 +51,13 @@ class PublicValues(NamedTuple):
 
 
 class AdditiveScore:
-    """Score of a linear model behind a `DPTableVectorizer`: a sum of one curve for each column.
+    """Additive score of a linear model behind a `DPTableVectorizer`.
 
     Parameters
     ----------
     vectorizer : DPTableVectorizer
     coef, noise : ndarray of shape (n_columns,)
-        `noise` may be None where it is not known.
+        Coefficients and their noise; `noise` is None if unknown.
     unit : str
     """
 
@@ -67,7 +67,7 @@ class AdditiveScore:
         self.starts = np.cumsum([0, *(block.width for block in self.blocks)]).tolist()
 
     def cells(self, k: int, n_cells: int | None = None) -> PublicValues:
-        """Values of the column of block k; numbers and dates have `n_cells`, or as many as they are learned in."""
+        """Values of the column of block k; numbers and dates have `n_cells` values, or their number of bins."""
         block = self.blocks[k]
         if block.is_line and block.numbers == "bins" and n_cells is None:
             edges = block.edges()
@@ -75,9 +75,9 @@ class AdditiveScore:
         return cells_of(block, n_cells)
 
     def mean_rows(self, chosen: dict[int, np.ndarray]) -> np.ndarray:
-        """Mean of public rows in which the columns of these blocks have these codes, of shape (n_codes, n_columns).
+        """Mean of public rows with these codes in the columns of these blocks, of shape (n_codes, n_columns).
 
-        The other columns add the same to each, and are left out.
+        The other columns contribute a constant and are omitted.
         """
         made = np.zeros((len(next(iter(chosen.values()))), self.starts[-1]))
         for k, codes in chosen.items():
@@ -86,12 +86,12 @@ class AdditiveScore:
         return made
 
     def variance(self, rows: np.ndarray) -> np.ndarray | None:
-        """Variance of ``rows @ coef`` by the noise alone; entries of `rows` sum to zero over levels of a block."""
+        """Variance of ``rows @ coef`` due to the noise; entries of `rows` sum to zero over the levels of a block."""
         return None if self._noise is None else rows**2 @ self._noise**2
 
 
 class TreesScore:
-    """Score of a model of random trees, averaged over public rows: drawn from shares of people that were released.
+    """Score of random trees, averaged over simulated rows from the privately estimated marginals.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class TreesScore:
     blocks : list of Block
         Columns of the table by the names and levels that users know, in the order of the embedding.
     coef, noise : ndarray of shape (n_columns,)
-        Projected: those of each plain column and of each tree sum to zero.
+        Coefficients and their noise; `noise` is None if unknown.
     unit : str
     """
 
@@ -131,7 +131,7 @@ Score = AdditiveScore | TreesScore
 
 
 def score_of(estimator: Any, class_label: Any = None) -> Score:
-    """Return the score of a fitted model, or of a pipeline of a `DPTableVectorizer` and a model, or refuse it."""
+    """Return the score of a fitted model, or of a pipeline of a `DPTableVectorizer` and a model."""
     steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
     *before, model = steps
     check_is_fitted(model)
@@ -157,7 +157,7 @@ _TAKEN = "Pass a fitted random trees model, or a fitted pipeline of DPTableVecto
 
 
 def coefficients_of(model: Any, class_label: Any = None) -> tuple[np.ndarray, np.ndarray | None, str]:
-    """Coefficients of one score, their noise if it is known, and the unit of the score in words."""
+    """Return the coefficients of one score, their noise if known, and the unit of the score."""
     coef, noise = np.atleast_2d(model.coef_), getattr(model, "coef_noise_", None)
     classes = getattr(model, "classes_", None)
     row, unit = 0, "target"
@@ -191,9 +191,10 @@ def cells_of(block: Block, n_cells: int | None = None, known: Any = None) -> Pub
     ----------
     block : Block
     n_cells : int or None
-        Of a number or a date.
+        Number of cells of a number or a date.
     known : list of float or None
-        Public shares of the cells and of gaps; uniform without gaps if None. Those of finer cells are added up.
+        Public proportions of the cells and of missing values; uniform without missing values if None. Finer cells are
+        summed.
 
     Returns
     -------
@@ -342,7 +343,7 @@ def column_effects(
 
 
 def report_rows(estimator: Any) -> list[dict[str, Any]]:
-    """Return what the columns of a model do, the largest first, as rows of a report; none where it has no curves."""
+    """Return the effects of columns, largest first, as rows of a report; none if the model has no effects."""
     try:
         effects = column_effects(estimator)
     except ValueError:  # another kind of model, or one score for each of several classes
@@ -380,13 +381,13 @@ def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
 
 
 def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], np.ndarray]:
-    """Return the values of one column or two, and mean rows at these less those over all values of each column.
+    """Return the values of one or two columns, and mean rows at these values minus the mean over all values.
 
     Parameters
     ----------
     score : Score
     numbers : list of int
-        Of the blocks.
+        Indices of the blocks.
 
     Returns
     -------

@@ -37,12 +37,12 @@ columns at epsilon 1, accuracies of eight fits spread by .03 to .08 (standard de
 
 
 class ClassMoments(VectorQuery):
-    """Query (`skdp.mechanisms.bounded_sum`) of counts, sums and sums of squares of columns in each class.
+    """Query for counts, sums and sums of squares of columns in each class.
 
     Parameters
     ----------
     bounds : ndarray of shape (d, 2)
-        Between which columns are scaled to t in [-1, 1].
+        Bounds from which columns are scaled to [-1, 1].
     n_classes : int
 
     Notes
@@ -415,7 +415,7 @@ def _shrunk_proportions(
 
 
 def scale_rows(X: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return columns moved between their bounds, and scaled to [-1, 1]."""
+    """Return columns clipped to their bounds and scaled to [-1, 1]."""
     low, high = bounds.T
     half = 0.5 * high - 0.5 * low
     return np.clip((X - low) / half - 1.0, -1.0, 1.0)

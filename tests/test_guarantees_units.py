@@ -418,7 +418,7 @@ def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, a
 def test_groups_of_an_iterator_are_refused_before_the_charge():
     X, _, _, labels = table(10, "any", np.random.default_rng(0))
     ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
-    with pytest.raises(ValueError, match="groups with an iterator of blocks"):
+    with pytest.raises(ValueError, match="`groups` is not supported for iterators"):
         skdp.DPPCA(2, accountant=ledger).fit(iter([X]), groups=labels)
     assert not ledger.history
 

@@ -30,15 +30,16 @@ from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.preprocessing.column_sums import BoughtBounds
 
 MOMENTS, TREE, STEPS = 0.15, 0.45, 0.40
-"""Shares of mu**2. Others were not tried on the tables of benchmarks/bench_clusters.py."""
+"""Fractions of mu squared. Other values were not tried on the tables of benchmarks/bench_clusters.py."""
 
 _LEAST_SPREAD = 0.05
-"""Least part of the variance that is taken to be within clusters: noise may leave no difference of two variances."""
+"""Minimum part of the variance that is assumed within clusters, because noise may hide a difference of two variances.
+"""
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """How clusters are found. All of its fields are public.
+    """Parameters of the clustering algorithm; all are public.
 
     Parameters
     ----------
@@ -47,13 +48,13 @@ class Clustering:
 
     Notes
     -----
-    **Guarantees.** `find` makes the releases whose event `event_at` states for their noise multiplier, or fewer. All
-    that it returns is a function of these releases, of its coins and of public numbers.
+    **Guarantees.** `find` makes the releases of `event_at` for its noise multiplier, or fewer. Its result is a function
+    of these releases, of data-independent random numbers and of public quantities.
 
-    Proof. Moments, the counts of each level of the tree, the sums of its leaves and each step are one Gaussian release
-    each, of a fixed part of mu**2. Which function of the rows one is of depends on earlier releases and on coins alone,
-    its sensitivity holds for every such function, and its noise multiplier is fixed beforehand. So the event is their
-    composition (Dong, Roth & Su 2022, corollary 2), whatever the tree is cut into.
+    Proof. Moments, the counts of each level of the tree, the sums of its leaves and each iteration are one Gaussian
+    release each, with a fixed fraction of mu squared. Their functions of the rows depend only on earlier releases and
+    random numbers, their sensitivities hold for all such functions, and the noise multipliers are fixed in advance. The
+    event is therefore their composition (Dong, Roth & Su 2022, corollary 2).
     """
 
     n_clusters: int
@@ -61,13 +62,13 @@ class Clustering:
     adjacency: str
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
-        """What the releases cost: as much as one Gaussian release of this noise."""
+        """Event of the releases: that of one Gaussian release with this noise."""
         levels = noisy_tree.n_levels(self.n_clusters)
         shares = [MOMENTS, *noisy_tree.shares(TREE, levels), *[STEPS / self.n_steps] * self.n_steps]
         return compose([GaussianDpEvent(noise_multiplier / math.sqrt(share)) for share in shares])
 
     def find(self, rows: WeightedRows, most: float, releases: SharedNoise, coins: np.random.Generator) -> Clusters:
-        """Return centers of clusters; `most` is a public bound on the sum of weights."""
+        """Return cluster centers; `most` is a public bound on the sum of weights."""
         levels = noisy_tree.n_levels(self.n_clusters)
         moments = noisy_tree.release_moments(rows, self.adjacency, most, releases, MOMENTS)
         leaves = noisy_tree.grow(rows, moments, levels, self.adjacency, releases, TREE, coins)
@@ -78,7 +79,7 @@ class Clustering:
 def start(
     leaves: noisy_tree.Leaves, moments: RowMoments, k: int, coins: np.random.Generator
 ) -> tuple[np.ndarray, float]:
-    """Cluster noisy leaves; return k centers in the cube, and the radius at which the first step clips offsets."""
+    """Cluster noisy leaves; return k centers in the cube, and the clipping radius of the first iteration."""
     centers, variance = np.empty((0, len(moments.mean))), moments.variance
     if len(leaves.counts):
         seed = int(coins.integers(2**31))
@@ -98,9 +99,9 @@ def start(
 
 
 class NoFitTransform:
-    """Hides what a transformer of scikit-learn has: rows that it is fitted to may not be seen.
+    """Mixin that hides ``fit_transform``, because the output for training rows is private.
 
-    It is no transformer itself, as scikit-learn would wrap what it defines.
+    It is not a transformer itself, because scikit-learn would wrap its methods.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""A tree of random cuts, whose nodes are split while their noisy counts are large; sums of its leaves are released."""
+"""Tree of random cuts whose nodes are split while their noisy counts are large, and releases of its leaves."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _READ_ROWS = 2048
 
 @dataclass(frozen=True)
 class Cube:
-    """The public map of columns between bounds, of shape (d, 2), to [-1, 1]; what is beyond is moved to the bounds."""
+    """Public map of columns from their bounds, of shape (d, 2), to [-1, 1]; values beyond are moved to the bounds."""
 
     bounds: np.ndarray
 
     def bring_in(self, X: np.ndarray) -> np.ndarray:
-        """Return rows in the cube."""
+        """Map rows to the cube."""
         low, high = self.bounds.T
         values = np.clip(np.asarray(X, np.float64), low, high)
         values -= low
@@ -33,16 +33,16 @@ class Cube:
         return np.clip(values, -1.0, 1.0, out=values)
 
     def take_out(self, values: np.ndarray) -> np.ndarray:
-        """Return rows of the cube in the units of their columns."""
+        """Map rows of the cube back to the units of their columns."""
         low, high = self.bounds.T
         return np.clip(low + (0.5 * high - 0.5 * low) * (values + 1.0), low, high)
 
 
 @dataclass(frozen=True)
 class SparseRows:
-    """Sparse rows, of which those that are asked for are brought into the cube, to the last bit as those of an array.
+    """Sparse rows that are converted to dense rows of the cube on access, with the same result as for an array.
 
-    Zeros of a column need not be in the middle of its bounds, so rows of the cube are not sparse.
+    Zeros need not be in the middle of the bounds, so rows of the cube are not sparse.
     """
 
     table: sp.csr_matrix
@@ -61,13 +61,13 @@ class SparseRows:
 
 
 CubeRows = np.ndarray | SparseRows
-"""Rows in the cube, of which a slice or an array of numbers takes some as an array."""
+"""Rows in the cube; a slice or an index array returns rows as an array."""
 
 
 class WeightedRows(NamedTuple):
     """Private rows in the cube [-1, 1]^d, with weights in [0, 1] whose sums are exact.
 
-    Of a unit of several rows, the weights add up to 1 at most.
+    The weights of the rows of a unit add up to at most 1.
     """
 
     values: CubeRows
@@ -75,7 +75,7 @@ class WeightedRows(NamedTuple):
 
 
 class NoisyVector(NamedTuple):
-    """A vector with noise, and the standard deviation of the noise of an entry."""
+    """Noisy vector, and the standard deviation of the noise of an entry."""
 
     value: np.ndarray
     deviation: float
@@ -83,29 +83,29 @@ class NoisyVector(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """Gaussian releases that together cost as much as one.
+    """Gaussian releases whose composition is one Gaussian release.
 
     Parameters
     ----------
     noise_multiplier : float
-        Of one release with the whole budget.
+        Noise multiplier of one release with the whole budget.
     stream : SecretStream
-        Of the noise.
+        Random stream of the noise.
 
     Notes
     -----
-    **Guarantees.** `release` adds the noise of a share of mu**2: its event is that of `noise_multiplier` divided by the
-    root of the share. Releases whose shares add up to 1 compose to one of `noise_multiplier`,
-    also where what is released is chosen by earlier releases.
+    **Guarantees.** `release` adds the noise of a fraction of mu squared: its event has `noise_multiplier` divided by
+    the square root of the fraction. Releases whose fractions add up to 1 compose to one release with
+    `noise_multiplier`, also if they are chosen adaptively.
 
-    Proof. The squares of their mu add up (Dong, Roth & Su 2022, corollary 2).
+    Proof. Their squared mu add up (Dong, Roth & Su 2022, corollary 2).
     """
 
     noise_multiplier: float
     stream: SecretStream
 
     def release(self, share: float, vector: np.ndarray, sensitivity: float, *purpose: str | int) -> NoisyVector:
-        """Add the noise of a share of mu**2; `purpose` names the stream, and no two releases have the same."""
+        """Add the noise of a fraction of mu squared; `purpose` names the random stream and must be unique."""
         mechanism = GaussianMechanism(self.noise_multiplier / math.sqrt(share), sensitivity)
         return NoisyVector(mechanism.release(vector, self.stream.spawn(*purpose)), mechanism.standard_deviation)
 
@@ -115,10 +115,10 @@ def within(offsets: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
 
     Notes
     -----
-    **Guarantees.** No vector is longer than 1, rounding included, and none is more than 1 in its squared norm.
+    **Guarantees.** All vectors and their squared norms are at most 1, including rounding.
 
-    Proof. The norm of d numbers as computed has a relative error of at most (d / 2 + 2) u, u = 2**-53, and a
-    quotient one of u, which the radius makes up for.
+    Proof. The computed norm of d numbers has a relative error of at most (d / 2 + 2) u, u = 2**-53, and a quotient one
+    of u, which the radius compensates.
     """
     radius *= 1.0 + (offsets.shape[1] + 16) * 2.0**-52
     squares = row_products(offsets, offsets)
@@ -142,7 +142,7 @@ def counts_by_group(codes: np.ndarray, n_groups: int, weights: np.ndarray) -> np
 def squared_distances(values: CubeRows, centers: np.ndarray) -> np.ndarray:
     """Squared distances of rows to centers, of shape (n_rows, n_centers).
 
-    Each row is treated alone, to the last bit: products of matrices round by the place of a row among others.
+    Each row is processed independently: matrix products would round differently by the position of a row.
     """
     found = np.empty((len(values), len(centers)))
     for start in range(0, len(values), _READ_ROWS):
@@ -155,12 +155,12 @@ def squared_distances(values: CubeRows, centers: np.ndarray) -> np.ndarray:
 
 
 def nearest(values: CubeRows, centers: np.ndarray) -> np.ndarray:
-    """Return the number of the center that is nearest to each row."""
+    """Return the index of the nearest center of each row."""
     return squared_distances(values, centers).argmin(axis=1)
 
 
 ENTRY = math.sqrt(0.225)
-"""Entry k of a row beside its own. The release spends 30 % of mu**2 on the mean of rows at the corners of the cube."""
+"""Additional entry k of a row. The release uses 30% of mu squared for the mean of rows at the corners of the cube."""
 
 _ROWS = 4096
 
@@ -173,9 +173,9 @@ class RowMoments(NamedTuple):
     total : float
         Sum of the weights, at least 1.
     mean : ndarray of shape (d,)
-        In the cube.
+        Mean in the cube.
     root : ndarray of shape (d, d)
-        A normal vector times its transpose has the covariance of the rows.
+        Root of the covariance: a normal vector times its transpose has this covariance.
     variance : float
         Mean squared distance of the rows to their mean.
     """
@@ -191,12 +191,12 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
 
     Notes
     -----
-    **Guarantees.** The rows have a say by one Gaussian release of this share alone.
+    **Guarantees.** The rows are used by one Gaussian release of this fraction only.
 
-    Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has a norm of at most w <= 1; the ball of the sums
-    scales z down where rounding makes it longer. Two such matrices are positive semidefinite, so their inner product is
-    not negative, and they differ by sqrt(2) at most (`skdp.mechanisms.second_moments.sensitivity`). A unit of several
-    rows adds an average of its rows, or less, and both bounds hold for averages, as norms are convex.
+    Proof. x / sqrt(d) is in the unit ball, so z is, and w z z' has norm at most w <= 1; z is clipped to the ball
+    against rounding. Two such matrices are positive semidefinite, so their inner product is not negative, and they
+    differ by at most sqrt(2). A unit of several rows adds at most an average of its rows, and both bounds hold for
+    averages, because norms are convex.
     """
     d = rows.values.shape[1]
     size = 1.0 + ENTRY**2
@@ -221,26 +221,26 @@ def release_moments(rows: WeightedRows, adjacency: str, most: float, releases: S
 
 
 COUNTS = 0.35
-"""Share of the tree's mu**2 that the counts of all levels get; the sums of the leaves get the rest."""
+"""Fraction of mu squared of the tree for the counts of all levels; the sums of the leaves have the rest."""
 
 _OF_COUNTS, _OF_SUMS = 5.0, 1.5
 _OUTSIDE = -1
 
 
 class Leaves(NamedTuple):
-    """Leaves of a tree: their noisy means in the cube, and their noisy counts, above 0."""
+    """Leaves of a tree: their noisy means in the cube, and their positive noisy counts."""
 
     means: np.ndarray
     counts: np.ndarray
 
 
 def n_levels(n_clusters: int) -> int:
-    """Return the levels of a tree: enough to tell so many clusters apart by random cuts."""
+    """Return the number of levels of a tree: enough to separate the clusters by random cuts."""
     return 2 * math.ceil(math.log2(max(n_clusters, 1))) + 4
 
 
 def shares(share: float, levels: int) -> list[float]:
-    """Return the shares of mu**2 of the counts of each level and of the sums of leaves, of that of the tree."""
+    """Return the fractions of mu squared for the counts of each level and for the sums of leaves."""
     return [*[share * COUNTS / levels] * levels, share * (1.0 - COUNTS)]
 
 
@@ -248,18 +248,18 @@ def grow(
     rows: WeightedRows, moments: RowMoments, levels: int, adjacency: str, releases: SharedNoise, share: float,
     coins: np.random.Generator,
 ) -> Leaves:  # fmt: skip
-    """Grow a tree and release its leaves; the coins of the cuts are public.
+    """Grow a tree and release its leaves; the random numbers of the cuts are public.
 
     Notes
     -----
-    **Guarantees.** The rows have a say by `levels` Gaussian releases, of `COUNTS` / `levels` of the share each, and one
-    of the rest of it. A tree that ends early makes fewer.
+    **Guarantees.** The rows are used by `levels` Gaussian releases, with `COUNTS` / `levels` of the fraction each, and
+    one release with the rest. A tree that ends early makes fewer.
 
-    Proof. Cuts follow from moments that were released and from coins, and which nodes are split follows from noisy
-    counts. So the nodes of a level are disjoint sets that earlier releases and coins decide, and a row is in one or
-    none. It adds its weight, at most 1, to one count of a level, and to count and sums of one leaf by `leaf_parts`.
-    Under ``replace_one`` two rows change either by sqrt(2) at most, which is priced for twice the sensitivity: that is
-    sqrt(1 / 2). Both are convex in what the rows add, so they hold for averages of rows.
+    Proof. Cuts follow from released moments and random numbers, and splits follow from noisy counts. The nodes of a
+    level are therefore disjoint sets that do not depend on the rows otherwise, and a row is in at most one of them. It
+    adds its weight, at most 1, to one count of a level, and to count and sums of one leaf by `leaf_parts`. Under
+    ``replace_one``, two rows change either by at most sqrt(2), and the sensitivity, half of this, is sqrt(1 / 2). Both
+    are convex in the contributions of rows, so they hold for averages of rows.
     """
     of_count = count_sensitivity(adjacency)
     *of_levels, of_sums = shares(share, levels)
@@ -288,24 +288,24 @@ def grow(
 
 
 class Planes(NamedTuple):
-    """A plane for each node, through its mean: normals, and the directions in which both halves lie; all public."""
+    """Plane through the mean of each node: normals, and the directions of both halves; all public."""
 
     normals: np.ndarray
     directions: np.ndarray
 
 
 class NodeShapes(NamedTuple):
-    """Where the rows of open nodes would be if all were normally distributed: public means and roots of covariances.
+    """Means and covariance roots of the open nodes, as if rows were normally distributed; all public.
 
-    The halves of a normal distribution that is cut at its mean have means sqrt(2 / pi) deviations away from it, and
-    2 / pi of its variance across the cut is gone in each.
+    The halves of a normal distribution that is cut at its mean have means sqrt(2 / pi) standard deviations away from
+    it, and their variance across the cut is lower by 2 / pi of it.
     """
 
     means: np.ndarray
     roots: np.ndarray
 
     def draw_planes(self, coins: np.random.Generator) -> Planes:
-        """Draw a plane for each node, whose normal is drawn from the covariance: long axes are cut more often."""
+        """Draw a plane for each node, with a normal drawn from the covariance: long axes are cut more often."""
         drawn = coins.standard_normal(self.means.shape)
         normals = np.einsum("kij,kj->ki", self.roots, drawn)
         directions = np.einsum("kij,ki->kj", self.roots, normals)
@@ -313,7 +313,7 @@ class NodeShapes(NamedTuple):
         return Planes(normals, directions)
 
     def sides(self, planes: Planes, values: CubeRows, chosen: np.ndarray, node: np.ndarray) -> np.ndarray:
-        """Return 0 or 1 for the side of the plane of its node on which each of the chosen rows is."""
+        """Return the side, 0 or 1, of the plane of its node for each chosen row."""
         thresholds = np.einsum("ki,ki->k", planes.normals, self.means)
         heights = np.empty(len(chosen))
         for start in range(0, len(chosen), _ROWS):
@@ -332,7 +332,7 @@ class NodeShapes(NamedTuple):
 
 
 def count_sensitivity(adjacency: str) -> float:
-    """Largest norm of what one row adds to counts of disjoint sets, or half of what two rows differ by there."""
+    """Sensitivity of counts of disjoint sets: the maximum norm of the contribution of a row, or half of the change."""
     return math.sqrt(0.5) if adjacency == "replace_one" else 1.0
 
 
@@ -342,9 +342,10 @@ def _numbers(chosen: np.ndarray, first: int) -> np.ndarray:
 
 
 def leaf_parts(adjacency: str, d: int) -> tuple[float, float]:
-    """Parts of the mu**2 of leaves for counts and for sums of d columns, which add up to 1.
+    """Fractions of mu squared of leaves for counts and for sums of d columns, which add up to 1.
 
-    Each of the 1 + d numbers of a leaf has an equal one; under ``replace_one`` counts have half, as that is free.
+    Each of the 1 + d numbers of a leaf has an equal fraction; under ``replace_one``, counts have half, which does not
+    increase the sensitivity.
 
     A row of weight w in [0, 1] adds a w to a count and b w v to a sum, v being in the unit ball, with
     a**2 + b**2 = 1: 1 at most. Two rows in different leaves change both by sqrt(2) at most, and two in one leaf by 2 b,
@@ -380,13 +381,13 @@ def _release_leaves(
 
 
 STEP_RADIUS = 2.0
-"""Root mean squared distances from its center at which the offset of a row is clipped."""
+"""Clipping radius of the offset of a row, in root mean squared distances from its center."""
 
 _STEP_ROWS = 8192
 
 
 class Clusters(NamedTuple):
-    """Centers in the cube, noisy counts of the rows nearest to each, and the sum of their squared distances."""
+    """Centers in the cube, noisy counts of their nearest rows, and the sum of squared distances."""
 
     centers: np.ndarray
     counts: np.ndarray
@@ -394,7 +395,7 @@ class Clusters(NamedTuple):
 
 
 class StepParts(NamedTuple):
-    """Parts of the mu**2 of a step: counts of the clusters, sums of offsets, and the sum of squared distances."""
+    """Fractions of mu squared of an iteration: counts, sums of offsets, and the sum of squared distances."""
 
     counts: float
     sums: float
@@ -402,12 +403,12 @@ class StepParts(NamedTuple):
 
 
 def step_parts(adjacency: str) -> StepParts:
-    """Parts that add up to 1. Under ``replace_one`` counts and squares are free, see `step_sensitivity`."""
+    """Fractions that add up to 1, see `step_sensitivity`."""
     return StepParts(1 / 3, 1 / 3, 1 / 3) if adjacency == "replace_one" else StepParts(0.25, 0.70, 0.05)
 
 
 def step_sensitivity(adjacency: str) -> float:
-    """Largest norm of what one row adds to a step, or half of the largest change by a row that is exchanged.
+    """Sensitivity of an iteration: the maximum norm of the contribution of a row, or half of the change by a new row.
 
     A row whose offset v is in the unit ball adds a w to a count, b w v to a sum and e w |v|**2 to another one, where
     a**2 + b**2 + e**2 = 1 and w is a weight in [0, 1]: the norm is 1 at most.
@@ -417,8 +418,8 @@ def step_sensitivity(adjacency: str) -> float:
     for their squared norms, it is 2 a**2 + b**2 (s + t) + e**2 (s - t)**2, which is convex in s and t and largest at
     corners, where it is 4 b**2. Of two rows in one cluster, with p for the sum of their norms, it is at most
     b**2 p**2 + e**2 p**2 (2 - p)**2 with p <= 2, as the norms differ by 2 - p at most. That is at most 4 b**2, since
-    p**2 (2 - p) <= 32 / 27 < 2 + p. The root of 4 b**2 is priced for twice the sensitivity, which therefore is b: sums
-    have the noise that they would have alone.
+    p**2 (2 - p) <= 32 / 27 < 2 + p. The sensitivity, half of the square root, is b: sums have
+    the same noise as they would have alone.
     """
     return math.sqrt(step_parts(adjacency).sums) if adjacency == "replace_one" else 1.0
 
@@ -427,15 +428,15 @@ def run_steps(
     rows: WeightedRows, centers: np.ndarray, radius: float, n_steps: int, adjacency: str, releases: SharedNoise,
     share: float,
 ) -> Clusters:  # fmt: skip
-    """Move centers by noisy means of the rows nearest to each, `n_steps` times.
+    """Move centers by noisy means of their nearest rows, `n_steps` times.
 
     Notes
     -----
-    **Guarantees.** The rows have a say by `n_steps` Gaussian releases, of equal parts of the share.
+    **Guarantees.** The rows are used by `n_steps` Gaussian releases with equal fractions.
 
-    Proof. Which center is nearest to a row follows from the row and from earlier releases. Offsets from it are scaled
-    into the unit ball of a radius that earlier releases decide, so `step_sensitivity` bounds what a row changes; both
-    of its bounds are convex in what rows add, so they hold for averages of rows, which units of several rows add.
+    Proof. The nearest center of a row depends on the row and on earlier releases. Offsets are clipped to a radius from
+    earlier releases, so `step_sensitivity` bounds the change by a row. Its bounds are convex in the contributions of
+    rows, so they hold for averages of rows of a unit.
     """
     k, d = centers.shape
     counts, inertia, parts = np.ones(k), 0.0, step_parts(adjacency)
@@ -452,7 +453,7 @@ def run_steps(
 
 
 def sum_rows(rows: WeightedRows, centers: np.ndarray, radius: float, parts: StepParts) -> np.ndarray:
-    """What the rows add up to: k counts, k sums of d numbers, and the sum of squares."""
+    """Sums over the rows: k counts, k sums of d numbers, and the sum of squares."""
     k, d = centers.shape
     counts, sums, squares = np.zeros(k), np.zeros((k, d)), 0.0
     for start in range(0, len(rows.values), _STEP_ROWS):

@@ -1,15 +1,13 @@
-"""Random trees, drawn from public knowledge and from noisy counts, and one linear model over their leaves.
+"""Random trees from public information and noisy counts, and linear models on their leaves.
 
-- `marginal_counts`: where people are along each column: noisy counts of cells, from which trees are
-  grown
-- `trees`: trees drawn from a public seed and from what is known of the columns, as arrays
-- `embedding`: the transformer from a raw table to leaves of random trees, by a public schema and a public seed
-- `trees_of_tables`: estimators that grow random trees over the columns of a raw table: what is public of these, and
-  how they are read
-- `isolation_forest`: private isolation forest
-- `leaf_model`: a private linear model over the leaves of random trees: what its classifier and its regressor share
-- `classifier`: private classifier of random trees
-- `regressor`: private regressor of random trees
+- `marginal_counts`: noisy marginal counts of the columns, from which trees are grown
+- `trees`: random trees from a public seed and marginal distributions, as arrays
+- `embedding`: transformer from a raw table to leaves of random trees
+- `trees_of_tables`: base class of estimators with random trees over the columns of a raw table
+- `isolation_forest`: differentially private isolation forest
+- `leaf_model`: linear model on the leaves of random trees, shared by classifier and regressor
+- `classifier`: differentially private random trees classifier
+- `regressor`: differentially private random trees regressor
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         return self._encoder.leaves(self._codes(X))
 
     def __step_traits__(self) -> StepTraits:
-        """What a pipeline asks of this step before it is fitted."""
+        """Information for a pipeline before this step is fitted."""
         return StepTraits(fault_behind=self._fault_behind, row_form=self._form_to_come)
 
     def _fault_behind(self, before: Any) -> str:
@@ -400,12 +400,12 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
 @dataclass(frozen=True, eq=False)
 class TreeEncoder:
-    """What turns codes of columns to plain columns and leaves of trees.
+    """Encoder from column codes to plain columns and leaves of trees.
 
     Attributes
     ----------
     blocks, plain : list of Block
-        Of the columns that are used, and of the plain columns.
+        Blocks of the columns in use, and of the plain columns.
     trees : Trees
     n_jobs : int or None
     """
@@ -416,7 +416,7 @@ class TreeEncoder:
     n_jobs: int | None
 
     def leaves(self, codes: list[np.ndarray]) -> np.ndarray:
-        """Return the leaves of columns that were read, of shape (n_samples, n_estimators)."""
+        """Return the leaves for column codes, of shape (n_samples, n_estimators)."""
         leaves = np.empty((len(codes[0]), self.trees.n_trees), np.int32)
         writer = leaf_writer(self.trees, self.blocks, len(leaves))
 
@@ -428,11 +428,11 @@ class TreeEncoder:
 
     @property
     def form(self) -> OneHotForm:
-        """Form of every row."""
+        """Layout of every row."""
         return row_form(self.plain, self.trees.n_trees, self.trees.n_leaves)
 
     def mean_rows(self, codes: list[np.ndarray], n_groups: int) -> np.ndarray:
-        """Return the mean of one-hot rows over each of `n_groups` runs of as many rows, (n_groups, n_columns)."""
+        """Return the mean of one-hot rows in each of `n_groups` blocks of equal size, (n_groups, n_columns)."""
         trees, widths, n_rows = self.trees, self.form.blocks.level_counts, len(codes[0])
         starts = np.cumsum([0, *widths])
         columns = np.empty((n_rows, len(widths)), np.int32)
@@ -445,7 +445,7 @@ class TreeEncoder:
         return np.bincount(cells.ravel(), minlength=n_groups * starts[-1]).reshape(n_groups, -1) / size
 
     def encode(self, codes: list[np.ndarray], n_features: int) -> OneHotRows:
-        """Return bins, levels and leaves of columns that were read, as one-hot rows without weights."""
+        """Return bins, categories and leaves as one-hot rows without weights."""
         blocks, trees, n = self.form.blocks, self.trees, len(codes[0])
         packed, writer = blocks.empty_codes(n), leaf_writer(trees, self.blocks, n)
 
@@ -460,7 +460,7 @@ class TreeEncoder:
         return OneHotRows(blocks, packed, n_features)
 
     def plain_places(self, codes: list[np.ndarray]) -> list[np.ndarray]:
-        """Return the bin or level of each row in each plain block."""
+        """Return the bin or category of each row in each plain block."""
         at = {block.position: each for block, each in zip(self.blocks, codes, strict=True)}
         # One entry each: bins and levels have no values.
         return [place for block in self.plain for place, _ in block.entries(at[block.position])]
@@ -474,14 +474,14 @@ class TreeEncoder:
 
 
 def codes_of(blocks: list[Block], table: Table) -> list[np.ndarray]:
-    """Read each column of a table whose columns were looked at by whoever it is for, see `Block.codes`."""
+    """Read each column of a checked table, see `Block.codes`."""
     for block in blocks:
         raw_columns.refuse_dates(block.name, block.column, table, block.position)
     return [block.codes(table.cells(block.position)) for block in blocks]
 
 
 def row_form(plain: list[Block], n_trees: int, n_leaves: int) -> OneHotForm:
-    """Return the form of rows of these plain columns and of trees."""
+    """Return the layout of rows with these plain columns and trees."""
     share = _PLAIN if plain else 0.0
     exact = shared_weights(share, 1.0 - share, len(plain), n_trees)
     rounded = exact.astype(np.float32)
@@ -501,7 +501,7 @@ def _by_parts(write: Any, n_rows: int, n_jobs: int | None) -> None:
 
 
 def schema_of_columns(names: list[str], bounds: Any, categories: Any) -> TableSchema:
-    """Return the public schema of columns of these names, from bounds and categories of each."""
+    """Return the public schema from bounds and categories of each column."""
     if bounds is None and categories is None:
         raise ValueError(
             "`schema`, `bounds` or `categories` must be set. Pass a TableSchema, or bounds=(low, high) if all columns "
@@ -523,14 +523,14 @@ def schema_of_columns(names: list[str], bounds: Any, categories: Any) -> TableSc
 
 
 def blocks_of(columns: list[tuple[str, int, Column]], n_bins: int) -> list[Block]:
-    """Return the columns that are used: name, position and public facts of each."""
+    """Return the columns that are used: name, position and description of each."""
     return [Block(name, j, column, "bins", n_bins) for name, j, column in columns if column.kind != "drop"]
 
 
 def plain_blocks(blocks: list[Block]) -> list[Block]:
-    """Return the plain blocks of columns: one each, and a finer one of each number with more edges than it needs.
+    """Return the plain blocks of the columns: one each, and a finer one for numbers with more than `n_bins` edges.
 
-    More than `n_bins` edges say that near numbers differ, as codes of occupations do.
+    More than `n_bins` edges indicate that close numbers differ, as for occupation codes.
     """
     has_more = [each for each in blocks if each.is_line and len(each.column.edges or ()) - 1 > each.n_bins]
     return [*blocks, *(each.finer(4) for each in has_more)]
@@ -543,14 +543,14 @@ def one_hot_blocks(plain: list[Block], n_trees: int, n_leaves: int) -> Blocks:
 
 @dataclass(frozen=True, eq=False)
 class TableCodes:
-    """Columns of a table that were read, before there are trees.
+    """Column codes of a table, before trees are drawn.
 
     Attributes
     ----------
     codes : list of ndarray of shape (n,)
-        Of each column that is not dropped, see `Block.codes`.
+        Codes of each column that is not dropped, see `Block.codes`.
     n_features : int
-        Columns of the table.
+        Number of columns of the table.
     """
 
     codes: list[np.ndarray]
@@ -568,7 +568,7 @@ class TableCodes:
 
 
 def takes_any_columns(estimator: Any) -> bool:
-    """Tell whether the parameters of trees fit any number of columns: one pair of bounds, and no schema."""
+    """Return whether the parameters fit any number of columns: one pair of bounds, and no schema."""
     has_lists = estimator.schema is not None or estimator.categories is not None
     return not has_lists and not isinstance(check_bounds(estimator.bounds), list)
 

@@ -23,7 +23,7 @@ from skdp.mechanisms.bounded_sum import CellCounts
 from skdp.preprocessing.schema.blocks import Block
 
 _N_DRAWN = 2000
-"""People who are drawn for a threshold."""
+"""Number of simulated records for a threshold."""
 
 
 @with_parameters
@@ -365,10 +365,10 @@ _PASSES, _POWER = 3, 0.2  # tried on the first tables of benchmarks/bench_outlie
 
 
 def average_path_length(counts: Any) -> np.ndarray:
-    """Return the mean path length of an unsuccessful search in a binary search tree of so many rows, 0 below 1.
+    """Return the average path length of an unsuccessful search in a binary search tree of `n` rows, 0 below 1.
 
-    Liu, Ting & Zhou (2008), "Isolation forest", equation 1, and as in scikit-learn 0 for one row and 1 for two. Noisy
-    counts are no whole numbers: it is linear between these, and no less than 1 beyond.
+    Liu, Ting & Zhou (2008), "Isolation forest", equation 1, and as in scikit-learn 0 for one row and 1 for two. For
+    noisy, non-integer counts, it is interpolated linearly, and it is at least 1 above two rows.
     """
     counts = np.asarray(counts, np.float64)
     many = np.maximum(counts, 2.0)
@@ -377,7 +377,7 @@ def average_path_length(counts: Any) -> np.ndarray:
 
 
 def path_lengths(trees: Trees, counts: np.ndarray) -> np.ndarray:
-    """Return depths of leaves, and what isolates one of so many rows in each of them, of shape (n_trees, n_leaves)."""
+    """Return path lengths of the leaves for these counts, of shape (n_trees, n_leaves)."""
     depth, is_split = np.zeros(trees.left.shape), trees.is_split
     for node in range(trees.left.shape[1]):  # children have higher numbers
         tree = np.flatnonzero(is_split[:, node])
@@ -391,15 +391,15 @@ def path_lengths(trees: Trees, counts: np.ndarray) -> np.ndarray:
 
 
 def is_leaf(trees: Trees) -> np.ndarray:
-    """Which numbers of leaves are in use, of shape (n_trees, n_leaves)."""
+    """Which leaf indices are in use, of shape (n_trees, n_leaves)."""
     n_leaves = trees.is_split.sum(axis=1, keepdims=True) + 1
     return np.asarray(np.arange(trees.n_leaves) < n_leaves)
 
 
 class Boxes(NamedTuple):
-    """Parts of the space of the columns: of a line what is between two shares of its range, of others some levels.
+    """Boxes in the space of the columns: intervals of numeric columns, subsets of the levels of others.
 
-    Gaps of lines are left out.
+    Missing values of numeric columns are ignored.
     """
 
     low: np.ndarray
@@ -408,20 +408,20 @@ class Boxes(NamedTuple):
 
     @classmethod
     def whole(cls, blocks: list[Block], n: int) -> Boxes:
-        """All of the space, n times."""
+        """Return n boxes that cover the whole space."""
         widths = np.array([0 if block.is_line else block.width for block in blocks])
         levels = np.arange(widths.max()) < widths[:, None]
         shape = n, len(blocks)
         return cls(np.zeros(shape), np.ones(shape), np.tile(levels, (n, 1, 1)))
 
     def cut(self, box: Any, column: Any, of: Boxes, node: Any) -> None:
-        """Keep in some boxes what some others have of a column."""
+        """Intersect some boxes with others in one column."""
         self.low[box, column] = np.maximum(self.low[box, column], of.low[node, column])
         self.high[box, column] = np.minimum(self.high[box, column], of.high[node, column])
         self.levels[box, column] &= of.levels[node, column]
 
     def part(self, box: Any, column: Any, of: Boxes, node: Any) -> np.ndarray:
-        """Return which part of a column, as some other boxes have it, some boxes have."""
+        """Return the fraction of a column of other boxes that some boxes cover."""
         low, high = of.low[node, column], of.high[node, column]
         shared = np.minimum(self.high[box, column], high) - np.maximum(self.low[box, column], low)
         on_line = np.maximum(shared, 0.0) / np.maximum(high - low, _TINY)
@@ -433,12 +433,12 @@ class Boxes(NamedTuple):
 def draw_leaves(
     trees: Trees, blocks: list[Block], counts: np.ndarray, n: int, coins: np.random.Generator
 ) -> np.ndarray:
-    """Draw leaves, in all trees at once, of people who are spread like noisy counts, of shape (n, n_trees).
+    """Draw simulated records from noisy counts: their leaves in all trees, of shape (n, n_trees).
 
-    Counts say how many are in each leaf, tree by tree, and not who. So n boxes are the whole space first, and walk down
-    the trees in a random order. At a node that parts a box, one side of it is drawn and kept. Its probability grows
-    with the count of that side, and with the part of it that the box still has, as if people were spread evenly there.
-    All is drawn from noisy counts, public trees and coins.
+    Counts describe each tree separately, not jointly. Therefore n boxes start as the whole space and descend the trees
+    in a random order. At a node that splits a box, one side is drawn with a probability that grows with its count and
+    with the part of it that the box covers, as if records were spread evenly. Only noisy counts, public trees and
+    random numbers are used.
     """
     boxes, found = Boxes.whole(blocks, n), np.zeros((n, trees.n_trees), np.int32)
     masses, places = _masses(trees, counts), _places(trees, blocks)
@@ -459,10 +459,10 @@ def draw_leaves(
 
 
 def weigh(leaves: np.ndarray, counts: np.ndarray, deviation: float) -> np.ndarray:
-    """Return weights of people in these leaves, by which noisy counts say how many are there; they sum to 1.
+    """Return weights of simulated records that match the noisy counts of the leaves; they sum to 1.
 
-    Weights are multiplied, tree by tree, by a power of the quotient of noisy and weighted counts (multiplicative
-    weights: Hardt, Ligett & McSherry 2012). `deviation` is that of the noise of a count.
+    Weights are multiplied, tree by tree, by a power of the ratio of noisy and weighted counts (multiplicative weights,
+    Hardt, Ligett & McSherry 2012). `deviation` is the standard deviation of the noise of a count.
     """
     weights = np.full(len(leaves), 1.0 / len(leaves))
     total, noisy = max(float(counts.sum(axis=1).mean()), deviation), np.maximum(counts, 0.0) + deviation

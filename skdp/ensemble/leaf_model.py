@@ -1,4 +1,4 @@
-"""A private linear model over the leaves of random trees: what its classifier and its regressor share."""
+"""Linear models on the leaves of random trees, shared by classifier and regressor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from skdp.mechanisms.sampling import Sampling
 
 
 class TreesSolver(LookupSolver):
-    """One-hot rows of the plain columns of a table and of the leaves of random trees, which grow in the first run."""
+    """Solver for one-hot rows of plain columns and of leaves of random trees, which are grown in the first run."""
 
     def check_present(self, run: Run) -> None:
         if not self.model._embedding()._gives_columns_of(self.model.embedding_):
@@ -42,14 +42,14 @@ class TreesSolver(LookupSolver):
             )
 
     def beside_steps(self, sampling: Sampling, n_steps: int) -> dict[str, float]:
-        """See `Solver`. The first run also releases where people are, by which trees grow."""
+        """See `Solver`. The first run also releases the marginal counts from which trees are grown."""
         found = super().beside_steps(sampling, n_steps)
         if self.anew:
             found[_PEOPLE] = noise_ratio(PEOPLE_SHARE, sampling.rate, n_steps)
         return found
 
     def before_steps(self, run: Run, rows: OneHotRows | TableCodes, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `Solver`. Trees that are there already are those of earlier rows."""
+        """See `Solver`. Existing trees of earlier runs are kept."""
         rows, targets = super().before_steps(run, rows, targets)
         if not isinstance(rows, TableCodes):
             return rows, targets
@@ -79,7 +79,7 @@ class TreesSolver(LookupSolver):
         return self._plan_one_hot(releases, noise, n, self.model._form(n_features), outputs)
 
     def describe_rows(self) -> dict[str, Any]:
-        """See `Solver`. A schema alone is represented by the names of its columns."""
+        """See `Solver`. A schema is represented by the column names."""
         if self.model._takes_codes():
             name, schema = "row_schema", self.model._fitted_row_schema
         else:
@@ -94,9 +94,9 @@ class TreesSolver(LookupSolver):
 
 @with_parameters
 class RandomTreesModel(TreesOfTables, GradientEstimator):
-    """Base class of linear models over the plain columns of a table and the leaves of random trees.
+    """Base class of linear models on plain columns and leaves of random trees.
 
-    Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are `OneHotRows`.
+    Subclasses have the parameters of `PublicTreesEmbedding` and of linear models. Their rows are ``OneHotRows``.
     """
 
     n_estimators: int = 300
@@ -164,11 +164,10 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
     def feature_importances_(self) -> np.ndarray:
         """Importances of the columns of the table, of shape (`n_features_in_`,).
 
-        The variance of each column's part of the score over its levels, all of them equally likely, and of each split
-        of a tree for the column that it looks at, less what noise alone makes of it; they sum to 1, or are all 0. They
-        are a function of the coefficients and of public quantities, so they cost nothing: frequencies would.
-        Selectors of scikit-learn look at `coef_` first, which has other columns than the table: give them
-        ``importance_getter="feature_importances_"``.
+        The importance of a column is the variance of its contribution to the score, with all levels equally likely.
+        Splits of trees count for their column. The variance due to the noise is subtracted. Importances sum to 1, or
+        are all 0. They are post-processing of the coefficients and public quantities. Selectors of scikit-learn use
+        `coef_` by default, whose columns are not those of the table: pass ``importance_getter="feature_importances_"``.
         """
         check_is_fitted(self)
         return self.embedding_._encoder.importances(self.coef_, self.coef_noise_, self.n_features_in_)

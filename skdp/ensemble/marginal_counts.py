@@ -1,4 +1,4 @@
-"""Where people are along each column: counts of cells, bought with noise, from which trees are grown."""
+"""Noisy marginal counts of the columns, from which trees are grown."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.preprocessing.schema.blocks import Block
 
 N_CELLS = 32
-"""Cells of a number or a date, of equal width on the scale of its schema, or by its bins where that has edges."""
+"""Number of cells of a numeric or date column, of equal width on the scale of its schema, or by its bins if it has
+edges.
+"""
 
 PEOPLE_SHARE = 0.03
-"""Part of mu^2 of a fit that the counts get. The steps then have 1.5 % less of mu."""
+"""Fraction of mu squared of a fit for the counts. The steps then have 1.5% less of mu."""
 
 
 _SURE = 5.0
-"""Standard deviations of the noise that a cell is above half of the rows, too: noise alone passes them once in three
-million cells, where of few rows it would often pass the other limit."""
+"""Standard deviations of the noise by which a cell must exceed half of the rows: noise alone exceeds them once in three
+million cells, but would often exceed the other limit with few rows.
+"""
 
 _DOUBTFUL = 2.0
-"""Cells below this many standard deviations of the noise count half."""
+"""Cells below this number of standard deviations of the noise count half."""
 
 _EVEN_ROWS, _EVEN_NOISE = 0.005, 0.3
-"""What a cell has in advance: the larger of its part of this share of the rows, and this part of its noise."""
+"""Prior count of a cell: the maximum of its part of this fraction of the rows, and this part of its noise."""
 
 
 def count_people(
     blocks: list[Block], codes: list[np.ndarray], weights: np.ndarray, units: Units | None = None
 ) -> np.ndarray:
-    """Count the cells of each column: exact numbers, which noise of `PEOPLE_SHARE` is added to.
+    """Count the cells of each column: exact counts, to which noise of `PEOPLE_SHARE` is added.
 
     Parameters
     ----------
@@ -56,10 +59,10 @@ def count_people(
 
     Notes
     -----
-    **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0, the null
-    record, adds nothing; so one row moves the counts by at most sqrt(d), and by at most sqrt(2 d) if it is replaced.
-    With `units`, what the rows of a unit add together is clipped to sqrt(d). All counts are one Gaussian release.
-    Shares of the cells, and the trees that are grown from them, follow from it and from what is public.
+    **Guarantees.** A row of weight w in [0, 1] adds w to one cell of each of d columns, and a row of weight 0 (a
+    zeroed-out record) adds nothing. One row changes the counts by at most sqrt(d), and by at most sqrt(2 d) if it is
+    replaced. With `units`, the contribution of a unit is clipped to sqrt(d). All counts are one Gaussian release.
+    Proportions of the cells, and the trees grown from them, follow from it and from public quantities.
     """
     counts = CellSum(CellCounts(tuple(map(_n_cells, blocks))))
     counts.add([_cells(block, each) for block, each in zip(blocks, codes, strict=True)], weights, units)
@@ -69,7 +72,7 @@ def count_people(
 def shares_of_people(
     counts: np.ndarray, blocks: list[Block], mechanism: GaussianMechanism, n_public: int
 ) -> list[list[float]]:
-    """Return the share of people in the cells of each column from noisy counts: positive, and with the sum 1."""
+    """Return the proportions of the cells of each column from noisy counts: positive, with sum 1."""
     found = []
     for each in _by_column(counts, blocks):
         deviation, kept = mechanism.standard_deviation, np.maximum(each, 0.0)
@@ -82,9 +85,9 @@ def shares_of_people(
 def notice_of_edges(
     counts: np.ndarray, blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
 ) -> str:
-    """Return the notice of numbers and dates that lie at one of their bounds, by noisy counts alone; "" for none.
+    """Return a warning about numeric or date columns that lie at one of their bounds, by noisy counts; "" for none.
 
-    Weights that are small beside their bound count for less: then nothing is said.
+    If weights are small compared with their bound, counts are small, and no warning is issued.
     """
     # From so many rows on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer.
     noise = mechanism.standard_deviation
@@ -115,7 +118,7 @@ def _cells(block: Block, codes: np.ndarray) -> np.ndarray:
 
 
 def read_marginals(marginals: Any, blocks: list[Block]) -> list[np.ndarray | None]:
-    """Return the shares of the cells of each column, None where none are given, or refuse them."""
+    """Return the proportions of the cells of each column, None where none are given, or raise an error."""
     if marginals is None:
         return [None] * len(blocks)
     if not isinstance(marginals, Mapping):

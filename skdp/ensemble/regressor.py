@@ -309,13 +309,13 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
 
 @dataclass(frozen=True)
 class TargetsInUnits(BoundedRegression):
-    """Targets in units that are released: of the public scale first, then of the center and spread of the targets."""
+    """Targets in released units: first on the public scale, then standardized by the noisy center and spread."""
 
     fit_intercept: bool = True
     units: TargetUnits | None = None  # once they are released
 
     def scale_of(self, bounds: TargetBounds) -> TargetScale:
-        """See `BoundedRegression`: the public scale, on which units are bought."""
+        """See `BoundedRegression`: the public scale, on which the units are estimated."""
         return TargetScale.of(bounds, self.fit_intercept, is_log=self.fits_logarithms)
 
     def means(self, outputs: Any) -> TargetMean:
@@ -332,14 +332,14 @@ class TargetsInUnits(BoundedRegression):
 
     @property
     def released_units(self) -> TargetUnits:
-        """Center and spread of the targets on the public scale."""
+        """Noisy center and spread of the targets on the public scale."""
         if self.units is None:
             raise RuntimeError("The units of the targets are not released yet.")
         return self.units
 
 
 class TreesOfTargets(TreesSolver):
-    """Trees of targets, whose units the first run buys."""
+    """Solver for trees and targets, whose units the first run estimates."""
 
     def check_present(self, run: Run) -> None:
         if bool(self.model.fit_intercept) != self.model._fitted_with_intercept:
@@ -356,7 +356,7 @@ class TreesOfTargets(TreesSolver):
         return found
 
     def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[OneHotRows, Targets]:
-        """See `Solver`. Later runs have the units of the first one."""
+        """See `Solver`. Later runs keep the units of the first one."""
         rows, targets = super().before_steps(run, rows, targets)
         if run.earlier is not None:
             units = self.model._fitted_units
@@ -379,19 +379,19 @@ _TARGETS = "targets"
 # --- units of the targets of a regressor, bought ---
 
 UNITS_SHARE = 0.02
-"""Part of mu^2 of a fit that mean and spread get. The steps then have 1 % less of mu."""
+"""Fraction of mu squared of a fit for mean and spread. The steps then have 1% less of mu."""
 
 UNIT_SPREAD = 0.45
-"""Standard deviation of targets in the units that clip and steps are rules for (`skdp._dpsgd.defaults`)."""
+"""Standard deviation of targets in the units for which the default clipping norm and steps are chosen."""
 
 SUMS_SENSITIVITY = math.sqrt(3.0)
-"""Norm of what one row adds to the sums."""
+"""Norm of the contribution of one row to the sums."""
 
 _LEAST = 1e-3
 
 
 class TargetSums(VectorQuery):
-    """Query (`skdp.mechanisms.bounded_sum`) of the number of rows, of their targets and of the squares of these."""
+    """Query for the number of rows, the sum of their targets and the sum of squared targets."""
 
     width, row_limit = 3, SUMS_SENSITIVITY
 
@@ -401,14 +401,14 @@ class TargetSums(VectorQuery):
 
 
 class TargetUnits(NamedTuple):
-    """An affine map of targets that lie between -1 and 1: (y - center) / unit."""
+    """Affine map of targets in [-1, 1]: (y - center) / unit."""
 
     center: float = 0.0
     unit: float = 1.0
 
 
 def sum_targets(values: np.ndarray, weights: np.ndarray, units: Units | None = None) -> np.ndarray:
-    """Add up weights, weighted targets and their squares: exact numbers, which noise of `UNITS_SHARE` is added to.
+    """Sum weights, weighted targets and their squares: exact sums, to which noise of `UNITS_SHARE` is added.
 
     Parameters
     ----------
@@ -424,18 +424,18 @@ def sum_targets(values: np.ndarray, weights: np.ndarray, units: Units | None = N
     Notes
     -----
     **Guarantees.** A row of weight w in [0, 1] and target y in [-1, 1] adds (w, w y, w y^2), whose norm is at most
-    sqrt(3); a row of weight 0, the null record, adds nothing. With `units`, the sum of the rows of a unit is clipped to
-    sqrt(3). The sums are one Gaussian release. The units of the targets follow from it and from what is public.
+    sqrt(3); a row of weight 0 (a zeroed-out record) adds nothing. With `units`, the contribution of a unit is clipped
+    to sqrt(3). The sums are one Gaussian release. The units of the targets follow from it and from public quantities.
     """
     (sums := TargetSums().new_sum("zero_out")).add(values, weights, units=units)
     return sums.vector
 
 
 def units_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
-    """Return the units in which targets have the mean 0 and the standard deviation `UNIT_SPREAD`, from noisy sums.
+    """Return units in which targets have mean 0 and standard deviation `UNIT_SPREAD`, from noisy sums.
 
-    The error of the variance is added to it: too large a spread is a small loss, too small a one a bias. Without an
-    intercept nothing makes up for a mean that is subtracted.
+    The error of the variance is added to it, because a too large spread costs little accuracy, while a too small one
+    causes a bias. Without an intercept, the center is 0.
     """
     deviation = mechanism.standard_deviation
     total, first, second = sums.tolist()

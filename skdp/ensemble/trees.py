@@ -1,17 +1,17 @@
-"""Trees drawn from a public seed and from what is known of the columns, as arrays.
+"""Random trees from a public seed and marginal distributions, as arrays.
 
-Growth of random trees, best-first: the node in which most people are expected is split next.
+Random trees are grown best-first: the node with the largest expected number of rows is split next.
 
-How many people a node holds is expected from the share of each column that it still sees, as if columns were
-independent. A node picks, at random, a column that it can still split, and then where:
+The expected number of rows of a node is the product of the proportions that it covers of each column, as if columns
+were independent. A node picks a random column that can still be split, and then a split:
 
-- a number or a date by a threshold in what is left of its range: half the time by range, on the scale of the schema
-  (where the schema has edges, each bin counts the same), and half the time by where people are, if that is known;
-- an ordinal by a cut of the levels that are left;
-- a category or a flag by a subset of the levels that are left, uniform among those that are neither empty nor all.
+- a number or a date by a threshold in the remaining range: half of the time uniform on the scale of the schema (by
+  bins, if the schema has edges), and half of the time by the marginal distribution, if it is known;
+- an ordinal by a cut of the remaining levels;
+- a category or a flag by a uniform proper subset of the remaining levels.
 
-By range is uniform or, half the time, at the low end, uniform in the logarithm over 8 octaves. Gaps, and the level
-"other", go to a random side at each node.
+Thresholds on the scale are uniform or, half of the time, log-uniform near the lower end over 8 octaves. Missing values,
+and the level "other", go to a random side at each node.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _BIT_OF_LEAF = np.argsort([(int(_ORDER) << place & 0xFFFF) >> 12 for place in ra
 
 
 class LeafTables:
-    """What the cell of one column leaves open in each tree, for all cells: one bit a leaf.
+    """Bit masks of the leaves that remain possible in each tree, for all cells of one column.
 
-    A node leaves the leaves on one of its sides. A row ends in the one leaf that all columns leave, as any two leaves
-    are parted by a node (Lucchese et al. 2015, "QuickScorer", in which nodes take leaves from one side alone).
+    A node keeps the leaves on one of its sides. A row ends in the only leaf that all columns keep, because any two
+    leaves are separated by a node (Lucchese et al. 2015, "QuickScorer").
 
     Parameters
     ----------
     trees : Trees
-        Of at most 16 leaves.
+        Trees with at most 16 leaves.
     blocks : list of Block
         Columns of the trees.
     """
@@ -81,10 +81,10 @@ class LeafTables:
 
 
 def leaf_writer(trees: Trees, blocks: list[Block], n_rows: int) -> Trees | LeafTables:
-    """Return what writes the leaves of so many rows soonest; the leaves are the same.
+    """Return the fastest writer of the leaves for this number of rows; all writers give the same leaves.
 
-    Tables take as long as some thousand rows. A row costs a mask for each column and tree, and a walk some steps for
-    each tree. Masks of 4 MB stay near.
+    Building tables takes as long as a few thousand rows. A row then costs one mask per column and tree, instead of a
+    few steps per tree. Masks of 4 MB stay in the cache.
     """
     if n_rows < 8192 or trees.n_leaves > _MOST_LEAVES or len(blocks) > 64:
         return trees
@@ -132,12 +132,12 @@ def _masks(trees: Trees, j: int, below: np.ndarray, thresholds: np.ndarray | Non
 _OCTAVES = 8.0
 
 _BY_RANGE = 0.5
-"""Share of the thresholds that do not ask where people are."""
+"""Fraction of the thresholds that do not use the marginal distribution."""
 
 _POWER = 0.4
-"""The other ones have a density proportional to that of people to this power: 0 is by range, 1 by quantiles.
+"""Power of the marginal density that other thresholds follow: 0 is by range, 1 by quantiles.
 
-Both were chosen on four fifths each of eight tables (`benchmarks/README.md`).
+Both were chosen on 80% of each of eight tables (`benchmarks/README.md`).
 """
 
 _LEAST_LEVEL = 0.01
@@ -146,16 +146,16 @@ _LEAST_LEVEL = 0.01
 
 @dataclass(frozen=True)
 class Split:
-    """A split of what a node can see of a column, into what its children can see.
+    """Split of the visible part of a column into the parts of both children.
 
     Attributes
     ----------
     left, right : SeenLine or SeenLevels
     threshold : float
-        Share of the way between the bounds from which on numbers go to the right.
+        Fraction of the range between the bounds above which numbers go to the right.
     gaps_right : bool
     levels : tuple of int
-        Those that go to the right.
+        Levels that go to the right.
     """
 
     left: Any
@@ -167,7 +167,7 @@ class Split:
 
 @dataclass(frozen=True)
 class SeenLine:
-    """What a node can see of a number or a date: from `low` to `high`, as shares of the way between the bounds."""
+    """Visible part of a number or a date: from `low` to `high`, as fractions of the range between the bounds."""
 
     column: LinePeople
     low: float = 0.0
@@ -176,7 +176,7 @@ class SeenLine:
 
     @cached_property
     def share(self) -> float:
-        """Share of the people that are expected here."""
+        """Expected proportion of rows."""
         return self.column.mass(self.low, self.high) + (self.column.gaps if self.has_gaps else 0.0)
 
     @property
@@ -191,7 +191,7 @@ class SeenLine:
 
 
 class LinePeople:
-    """Where people are along a number or a date: shares of cells of equal width, and of gaps, the last; or nothing."""
+    """Marginal distribution of a number or a date: proportions of equal cells and of missing values; or unknown."""
 
     def __init__(self, shares: np.ndarray | None) -> None:
         self._at = [0.0, 1.0]
@@ -203,11 +203,11 @@ class LinePeople:
             self._cuts = [0.0, *np.cumsum(cells**_POWER).tolist()]
 
     def mass(self, low: float, high: float) -> float:
-        """Share of the people between two places."""
+        """Proportion of rows between two positions."""
         return _between(self._at, self._below, high) - _between(self._at, self._below, low)
 
     def cut(self, rng: np.random.Generator, low: float, high: float) -> float:
-        """Draw a threshold between two places, by range where there is nobody between them."""
+        """Draw a threshold between two positions, by range if no rows are expected between them."""
         if self._cuts is not None and rng.random() >= _BY_RANGE:
             first, last = _between(self._at, self._cuts, low), _between(self._at, self._cuts, high)
             cut = _between(self._cuts, self._at, first + rng.random() * (last - first))
@@ -226,7 +226,7 @@ def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
 
 @dataclass(frozen=True)
 class SeenLevels:
-    """What a node can see of a column of levels: those that are split, and those that go to a random side."""
+    """Visible levels of a column: those that can be split, and those that go to a random side."""
 
     column: LevelPeople
     split_ones: tuple[int, ...]
@@ -234,7 +234,7 @@ class SeenLevels:
 
     @cached_property
     def share(self) -> float:
-        """Share of the people that are expected here."""
+        """Expected proportion of rows."""
         return sum(self.column.shares[each] for each in self.split_ones + self.strays)
 
     @property
@@ -256,7 +256,7 @@ def _taken(levels: tuple[int, ...], goes: list[bool], side: bool) -> tuple[int, 
 
 
 class LevelPeople:
-    """Share of people of each level; all that are split have the same where nothing is known."""
+    """Proportions of the levels; equal if nothing is known."""
 
     def __init__(self, shares: np.ndarray | None, width: int, n_split: int, is_ordinal: bool) -> None:
         self.is_ordinal = is_ordinal
@@ -264,7 +264,7 @@ class LevelPeople:
         self.shares = (known / known.sum()).tolist()
 
     def sides(self, rng: np.random.Generator, seen: tuple[int, ...]) -> list[bool]:
-        """Draw which of the levels go to the right."""
+        """Draw the levels that go to the right."""
         if self.is_ordinal:
             ends = list(itertools.accumulate((self.shares[each] + _LEAST_LEVEL) ** _POWER for each in seen[1:]))
             place = min(bisect.bisect_right(ends, rng.random() * ends[-1]), len(ends) - 1)
@@ -276,9 +276,10 @@ class LevelPeople:
 
 
 def views_of(blocks: list[Block], shares: list[np.ndarray | None] | None) -> tuple[Any, ...]:
-    """Return what a root sees of each column; `shares` are those of people, of each column in turn.
+    """Return the visible part of each column at a root; `shares` are the marginal distributions of the columns.
 
-    Of a number or a date they are those of cells of equal width, and of gaps; of others those of `Block` levels.
+    For a number or a date, they are proportions of cells of equal width and of missing values; otherwise, of the levels
+    of a `Block`.
     """
     views: list[Any] = []
     for k, block in enumerate(blocks):
@@ -295,7 +296,7 @@ def views_of(blocks: list[Block], shares: list[np.ndarray | None] | None) -> tup
 def grow(
     rng: np.random.Generator, root: tuple[Any, ...], n_leaves: int, max_depth: int
 ) -> list[tuple[int, int, Split]]:
-    """Grow a tree; return the splits: node, position of its column among the blocks, and how it is split.
+    """Grow a tree, and return the splits: node, position of its column among the blocks, and how it is split.
 
     Nodes are numbered in the order in which they are made: the root is 0, the children of the k-th split are 2 k + 1
     and 2 k + 2.
@@ -333,11 +334,11 @@ class Trees:
     first_word : ndarray of shape (n_trees, n_nodes), int32
     words : ndarray of uint64
     left : ndarray of shape (n_trees, n_nodes), int32
-        Left child; the right one follows it. A leaf, and a node that is none, is its own.
+        Left child; the right one follows it. Leaves and unused nodes point to themselves.
     depth : ndarray of shape (n_trees,), int32
         See `skdp._kernels.fixed_features.write_leaves`.
     leaf : ndarray of shape (n_trees, n_nodes), int32
-        Numbers of the leaves from the left, from 0 on. Where nothing was left to split, the last numbers are unused.
+        Indices of the leaves from the left, from 0. If nothing was left to split, the last indices are unused.
     """
 
     column: np.ndarray
@@ -390,7 +391,7 @@ def draw_trees(
     blocks: list[Block], n_trees: int, n_leaves: int, max_depth: int, seed: int,
     shares: list[np.ndarray | None] | None = None,
 ) -> Trees:  # fmt: skip
-    """Draw trees. The first ones are the same whatever their number.
+    """Draw trees. The first ones do not depend on their number.
 
     Parameters
     ----------
@@ -398,12 +399,12 @@ def draw_trees(
         Public columns.
     n_trees : int
     n_leaves : int
-        Most leaves of a tree.
+        Maximum number of leaves of a tree.
     max_depth : int
     seed : int
-        Public: a generator of its own, and no source of noise.
+        Public seed of a separate generator, which is not a source of noise.
     shares : list of (ndarray or None) or None
-        Share of people in each cell of each column, see `skdp.ensemble.trees.views_of`.
+        Marginal distribution of each column, see ``views_of``.
 
     Returns
     -------
@@ -460,25 +461,25 @@ def _as_words(levels: tuple[int, ...], n_levels: int) -> list[int]:
 def importances(
     plain: list[Block], blocks: list[Block], trees: Trees, coef: np.ndarray, noise: np.ndarray
 ) -> np.ndarray:
-    """Return the share of each block's column in the variance of the score, of shape (n_blocks,).
+    """Return the importance of each block: its part of the variance of the score, of shape (n_blocks,).
 
-    The levels of a plain column count the same, and so do the leaves of a tree, whose variance is that of its splits: a
-    split into l and r of the N leaves has the part l r (a - b)**2 / ((l + r) N), with a and b the means of its sides.
-    From each part the variance that noise alone gives it is subtracted, and what remains below 0 is 0.
+    All levels of a plain column, and all leaves of a tree, have equal weight. A split into l and r of the N leaves
+    contributes the variance l r (a - b)**2 / ((l + r) N), where a and b are the means of its sides. The variance due to
+    noise is subtracted from each part, and negative results are set to 0.
 
     Parameters
     ----------
     plain, blocks : list of Block
-        Blocks of the first columns of `coef`, and those that trees look at.
+        Blocks of the first columns of `coef`, and blocks of the trees.
     trees : Trees
     coef, noise : ndarray of shape (n_outputs, n_columns)
-        Coefficients of levels and leaves, zero in the mean of each block and tree, and their standard deviations by
-        noise alone.
+        Coefficients of levels and leaves, with mean zero in each block and tree, and their standard deviations due to
+        noise.
 
     Returns
     -------
     shares : ndarray of shape (n_blocks,)
-        They sum to 1, or are all 0.
+        Proportions with sum 1, or all 0.
     """
     # Of plain columns: the squares of the coefficients, less their noise.
     position = {block.position: k for k, block in enumerate(blocks)}

@@ -1,4 +1,4 @@
-"""Estimators that grow random trees over the columns of a raw table: what is public of these, and how they are read."""
+"""Base class of estimators with random trees over the columns of a raw table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 class TreesOfTables(PrivateEstimator):
-    """Base class of private estimators whose `embedding_` has random trees, drawn from what is public of the columns.
+    """Base class of private estimators whose `embedding_` has random trees, drawn from public column descriptions.
 
-    Subclasses have the parameters of `PublicTreesEmbedding`, but for its seed, which is `trees_random_state`.
+    Subclasses have the parameters of `PublicTreesEmbedding`, except that its seed is `trees_random_state`.
     """
 
     _fitted_row_schema: TableSchema | None = None

@@ -207,7 +207,7 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
         return np.ascontiguousarray(planes, np.float32)
 
     def __step_traits__(self) -> StepTraits:
-        """What a pipeline asks of this step: pixels have a public range, which rows of a private step do not keep."""
+        """Information for a pipeline: pixels have a public range, which the output of a private step does not have."""
         fault = "it must be the first step, because the output of a private step has no public pixel range."
         return StepTraits(fault_behind=lambda before: fault if is_private(before) else "")
 

@@ -1,4 +1,4 @@
-"""From planes of pixels to rows of features: every step that is done to one image alone, in order."""
+"""Features of images from pixel planes, each computed from one image alone."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BANDWIDTH, _FREQUENCY, _SLANT = 0.8, 0.75 * math.pi, 4.0
 
 
 class Path(NamedTuple):
-    """Wavelets that a coefficient is made with: their scales and angles, none for the local mean of the image."""
+    """Wavelets of a coefficient: their scales and angles, none for the local mean of the image."""
 
     scales: tuple[int, ...]
     angles: tuple[int, ...]
 
 
 class Scattering:
-    """Scattering of planes of one shape.
+    """Scattering transform of planes of one shape.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ _OPPONENTS /= np.linalg.norm(_OPPONENTS, axis=1, keepdims=True)
 
 
 def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
-    """Turn red, green and blue to brightness, red against blue, and both against green: a rotation of the colours.
+    """Convert RGB to brightness, red-blue and green-magenta contrast: a rotation of the colors.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
 
 
 def standardize(maps: np.ndarray, groups: list[np.ndarray]) -> None:
-    """Bring each group of the coefficients of a channel of an image to mean 0 and variance 1, in place.
+    """Standardize each group of coefficients of a channel of an image in place.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def standardize(maps: np.ndarray, groups: list[np.ndarray]) -> None:
 
 
 def bring_to_norm(rows: np.ndarray) -> None:
-    """Multiply each row in place so that its norm is sqrt(n_features); zeros stay zeros."""
+    """Scale each row in place to norm sqrt(n_features); zero rows are unchanged."""
     for row in rows:
         norm = math.sqrt(np.square(row, dtype=np.float64).sum())
         if norm > 0.0:
@@ -277,7 +277,7 @@ def inverse_root(covariance: np.ndarray, ridge: float) -> np.ndarray:
 
 
 class Whitening(NamedTuple):
-    """What turns the maps of an image to maps of mean 0 that hardly depend on one another, place by place.
+    """Whitening of the maps of an image at each position.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class Whitening(NamedTuple):
 
     @classmethod
     def learn(cls, maps: np.ndarray) -> Self:
-        """Learn it from the maps of public images: with the covariance S of a place, ``(S + c I) ** -.5``.
+        """Learn the whitening from maps of public images: with the covariance S at a position, ``(S + c I) ** -.5``.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class Whitening(NamedTuple):
         return cls(mean.astype(np.float32), inverse_root(covariance, 1.0).astype(np.float32))
 
     def apply(self, maps: np.ndarray) -> None:
-        """Whiten maps of shape (n_images, n_maps, size) in place, each image by a product of its own."""
+        """Whiten maps of shape (n_images, n_maps, size) in place, each image separately."""
         for image in maps:
             image[:] = self.matrix @ (image - self.mean)
 
@@ -312,20 +312,20 @@ _N_PUBLIC = 400
 
 
 class ImageFeatures:
-    """Rows of features of images of one shape.
+    """Scattering features of images of one shape.
 
     Parameters
     ----------
     scattering : Scattering
     n_channels : int
-        Planes of an image.
+        Number of planes of an image.
     colours : bool
         Whether three channels are turned to opponent colours.
     normalization : {"whitened", "groups", None}
     public_images : {"photographs", "drawings"}
-        What whitening is learned from.
+        Simulated images from which whitening is learned.
     symmetric : bool
-        Whether an image and its mirror image have one row.
+        Whether an image and its mirror image have the same features.
     """
 
     def __init__(
@@ -387,7 +387,7 @@ class ImageFeatures:
 
 
 class PatchFeatures:
-    """Rows of features of images of one shape.
+    """Scattering features of images of one shape.
 
     Parameters
     ----------
@@ -395,11 +395,11 @@ class PatchFeatures:
         Channels, height and width of an image.
     n_filters, patch_size, stride : int
     public_images : {"photographs", "drawings"}
-        What whitening is learned from.
+        Simulated images from which whitening is learned.
     symmetric : bool
-        Whether an image and its mirror image have one row.
+        Whether an image and its mirror image have the same features.
     seed : int
-        Of the filters. Public.
+        Public seed of the filters.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Images of any layout as planes of floats between 0 and 1."""
+"""Images of any layout as planes of floats in [0, 1]."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SEED = 0  # public: there is nothing to hide
 
 
 def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
-    """Draw images from the dead leaves model: discs of random place, size and colour, one on the other.
+    """Simulate images from the dead leaves model: overlapping discs of random position, size and color.
 
-    Edges are spread over all scales, as in photographs (Ruderman 1997; Lee, Mumford & Huang 2001): logarithms of radii
-    are uniform, from a pixel to .7 of the longer side. Channels of a disc share most of their level.
+    Edges occur at all scales, as in photographs (Ruderman 1997; Lee, Mumford & Huang 2001): radii are log-uniform, from
+    one pixel to 0.7 of the longer side. The channels of a disc share most of their level.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
 
 
 def pen_strokes(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
-    """Draw images of one to three white strokes on black: arcs of parabolas, in the middle of the image.
+    """Simulate images of one to three white strokes on black: arcs of parabolas in the middle of the image.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ _LEAST_WIDTH, _FARTHEST_END = 1e-30, 1e30
 
 
 class ImageLayout(NamedTuple):
-    """How the pixels of an image lie in a row: the shape of an image, and which axis has its channels, if any."""
+    """Layout of an image: its shape, and which axis has the channels, if any."""
 
     shape: tuple[int, ...]
     axis: int | None
@@ -113,12 +113,12 @@ class ImageLayout(NamedTuple):
 
 
 def layout_of(image_shape: Any, table_shape: tuple[int, ...]) -> ImageLayout:
-    """Return the layout that parameters and the shape of a table say.
+    """Return the layout from the parameters and the shape of a table.
 
     Parameters
     ----------
     image_shape : tuple of int or None
-        Shape of an image. None takes that of the table, and a square for rows of pixels.
+        Shape of an image. None uses the shape of the table, and square images for rows of pixels.
     table_shape : tuple of int
         (n, pixels), (n, height, width) or with the channels first or last.
 
@@ -129,7 +129,7 @@ def layout_of(image_shape: Any, table_shape: tuple[int, ...]) -> ImageLayout:
     Raises
     ------
     ValueError
-        The shape is that of no image, says not which axis has the channels, or is not that of the table.
+        The shape is not that of an image, has ambiguous channels, or does not match the table.
     """
     found = table_shape[1:]
     if len(found) not in (1, 2, 3):
@@ -182,12 +182,12 @@ def _text(shape: Any) -> str:
 
 
 def range_of(value_range: Any, dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Return the public range of pixels: that of the parameter, else 0 to 255 for uint8 and 0 to 1 for floats.
+    """Return the public range of pixels: the parameter, otherwise 0 to 255 for uint8 and 0 to 1 for floats.
 
     Raises
     ------
     ValueError
-        The parameter is no range, or is None for integers of another type, which say none.
+        The parameter is not a valid range, or is None for integers other than uint8.
     """
     if value_range is None:
         if dtype == np.uint8:
@@ -209,14 +209,14 @@ def range_of(value_range: Any, dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def check_pixels(pixels: np.ndarray, ends: tuple[float, float], *, asked: bool) -> None:
-    """Refuse a block of images with gaps, or outside of the range. No pixel is shown.
+    """Raise an error for NaN or pixels outside of the range. The message contains no pixel.
 
     Parameters
     ----------
     pixels : ndarray
     ends : (float, float)
     asked : bool
-        Whether the range is the parameter's, and not that of the type.
+        Whether the range is the parameter, and not derived from the type.
     """
     if pixels.dtype == np.uint8 and ends[0] <= 0.0 and ends[1] >= 255.0:
         return

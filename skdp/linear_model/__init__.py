@@ -1,17 +1,15 @@
-"""Private linear models.
+"""Differentially private linear models.
 
-- `likelihoods`: likelihoods of which one row says no more than a vector of norm 1: score and curvature, released
-  together
-- `scores`: moments of the scores of units, clipped: the second release of least squares, of which the sandwich is
-  made
-- `inference`: what released moments say of coefficients: estimates, their errors by sampling and by noise, and doubts
-- `coefficient_table`: the table of a regression, as text, HTML, LaTeX and a frame
-- `newton`: Newton steps on noisy scores and curvatures: what is planned, released, and published with its errors
-- `normal_equations`: private least squares from one noisy matrix of second moments
-- `least_squares`: private linear and ridge regression
-- `logistic`: private logistic regression
-- `ordinal`: private ordinal logistic regression
-- `poisson`: private Poisson regression
+- `likelihoods`: likelihoods whose score and curvature of one row are bounded by norm 1
+- `scores`: clipped second moments of the scores, for the sandwich estimator of least squares
+- `inference`: estimates, standard errors and their validity, computed from released moments
+- `coefficient_table`: regression summary as text, HTML, LaTeX and a frame
+- `newton`: Newton steps on noisy scores and curvatures
+- `normal_equations`: least squares from one noisy matrix of second moments
+- `least_squares`: linear and ridge regression
+- `logistic`: logistic regression
+- `ordinal`: ordinal logistic regression
+- `poisson`: Poisson regression
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ class CoefficientTable:
 
 
 class HasCoefficientTable:
-    """An estimator whose fit bought what a table of its coefficients needs, or may have bought it."""
+    """Mixin for estimators with a regression summary."""
 
     _fitted_inference: Inference | None = None
     _table_title: ClassVar[str]

@@ -1,4 +1,4 @@
-"""What released moments say of coefficients: estimates, their errors by sampling and by noise, and doubts."""
+"""Estimates, standard errors and their validity, computed from released moments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from scipy.linalg import eigh
 from skdp.linear_model.scores import Equations, ScoreMoments
 
 SEPARATION = 0.75
-"""Least eigenvalue of the noisy equations of a direction that is not hidden, divided by the edge of the noise."""
+"""Smallest eigenvalue of a direction that is not hidden, divided by the edge of the noise."""
 
 DEVIATIONS = 3.0
-"""The same, divided by the standard deviation of the noise along one direction: a safeguard for few columns."""
+"""Smallest eigenvalue divided by the standard deviation of the noise along one direction: a safeguard for few columns.
+"""
 
 MOST_HIDDEN = 1.5
-"""Largest possible contribution of hidden directions to a coefficient that has an interval, in standard errors."""
+"""Maximum contribution of hidden directions to a coefficient with an interval, in standard errors."""
 
 LEAST_SAMPLING = 0.95
-"""Least sampling error of a likelihood, relative to that of its curvature and mean dispersion."""
+"""Minimum sampling error of a likelihood, relative to that of its curvature and mean dispersion."""
 
 RARE, COMMON = 0.2, 0.6
 """Information of a coefficient per row, relative to the whole table, at which the correction for rare events is applied
@@ -36,32 +37,32 @@ TOO_FEW_EVENTS = "too few events for this noise level"
 
 
 UNCERTAIN, MOST_UNCERTAIN = 0.16, 0.3
-"""Standard error of a coefficient of rare events from which its interval is widened, and beyond which it has none.
+"""Standard error of a coefficient of rare events above which its interval is widened, and above which it has none.
 
-With few events, intervals are printed where the noise adds events. At 6 standard deviations of the noise (0.16) it does
-so too rarely to matter; at 3.3 (0.3) an interval of four times the length covers every smaller number of events."""
+With few events, the noise can add events and make intervals too short. At 6 standard deviations of the noise (0.16),
+this is negligible. At 3.3 (0.3), an interval of four times the length covers all smaller numbers of events."""
 
 FEWEST_ROWS = 30
-"""Rows for each coefficient, below which intervals of the normal distribution are too short without any noise."""
+"""Rows per coefficient below which normal intervals are too short even without noise."""
 
 CUT_ROWS = 0.01
-"""Share of cut rows from which coefficients are those of other rows than the table's, if noise does not explain it."""
+"""Fraction of clipped rows above which coefficients do not describe the table, if the noise does not explain it."""
 
 UNSURE = 0.05
-"""Share of rows that may be cut where nobody said that none is."""
+"""Fraction of rows that may be clipped if the user did not set the bound."""
 
 
 class NewtonPath(NamedTuple):
-    """What is known of a likelihood and of the Newton steps that led to its coefficients.
+    """Likelihood and the Newton steps that led to the coefficients.
 
     Attributes
     ----------
     theta : ndarray of shape (d,)
-        The coefficients after the last step, for targets in their own unit.
+        Coefficients after the last step, for targets in their own unit.
     slopes : ndarray of shape (d,)
-        The same, with zeros for intercepts and thresholds.
+        Coefficients with zeros for intercepts and thresholds.
     first : Equations
-        Those of the first step, where all rows have the same mean.
+        Moments of the first step, in which all rows have the same mean.
     most_noise : float
         `MOST_NOISE_OF_COUNTS`, or infinite.
     """
@@ -72,20 +73,20 @@ class NewtonPath(NamedTuple):
     most_noise: float = math.inf
 
     def inflated(self, move: np.ndarray, noise: float, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Return an upper estimate of the last move, by direction: where noise rules, steps stay behind the slopes."""
+        """Return an upper estimate of the last move by direction, which is too small where the noise dominates."""
         along, slopes = vectors.T @ move, np.abs(vectors.T @ self.slopes)
         return np.copysign(np.abs(along) + 2.0 * noise / np.maximum(values, noise) * slopes, along)
 
     def separate(self, hidden: np.ndarray) -> bool:
-        """Whether linear predictors are so large along the hidden directions that these nearly separate the rows."""
+        """Whether hidden directions have linear predictors so large that they nearly separate the classes."""
         along = hidden @ (hidden.T @ self.theta)
         return float(along @ self.first.gram @ along) > SEPARATED * max(float(np.trace(self.first.gram)), 0.0)
 
     def rarity(self, equations: Equations, form: np.ndarray, move: np.ndarray) -> np.ndarray:
-        """Return by how much the information of each coefficient may fall on a move of 1: 0 unless events are rare.
+        """Return the relative decrease of the information of each coefficient on a move of 1; 0 unless events are rare.
 
-        The information per row, at the end of the move, is compared with that of the whole table, or with that of
-        another coefficient if it is larger for certain.
+        The information per row at the end of the move is compared with that of the whole table, or with that of another
+        coefficient if it is certainly larger.
         """
         (now, noise), (before, noise_before) = _own_information(equations, form), _own_information(self.first, form)
         of_all = [max(float(np.trace(each.gram)), each.edge) for each in (equations, self.first)]
@@ -95,18 +96,18 @@ class NewtonPath(NamedTuple):
 
 
 class Grounds(NamedTuple):
-    """What is known of a fit that its intervals rest on; all of it is public or released.
+    """Public and released facts of a fit, on which its intervals depend.
 
     Attributes
     ----------
     bounds_are_given : bool
-        Whether someone vouches for it, in public, that no row is longer than its bound.
+        Whether the user set public bounds that no row exceeds.
     bounds : str
-        Parameters at which rows are cut.
+        Parameters that clip rows.
     doubt : str
-        A doubt in all coefficients that was found before, or "".
+        Reason against all intervals that was found before, or "".
     steps : NewtonPath or None
-        Those of a likelihood.
+        Newton steps of a likelihood.
     """
 
     bounds_are_given: bool
@@ -116,24 +117,24 @@ class Grounds(NamedTuple):
 
 
 class Inference(NamedTuple):
-    """Estimates and their errors, all of it post-processing of two releases.
+    """Estimates and standard errors, as post-processing of two releases.
 
     Attributes
     ----------
     estimate : ndarray of shape (d,)
-        Of least squares without a ridge, less its bias from the noise; in the units of y and X, the intercept last.
+        Unregularized, bias-corrected estimates in the units of `y` and `X`, with the intercept last.
     sampling, noise : ndarray of shape (d,)
-        Standard errors, of the drawing of rows and of the noise.
+        Standard errors due to sampling and to the noise.
     bias : ndarray of shape (d,)
-        Worst case of what hidden directions and rare events add, to be combined with the two as a standard error.
+        Worst-case bias of hidden directions and rare events, combined with both as a standard error.
     doubts : list of str
-        Why there is no interval; one for each coefficient, "" where there is one.
+        Reason for a missing interval of each coefficient, or "".
     cut : (float, float)
-        Share of units of which something was cut: noisy, and the standard deviation of its noise.
+        Noisy fraction of clipped units, and the standard deviation of its noise.
     n : int
-        Public number of units.
+        Public number of rows or groups.
     n_lines : int
-        How many intercepts and coefficients of all columns there are, one after the other.
+        Number of blocks, each with an intercept and the coefficients of all columns.
     """
 
     estimate: np.ndarray
@@ -147,11 +148,11 @@ class Inference(NamedTuple):
 
     @property
     def error(self) -> np.ndarray:
-        """Standard errors, with the worst case."""
+        """Standard errors, including the worst-case bias."""
         return np.sqrt(self.sampling**2 + self.noise**2 + self.bias**2)
 
     def unscaled(self, scales: np.ndarray) -> Inference:
-        """Return the same of columns before they were divided by `scales`, the intercept as it is."""
+        """Return the inference for columns before the division by `scales`; the intercept is unchanged."""
         of_line = np.ones(len(self.estimate) // self.n_lines)
         of_line[: len(scales)] = 1.0 / scales
         by = np.tile(of_line, self.n_lines)
@@ -160,15 +161,15 @@ class Inference(NamedTuple):
 
 
 def unbiased(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inverse K of the equations and the matrix J, of which J K c is the solution less its bias.
+    """Return the inverse K of the equations, and the matrix J such that J K c is the bias-corrected solution.
 
-    Eigenvalues below the edge of the noise are raised to it, so that there is a solution; there is no interval then.
+    Eigenvalues below the edge of the noise are raised to it. A solution then exists, but no interval is reported.
 
     Notes
     -----
-    With E the noise on A, of standard deviation s on the diagonal and s / sqrt(2) off it, the mean of E M E is
-    s**2 / 2 (M + tr(M) I) for a symmetric M. So to second order the solution has the bias s**2 / 2 K (K + tr(K) I)
-    theta, which J takes off.
+    Let E be the noise on A, with standard deviation s on the diagonal and s / sqrt(2) off it. The mean of E M E is
+    s**2 / 2 (M + tr(M) I) for a symmetric M. To second order, the solution has the bias s**2 / 2 K (K + tr(K) I) theta,
+    which J removes.
     """
     values, vectors = eigh(equations.gram)
     inverse = (vectors / np.maximum(values, equations.edge)) @ vectors.T
@@ -178,7 +179,7 @@ def unbiased(equations: Equations) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve_without_bias(equations: Equations) -> np.ndarray:
-    """Return the coefficients of rows of norm 1."""
+    """Return the coefficients for rows of norm 1."""
     inverse, correction = unbiased(equations)
     return correction @ inverse @ equations.product
 
@@ -196,36 +197,36 @@ def infer(
     equations: Equations, theta: np.ndarray, scores: ScoreMoments, form: np.ndarray, grounds: Grounds,
     spread: np.ndarray | None = None,
 ) -> Inference:  # fmt: skip
-    """Return the errors of the coefficients `theta`, of `solve_without_bias`, and the doubts.
+    """Return the standard errors of `theta`, the result of `solve_without_bias`, and the reasons for missing intervals.
 
     Parameters
     ----------
     equations : Equations
     theta : ndarray of shape (d,)
-        Of a likelihood, the last move.
+        Last move of a likelihood.
     scores : ScoreMoments
     form : ndarray of shape (n_coefs, d)
-        What coefficients of y and X are of `theta`.
+        Matrix from `theta` to coefficients in the units of `y` and `X`.
     grounds : Grounds
     spread : ndarray of shape (d, k) or None, default=None
         Additional noise of the product, in units of its standard deviation.
 
     Notes
     -----
-    theta differs from the truth by K (score + noise of c - noise of A times the truth), exactly, and less its bias by
-    J times that. The covariance of the noise is (r**2 + s**2 ``||theta||**2`` / 2) I + s**2 theta theta' / 2, as in
-    `DPLinearRegression`; that of the scores is their released sum of squares, times n / (n - d), whose negative
-    eigenvalues are set to 0. Both lie between J K and its transpose: a sandwich. Nothing is assumed of the residuals.
-    The sampling error of a likelihood is at least 0.95 times that of its curvature, multiplied by the mean dispersion:
-    the noise on the scores hides few rows first.
+    The error of theta is K (score + noise of c - noise of A times the true value), and J times that after the bias
+    correction. The covariance of the noise is (r**2 + s**2 ``||theta||**2`` / 2) I + s**2 theta theta' / 2, as in
+    `DPLinearRegression`. The covariance of the scores is their released sum of squares times n / (n - d), with negative
+    eigenvalues set to 0. The sandwich multiplies both by J K and its transpose. It does not assume a distribution of
+    the residuals. The sampling error of a likelihood is at least 0.95 times that of its curvature, multiplied by the
+    mean dispersion, because the noise on the scores hides few rows first.
 
-    Directions whose eigenvalues do not exceed the noise are hidden. A coefficient f theta may be wrong by ``|f v|``
-    times the unknown length along each hidden direction v, for which the length of all others, or 1, is taken. With a
-    bias of at most b, an interval of 1.96 sqrt(s**2 + b**2) covers in at least 95 % of fits, so that b is combined with
-    the errors as one of them.
+    Directions whose eigenvalues do not exceed the noise are hidden. The error of a coefficient f theta along a hidden
+    direction v is at most ``|f v|`` times the unknown length, which is set to the length of all other directions, or 1.
+    With a bias of at most b, an interval of 1.96 sqrt(s**2 + b**2) covers in at least 95% of fits, so b is combined
+    with the standard errors.
 
-    Where events are rare, the information changes by a factor of e on a move of 1. So a last move m is wrong by at
-    most -log(1 - m) - m, and the information at its end is lower by the factor 1 - m.
+    For rare events, the information changes by a factor of e on a move of 1. The error of a last move m is at most
+    -log(1 - m) - m, and the information at its end is lower by the factor 1 - m.
     """
     # By sampling: the sandwich of the moments of scores.
     inverse, correction = unbiased(equations)
@@ -258,8 +259,8 @@ def infer(
     overlap = np.abs(form @ vectors[:, hidden])
     bias, error = length * overlap.sum(axis=1), np.hypot(sampling, by_noise)
     held = np.sum(overlap**2, axis=1) / np.sum(form**2, axis=1)
-    doubts = np.where(bias > MOST_HIDDEN * error, "the noise hides correlated columns", "")
-    doubts = np.where(held > 0.5, "the noise hides this column, or it is collinear with others", doubts)
+    doubts = np.where(bias > MOST_HIDDEN * error, "noise hides correlated columns", "")
+    doubts = np.where(held > 0.5, "noise hides this column, or it is collinear with others", doubts)
     if steps is not None:
         bias, uncertain = _of_rare_events(rarity, form @ theta, error, bias)
         doubts = np.where((doubts == "") & (uncertain > MOST_UNCERTAIN), TOO_FEW_EVENTS, doubts)

@@ -1,4 +1,4 @@
-"""Likelihoods of which one row says no more than a vector of norm 1: score and curvature, released together."""
+"""Likelihoods whose score and curvature of one row are bounded by norm 1 and released together."""
 
 from __future__ import annotations
 
@@ -16,43 +16,44 @@ _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(40)
 _MASSES = _MASSES / _MASSES.sum()
 
 STEEPEST_CLASSES = 5.5
-"""Root mean square of the lines of a row, of many classes, beyond which a bias that noise may hide is counted as one.
+"""Root mean square of multiclass linear predictors above which a bias hidden by noise is assumed.
 
-Of 3 classes, 5,000 to 50,000 rows and epsilon 1 and 4, .94 of the intervals held at 5.3 (180 tables), and .94 at 5.7.
-Of 20,000 rows at epsilon 1 one table in eight would be printed at 7.6, and .6 of its intervals held; as it is, none is,
-but of 50,000 rows at epsilon 4 all are at 5.7, and half at 11, of which .94 and .96 hold (60 tables each)."""
+For 3 classes, 5,000 to 50,000 rows and epsilon 1 and 4, the coverage was 0.94 at 5.3 and at 5.7 (180 tables). With
+20,000 rows and epsilon 1, one table in eight would have intervals at 7.6, with coverage 0.6; with this limit, none has.
+With 50,000 rows and epsilon 4, all tables have intervals at 5.7 and half at 11, with coverage 0.94 and 0.96."""
 
 
 class Likelihood(Protocol):
-    """A likelihood of targets t, given the linear predictors eta of a row z of norm at most 1.
+    """Likelihood of targets t, given the linear predictors eta of a row z of norm at most 1.
 
-    Targets are in [0, 1], and there is one predictor, but for `Multinomial` and `Ordinal`.
+    Targets are in [0, 1], and there is one linear predictor, except for `Multinomial` and `Ordinal`.
 
     Attributes
     ----------
     against : ndarray of shape (n_lines, n_lines)
-        Of which lines the coefficients that are told of consist.
+        Linear predictors that define the reported coefficients.
     curvature_weight : float
-        The factor c by which the curvature is multiplied in a release.
+        Factor c of the curvature in a release.
     first_eta, first_slope : float
-        Of all rows in the first step, and the curvature of each along all lines there.
+        Linear predictor of all rows in the first step, and the curvature of each row there.
     rows_of_slope : float
-        Rows that a slope of 1 in the sum of all is worth, where a normal law of estimates needs as many.
+        Number of rows per unit of slope that normal intervals require.
     steepest : float
-        Root mean square of the lines of a row beyond which noise may hide that steps did not settle.
+        Root mean square of the linear predictors beyond which noise may hide that the steps did not converge.
     count_weight : float
-        The factor by which the counts of classes are multiplied in a release, 0 if there are none.
+        Factor of the class counts in a release, 0 if there are none.
     n_counts : int
-        How many counts there are.
+        Number of class counts.
     largest_eta, largest_target : float
-        Where a mean is cut, and from where on a target may have been cut; infinite if there is no bound.
+        Linear predictor at which a mean is clipped, and target above which it may have been clipped; infinite if
+        unbounded.
     bias_of_variance : float
         Mean error of eta after a Newton step from coefficients with eta of variance 1.
 
     Notes
     -----
-    **Guarantees.** A row adds its score (t - mean) z and c slope z z' to a release: a vector of norm at most 1,
-    whatever the row, its target and the coefficients are, so that nothing is ever clipped.
+    **Guarantees.** A row adds its score (t - mean) z and c slope z z' to a release. This vector has norm at most 1 for
+    any row, target and coefficients, so no gradient is clipped.
     """
 
     against: np.ndarray = np.eye(1)
@@ -70,17 +71,17 @@ class Likelihood(Protocol):
 
     @property
     def n_lines(self) -> int:
-        """How many linear predictors there are."""
+        """Number of linear predictors."""
         return len(self.against)
 
     @property
     def n_blocks(self) -> int:
-        """How many times coefficients have one for each column."""
+        """Number of coefficients per column."""
         return self.n_lines
 
     @property
     def longest(self) -> float:
-        """By what a row of norm 1 is divided, counts included."""
+        """Factor by which a row of norm 1 is divided, including counts."""
         return math.hypot(1.0, self.count_weight)
 
     def start(self, width: int, intercept: float) -> np.ndarray:
@@ -91,7 +92,7 @@ class Likelihood(Protocol):
         return theta
 
     def form(self, units: np.ndarray) -> np.ndarray:
-        """What coefficients of x are of those of z, of which each is multiplied by its unit."""
+        """Return the matrix from coefficients of z, scaled by their units, to coefficients of x."""
         return np.asarray(np.kron(self.against, np.diag(units)), np.float64)
 
     def slopes(self, theta: np.ndarray, has_intercept: bool) -> np.ndarray:
@@ -101,11 +102,11 @@ class Likelihood(Protocol):
         return lines.ravel()
 
     def lines(self, z: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """The linear predictors of rows z, of shape (m, n_lines), each of its own row alone, to the last bit."""
+        """Linear predictors of rows z, of shape (m, n_lines), each computed from its own row alone."""
         return np.stack([row_products(z, each) for each in theta.reshape(-1, z.shape[1])], axis=1)
 
     def scores(self, z: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        """The scores of rows, of shape (m, n_coefs), each of its own row alone."""
+        """Scores of rows, of shape (m, n_coefs), each computed from its own row alone."""
         return (residuals[:, :, None] * z[:, None, :]).reshape(len(z), -1)
 
     def sums(
@@ -119,7 +120,7 @@ class Likelihood(Protocol):
         return ((weights[:, None] * residuals).T @ z).ravel(), curvature.reshape(k * width, k * width)
 
     def counted(self, targets: np.ndarray) -> np.ndarray:
-        """What is counted of each row, of shape (m, n_counts): its class, or nothing."""
+        """Class indicators of each row, of shape (m, n_counts), or nothing."""
         return (targets.astype(np.intp)[:, None] == np.arange(self.n_counts)).astype(np.float64)
 
     def completed(
@@ -129,14 +130,14 @@ class Likelihood(Protocol):
         return score, curvature
 
     def spread(self, theta: np.ndarray) -> np.ndarray:
-        """What the score gets of the noise of counts, whose deviation is that of its own; of shape (n_coefs, n_counts).
+        """Contribution of the noise of the counts to the score, of shape (n_coefs, n_counts).
 
-        The noise of the curvature at the end of a move is in it, where `theta` is the end.
+        It includes the noise of the curvature at the end of a move, at `theta`.
         """
         return np.empty((len(theta), self.n_counts))
 
     def rows(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
-        """How many rows are not nearly certain, by released numbers, of those of the line that has the fewest.
+        """Number of informative rows, whose class is not nearly certain, by released numbers.
 
         `intercept` is its entry in each z, 0 without one.
         """
@@ -147,51 +148,51 @@ class Likelihood(Protocol):
         return self.rows_of_slope * float(np.linalg.eigvalsh(block)[0]) / intercept**2
 
     def allowed(self, before: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """Return coefficients that a step may lead to, which are `theta` or near it: all are allowed."""
+        """Return admissible coefficients at or near `theta`: all are admissible."""
         return theta
 
     def at_shares(self, theta: np.ndarray, curvature: np.ndarray, counts: np.ndarray, chance: float) -> np.ndarray:
-        """Return `theta` after the first step with thresholds at which classes have their shares: there are none.
+        """Return `theta` with thresholds that match the class proportions; there are none here.
 
-        `curvature` is that of the first step, which tells mean and variance of a line; `chance` is what noise and
-        sampling add to the variance, times the rows.
+        `curvature` is that of the first step, which determines the mean and variance of a linear predictor. `chance` is
+        the contribution of noise and sampling to the variance, times the number of rows.
         """
         return theta
 
     def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what z is multiplied by in the score, and z z' in the curvature.
+        """Return the factors of z in the score, and of z z' in the curvature.
 
         Shapes are those of `eta`, (m, n_lines), and (m, n_lines, n_lines).
         """
 
     def matched(self, curvature: np.ndarray, score: np.ndarray, intercept: float) -> np.ndarray:
-        """Return the curvature where the means have the sum of the targets, from one beside a score: about the same.
+        """Return the curvature at which the sum of the means matches the targets; approximately unchanged here.
 
         `intercept` is its entry in each z, the last one, and 0 where there is none.
         """
         return curvature
 
     def row_moments(self, gram: np.ndarray) -> np.ndarray:
-        """Return the sum of w z z' over rows of weight w, by the curvature of the first step."""
+        """Return the weighted sum of z z' over rows, from the curvature of the first step."""
         k = self.n_lines
         return np.einsum("jajb->ab", gram.reshape(k, len(gram) // k, k, len(gram) // k)) / self.first_slope
 
     def total_weight(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
-        """Return the sum of the weights of all rows, by the first step; without an intercept, no more than it."""
+        """Return the sum of all weights, from the first step; without an intercept, a lower bound."""
         moments = self.row_moments(gram)
         return float(moments[-1, -1]) / intercept**2 if intercept else float(np.trace(moments))
 
     def clip(self, root_mean_square: float, one: float, spread: float, most: float) -> float:
-        """Return the norm at which scores of records are clipped for the sandwich: `most`, which clips none, for rows.
+        """Return the norm to which scores of records are clipped for the sandwich estimator; `most` clips none.
 
-        `root_mean_square` is that of scores, as the curvature shows it, `one` is the target of a single event, and
-        `spread` the largest weight of a record, divided by the mean weight. A record adds up to `most` rows.
+        `root_mean_square` is that of the scores according to the curvature, `one` is the target of a single event, and
+        `spread` is the maximum weight of a record divided by the mean weight. A record has at most `most` rows.
         """
         return min(most, 4.0 * spread * root_mean_square + 1.0 + most * self.count_weight)
 
 
 class OneLine(Likelihood, Protocol):
-    """A likelihood of one linear predictor, of which the mean of t is a function."""
+    """Likelihood with one linear predictor that determines the mean of t."""
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         """Return the mean of t."""
@@ -204,24 +205,24 @@ class OneLine(Likelihood, Protocol):
         return targets[:, None] - mean, self.slope(mean)[:, :, None]
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
-        """Return a factor of the coefficients of least squares, and the eta of the centre of the rows.
+        """Return a factor for the least squares coefficients, and the eta at the center of the rows.
 
-        The eta is that of a model with these coefficients if the scores of least squares are normal, as an average of
-        columns is about, with this standard deviation, and the mean of t is `mean`.
+        The eta holds for normally distributed least squares scores of this standard deviation, if the mean of t is
+        `mean`.
         """
 
 
 class Logistic(OneLine):
-    """Classes 0 and 1.
+    """Binary logistic likelihood, with classes 0 and 1.
 
     Notes
     -----
-    **Guarantees.** See `Likelihood`; the curvature costs nothing.
+    **Guarantees.** See `Likelihood`; the curvature has no additional privacy cost.
 
-    Proof. Let p be the probability of the class that a row has not, and ``l <= 1`` the norm of z. The squared norm is
-    p**2 l**2 + c**2 p**2 (1 - p)**2 l**4, which is at most p**2 (1 + c**2 (1 - p)**2). With q = 1 - p, 1 less that is
-    q (2 - q - 11 q (1 - q)**2) for c**2 = 11, and 11 q (1 - q)**2 + q is at most 1.987 for q in [0, 1]: it is greatest
-    where 33 q**2 - 44 q + 12 = 0, at q = .382.
+    Proof. Let p be the probability of the other class, and ``l <= 1`` the norm of z. The squared norm is p**2 l**2 +
+    c**2 p**2 (1 - p)**2 l**4, which is at most p**2 (1 + c**2 (1 - p)**2). With q = 1 - p, 1 minus this is q (2 - q -
+    11 q (1 - q)**2) for c**2 = 11, and 11 q (1 - q)**2 + q is at most 1.987 for q in [0, 1]: its maximum is at 33
+    q**2 - 44 q + 12 = 0, at q = 0.382.
     """
 
     curvature_weight = math.sqrt(11.0)
@@ -234,11 +235,11 @@ class Logistic(OneLine):
         return mean * (1.0 - mean)
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
-        """See `Likelihood`: the factor is that of log-odds of 0, the least that there is.
+        """See `Likelihood`: the factor is that of log-odds of 0, the smallest one.
 
-        Steps from a guess that is too flat lead up to the estimates; those from one that is too steep may leave them
-        for ever, as the mean has no slope there. A factor by the mean, or by a law of eta, is too steep for flags that
-        few rows have.
+        Steps from too small coefficients converge to the estimates. Steps from too large coefficients may diverge,
+        because the mean has no slope there. Larger factors, from the mean or the distribution of eta, are too large for
+        rare indicator columns.
         """
         factor = 1.0 / float(self.slope(np.array(0.5)))
         return factor, _eta_of(min(max(mean, 0.01), 0.99), factor * deviation)
@@ -250,13 +251,13 @@ def _eta_of(mean: float, deviation: float) -> float:
 
 
 class Multinomial(Likelihood):
-    """More than two classes; targets are their numbers.
+    """Multinomial logistic likelihood; targets are class indices.
 
     Notes
     -----
-    With p the probabilities of the classes, e that of the target and V an orthonormal basis of what adds up to 0, the
-    lines w of a row give the classes W w, W = V / sqrt(2). Then the score is W' (e - p) z, and the curvature W'
-    (diag(p) - p p') W times z z'. No class is the first one here, and with two classes it is `Logistic`.
+    Let p be the class probabilities, e the indicator of the target and V an orthonormal basis of the vectors that sum
+    to 0. The linear predictors w of a row give the classes W w, with W = V / sqrt(2). The score is W' (e - p) z, and
+    the curvature is W' (diag(p) - p p') W times z z'. No class is a reference, and for two classes this is `Logistic`.
 
     **Guarantees.** See `Likelihood`; the curvature costs nothing.
 
@@ -294,7 +295,7 @@ class Multinomial(Likelihood):
 
 
 class Ordinal(Likelihood):
-    """Classes in an order, by cumulative log-odds (McCullagh 1980); targets are their numbers.
+    """Ordinal likelihood with cumulative log-odds (McCullagh 1980); targets are class indices.
 
     Notes
     -----
@@ -308,9 +309,8 @@ class Ordinal(Likelihood):
     again. Gaps are the same for all rows, so that all of the second kind follows from counts of the classes, of which a
     row moves one by 1 however narrow its class is. This is the observed curvature, which is positive (Pratt 1981).
 
-    **Guarantees.** A row adds its part of the score, c times that of the curvature and r times its class to a release:
-    a vector of norm at most 1 after a division by sqrt(1 + r**2), whatever the row, its target and the coefficients
-    are.
+    **Guarantees.** A row adds its part of the score, c times that of the curvature and r times its class indicator to a
+    release. After division by sqrt(1 + r**2), this vector has norm at most 1 for any row, target and coefficients.
 
     Proof. s + q <= 1, as P >= 0, and it is cut there where rounding has another say. Let y = ``|x|**2`` and ``|z| <=
     1``, so that the product of w_u and w_l is y in [0, 1]. The squared norm of score and curvature is at most N = f(s)
@@ -347,7 +347,7 @@ class Ordinal(Likelihood):
         return z[:, d:] * theta[d:] - row_products(z[:, :d], theta[:d])[:, None]
 
     def residuals(self, targets: np.ndarray, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `Likelihood`; both of shape (m, n_lines), as curvatures of two lines do not touch but by counts."""
+        """See `Likelihood`; both have shape (m, n_lines), because thresholds interact only through counts."""
         codes, k = targets.astype(np.intp), np.arange(self.n_lines)
         above, below = codes[:, None] == k, codes[:, None] == k + 1
         s = np.sum(above * expit(-eta), axis=1)
@@ -356,7 +356,7 @@ class Ordinal(Likelihood):
         return np.where(below, -parts, parts), parts * (1.0 - parts)
 
     def scores(self, z: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-        """See `Likelihood`, with what is counted of each row, of shape (m, n_coefs)."""
+        """See `Likelihood`, including the class indicators of each row, of shape (m, n_coefs)."""
         return np.c_[-z[:, :-1] * residuals.sum(axis=1)[:, None], z[:, -1:] * residuals]
 
     def sums(
@@ -381,7 +381,7 @@ class Ordinal(Likelihood):
     def completed(
         self, theta: np.ndarray, score: np.ndarray, curvature: np.ndarray, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Likelihood`: with the gaps."""
+        """See `Likelihood`: adds the terms of the gaps."""
         directions, gaps = self._gaps(theta)
         with np.errstate(over="ignore"):
             squares = counts / (4.0 * np.sinh(gaps / 2.0) ** 2)
@@ -393,7 +393,7 @@ class Ordinal(Likelihood):
             return directions / np.expm1(gaps) / self.count_weight
 
     def rows(self, gram: np.ndarray, counts: np.ndarray, intercept: float) -> float:
-        """See `Likelihood`: a class that is narrow or at an end has one threshold of its own, and no more."""
+        """See `Likelihood`: a narrow or extreme class has only one threshold of its own."""
         d = len(gram) - self.n_lines
         certain = self.rows_of_slope * float(gram[d:, d:].sum()) / intercept**2
         return min(certain, float(counts.min()) * len(gram))
@@ -402,7 +402,7 @@ class Ordinal(Likelihood):
         return float(counts.sum())
 
     def allowed(self, before: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """See `Likelihood`: a gap has at least half of its width before, so that thresholds remain in order."""
+        """See `Likelihood`: a gap keeps at least half of its width, so that thresholds remain in order."""
         d = len(theta) - self.n_lines
         gaps, least = np.diff(theta[d:]), np.diff(before[d:]) / 2.0
         if (gaps >= least).all():
@@ -411,7 +411,7 @@ class Ordinal(Likelihood):
         return np.r_[theta[:d], wide + np.mean(theta[d:] - wide)]
 
     def at_shares(self, theta: np.ndarray, curvature: np.ndarray, counts: np.ndarray, chance: float) -> np.ndarray:
-        """See `Likelihood`: where x b is normal."""
+        """See `Likelihood`: for normally distributed x b."""
         d = len(theta) - self.n_lines
         n = max(float(curvature[d:, d:].sum()) / self._entry**2, chance)
         mean = -float(theta[:d] @ curvature[:d, d:].sum(axis=1)) / self._entry / n
@@ -424,7 +424,7 @@ class Ordinal(Likelihood):
 
 
 class BoundedCounts(OneLine):
-    """Counts, in units of the largest, of which means are exponentials of eta, and of half the largest at most.
+    """Likelihood of counts in units of the maximum count, with means exp(eta) of at most half of it.
 
     Notes
     -----
@@ -458,25 +458,25 @@ class BoundedCounts(OneLine):
         return curvature * min(max(1.0 + float(score[-1]) / means, 0.5), 2.0)
 
     def clip(self, root_mean_square: float, one: float, spread: float, most: float) -> float:
-        """See `Likelihood`: where the largest count is far from the others, few scores are near 1.
+        """See `Likelihood`: if the maximum count is far above the others, few scores are near 1.
 
-        The curvature has the means, which in units of the largest count are the variances divided by `one`.
+        The curvature contains the means. In units of the maximum count, these are the variances divided by `one`.
         """
         of_largest = spread * (6.0 * math.sqrt(one) * root_mean_square + 3.0 * one)
         return min(most, max(4.0 * root_mean_square + 3.0 * one, of_largest))
 
     def guess(self, mean: float, deviation: float) -> tuple[float, float]:
-        """See `Likelihood`: of a normal eta, the mean exponential has the slope of itself."""
+        """See `Likelihood`: for a normal eta, the slope of the mean exponential is the mean itself."""
         mean = min(max(mean, 1e-4), 0.5)
         spread = min(deviation / mean, 2.0)
         return (spread / deviation if deviation > 1e-9 else 1.0 / mean), math.log(mean) - spread**2 / 2.0
 
 
 class LikelihoodScores(NamedTuple):
-    """How scores are made of rows (z, t), for the sandwich (`skdp.linear_model.scores.ScoreQuery`).
+    """Scores of rows (z, t) for the sandwich estimator.
 
-    `theta` has the coefficients of z. A row has what it adds to the score of a release, counts included, which `whole`
-    brings together.
+    `theta` contains the coefficients of z. A row contributes its part of the score, including counts; `whole` combines
+    the parts.
     """
 
     theta: np.ndarray
@@ -485,18 +485,18 @@ class LikelihoodScores(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Length of what a row has."""
+        """Length of the contribution of a row."""
         return len(self.theta) + self.likelihood.n_counts
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """What rows (z, t) have, of shape (m, width), each of its own row alone, to the last bit."""
+        """Contributions of rows (z, t), of shape (m, width), each computed from its own row alone."""
         z, t = rows[:, :-1], rows[:, -1]
         how = self.likelihood
         residuals, _ = how.residuals(t, how.lines(z, self.theta))
         return np.c_[how.scores(z, residuals), how.count_weight * how.counted(t)] / how.longest
 
     def whole(self, meat: np.ndarray) -> np.ndarray:
-        """The sum of s s' of scores s, in that of what rows have."""
+        """Sum of s s' over scores s, from the sum over the contributions of rows."""
         root = self.likelihood.longest * np.c_[np.eye(len(self.theta)), self.likelihood.spread(self.theta)]
         return np.asarray(root @ meat @ root.T)
 

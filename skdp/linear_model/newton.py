@@ -1,4 +1,4 @@
-"""Newton steps on noisy scores and curvatures: what is planned, released, and published with its errors."""
+"""Newton steps on noisy scores and curvatures: plan, releases and standard errors."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from skdp.mechanisms.sampling import FullBatch, Sampling
 from skdp.mechanisms.second_moments import UnitBall
 
 STEP_SHARES = (0.03, 0.03, 0.03, 0.03, 0.03, 0.05, 0.3, 0.5)
-"""Fraction of mu**2 of all steps, for each step. The first one gives the starting point, and the last two are pooled.
+"""Fraction of mu squared of each step. The first one provides the starting point, and the last two are pooled.
 
-From a guess that is too flat, a step changes log-odds by about 1. With five steps, log-odds of -6.2 were estimated as
--5.5, and 10% of the intervals covered them (13 events in a level, 20,000 rows, epsilon 1 and 4)."""
+From too small coefficients, a step changes log-odds by about 1. With five steps, log-odds of -6.2 were estimated as
+-5.5, and 10% of the intervals covered them (13 events in a category, 20,000 rows, epsilon 1 and 4)."""
 
 UNSETTLED = 0.1
-"""Squared bias, over the variance, from which there are no intervals: at .3 of a standard error 94 % of them hold."""
+"""Squared bias over variance above which there are no intervals: at 0.3 standard errors, 94% of the intervals cover."""
 
 _DAMPING = 0.7  # least eigenvalue of a step's curvature, over the edge
 
 
 def packed(matrix: np.ndarray) -> np.ndarray:
-    """The lower triangle of a symmetric matrix as a vector of its Frobenius norm."""
+    """Lower triangle of a symmetric matrix, scaled so that its Euclidean norm is the Frobenius norm."""
     rows, columns = np.tril_indices(len(matrix))
     return matrix[rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0))
 
 
 def unpacked(vector: np.ndarray, width: int) -> np.ndarray:
-    """The symmetric matrix of `packed`."""
+    """Symmetric matrix from the output of `packed`."""
     rows, columns = np.tril_indices(width)
     matrix = np.zeros((width, width))
     matrix[rows, columns] = matrix[columns, rows] = vector / np.where(rows == columns, 1.0, math.sqrt(2.0))
@@ -56,9 +56,9 @@ def unpacked(vector: np.ndarray, width: int) -> np.ndarray:
 
 
 class Step(NamedTuple):
-    """What one step released, at `theta`; `deviation` is that of the noise of an entry of the score.
+    """Release of one step at `theta`; `deviation` is the standard deviation of the noise of an entry of the score.
 
-    What follows from counts is in score and curvature.
+    Score and curvature include the terms of the class counts.
     """
 
     theta: np.ndarray
@@ -69,7 +69,7 @@ class Step(NamedTuple):
 
     @classmethod
     def of(cls, theta: np.ndarray, released: np.ndarray, deviation: float, likelihood: Likelihood) -> Step:
-        """Take a release of `BoundRows.sums` apart."""
+        """Split a release of `BoundRows.sums`."""
         d = len(theta)
         score, matrix, counts = np.split(likelihood.longest * released, [d, d + d * (d + 1) // 2])
         if likelihood.n_counts:
@@ -79,7 +79,7 @@ class Step(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Steps as one, each weighted by its precision: coefficients are theta plus the solution of the equations."""
+    """Steps pooled by precision: coefficients are theta plus the solution of the equations."""
 
     theta: np.ndarray
     equations: Equations
@@ -87,7 +87,7 @@ class Pool(NamedTuple):
 
     @classmethod
     def of(cls, steps: list[Step], n: int, likelihood: Likelihood, intercept: float) -> Pool:
-        """The pool of released steps; `n` is the public number of units, and `intercept` its entry in each z."""
+        """Pool released steps; `n` is the public number of rows or groups, and `intercept` its entry in each z."""
         precisions = np.array([1.0 / each.deviation**2 for each in steps])
         weights = precisions / precisions.sum()
         theta = weights @ np.array([each.theta for each in steps])
@@ -101,12 +101,12 @@ class Pool(NamedTuple):
 
     @property
     def trace_of_inverse(self) -> float:
-        """The sum of the variances of such a move, for a noise of 1 in an entry of the score."""
+        """Sum of the variances of such a move, for noise of standard deviation 1 on the score."""
         values = np.linalg.eigvalsh(self.equations.gram)
         return float(np.sum(1.0 / np.maximum(values, _DAMPING * self.equations.edge)))
 
     def damped(self, score: np.ndarray) -> np.ndarray:
-        """The move of one more step of this score, in which eigenvalues are kept above the noise."""
+        """Move of one more step with this score, with eigenvalues kept above the noise."""
         values, vectors = eigh(self.equations.gram)
         least = _DAMPING * self.equations.edge
         return (vectors / np.maximum(values, least)) @ (vectors.T @ score)
@@ -164,11 +164,10 @@ def next_theta(steps: list[Step], likelihood: Likelihood, intercept: float, n: i
 
 
 def best_between(before: Step, last: Step) -> Step:
-    """Return the last step, or, where it went too far, what it would have released at the best place on the way to it.
+    """Return the last step, or an interpolated one if the last move was too long.
 
-    A step went too far where the likelihood falls at its end, in its own direction, at a quarter or more of what it
-    rose by at its beginning. Between the two, the score is taken for the cubic that scores and curvatures at both ends
-    tell (Hermite), and the curvature for their average.
+    A move is too long if the slope of the likelihood at its end is negative, with at least a quarter of the initial
+    slope. The score between both ends is interpolated by a cubic (Hermite), and the curvature by its average.
     """
     move = last.theta - before.theta
     slopes = -before.curvature @ move, -last.curvature @ move
@@ -186,10 +185,10 @@ def best_between(before: Step, last: Step) -> Step:
 
 
 def stretch(before: Step, last: Step, move: np.ndarray, edge: float) -> float:
-    """Return by how much a Newton move is too short, where the curvature falls on the way to it.
+    """Return the factor by which a Newton move is too short, because the curvature decreases along it.
 
-    It fell from the step before to the last one, by a factor of exp(-r) for each length of the move, and is taken to
-    fall on, so that the score is 0 after -log(1 - r) / r of the move. What goes too far is taken back by the next step.
+    The curvature decreased by a factor of exp(-r) along the previous move and is extrapolated. The score is then 0
+    after -log(1 - r) / r of the move. Too long moves are reverted by the next step.
     """
     least = edge * float(move @ move)
     falls = [max(float(move @ each.curvature @ move), least) for each in (before, last)]
@@ -201,7 +200,7 @@ def stretch(before: Step, last: Step, move: np.ndarray, edge: float) -> float:
 
 
 def bias_of_noise(steps: list[Step], pool: Pool, likelihood: Likelihood, intercept: float) -> float:
-    """Return the mean error of eta in the pool by the noise of the coefficients that its steps began with."""
+    """Return the mean error of eta in the pool due to the noise of the initial coefficients of its steps."""
     slopes = max(float(pool.equations.gram[-1, -1]), pool.equations.edge) / intercept**2
     values = np.maximum(np.linalg.eigvalsh(pool.equations.gram), pool.equations.edge)
     of_noise = float(np.sum(1.0 / values)) / slopes  # variance of eta, for a noise of 1 in a score
@@ -211,13 +210,13 @@ def bias_of_noise(steps: list[Step], pool: Pool, likelihood: Likelihood, interce
 
 
 def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n: int) -> tuple[Pool, bool]:
-    """Return the pool that gives the estimates, and whether its bias is small beside the errors.
+    """Return the pool for the estimates, and whether its bias is small compared with the errors.
 
-    The step before the last one leads to where the score is 0, but for its noise, and for a likelihood that is no
-    parabola. So the last score is the noise of two steps, and that bias, b**2 where all errors have variance 1. If it
-    is small in the pool, both steps are in it. Else the last step is alone: its own bias is of the second order, b**4
-    over the curvature of all rows, of which there are n; of many classes, over that of the rarest. Where lines are
-    steep, so that steps may not settle, a bias may be there that noise hides: as much as noise may be by chance counts.
+    The second last step leads to a score of 0, up to its noise and the curvature change. The last score therefore
+    consists of the noise of two steps and of this bias, b**2 in units of the variance. If it is small, both steps are
+    pooled. Otherwise, only the last step is used, whose own bias is of second order, b**4 over the curvature of all n
+    rows (or of the rarest of many classes). If linear predictors are large, steps may not converge, and noise may hide
+    a bias.
     """
     # What the last step would move, less what noise alone would, in standard errors.
     before, last = steps[-2:]
@@ -242,7 +241,7 @@ def settled_pool(steps: list[Step], likelihood: Likelihood, intercept: float, n:
 
 
 def is_steep(first: Step, theta: np.ndarray, likelihood: Likelihood, n: int) -> bool:
-    """Whether lines of many classes are steep, by the curvature of the first step, of equal probabilities."""
+    """Whether multiclass linear predictors are large, by the curvature of the first step."""
     if likelihood.steepest == math.inf:
         return False
     lines = theta.reshape(likelihood.n_lines, -1)
@@ -251,21 +250,21 @@ def is_steep(first: Step, theta: np.ndarray, likelihood: Likelihood, n: int) -> 
 
 
 SCORES_SHARE = 0.1
-"""Of mu**2 of a fit, for the moments of scores."""
+"""Fraction of mu squared of a fit for the moments of the scores."""
 
 INTERCEPT_ENTRY = 0.5
 """The entry of the intercept, where a row of norm `data_norm` has norm 1.
 
-Of .2 to 1.5, .5 hid the fewest columns of Fulton and Adult, most of whose flags are far from 0 in the mean."""
+Of values from 0.2 to 1.5, 0.5 hid the fewest columns of Fulton and Adult, whose indicator columns have means far from
+0."""
 
 MOST_COLUMNS = 200
 
 FEWEST_UNSURE_ROWS = 40
-"""Rows for each coefficient whose class is not nearly certain, by the released curvature, below which none is printed.
+"""Informative rows per coefficient (by the released curvature) below which no interval is reported.
 
-It is more than `skdp.linear_model.inference.FEWEST_ROWS`, as the curvature is large where estimates are flat by chance:
-of tables of 500 rows and steep slopes, which had some 30, one in seven was printed at 30, and .906 of the intervals
-held."""
+It exceeds ``FEWEST_ROWS``, because small estimates increase the curvature by chance. At 30, one in seven tables of 500
+rows with large slopes would have intervals, with a coverage of 0.906."""
 
 _SCORES = "scores"
 _ROWS = 2048
@@ -283,14 +282,14 @@ class RowScale(NamedTuple):
         return n_features + bool(self.intercept)
 
     def units(self, n_features: int) -> np.ndarray:
-        """By what coefficients of z are multiplied to be those of x, of shape (width,)."""
+        """Factors from coefficients of z to coefficients of x, of shape (width,)."""
         units = np.full(self.width(n_features), 1.0 / self.radius)
         units[n_features:] = self.intercept
         return units * (_ROOM / math.hypot(1.0, self.intercept))
 
 
 class Outcome(NamedTuple):
-    """What the targets of a task are to a likelihood: they are divided by `unit`, and `shift` is added to each eta."""
+    """Targets of a task for a likelihood: divided by `unit`, with `shift` added to each eta."""
 
     likelihood: Likelihood
     unit: float
@@ -299,7 +298,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, task: Any, outputs: Any) -> Outcome:
-        """That of a task that has a likelihood here."""
+        """Return the outcome of a task with a likelihood."""
         name, limit = task.loss_of(outputs)
         if name == "ordinal":
             return cls(Ordinal(len(outputs.classes), entry_of(RowScale(1.0, INTERCEPT_ENTRY))), 1.0, 0.0, "data_norm")
@@ -311,7 +310,7 @@ class Outcome(NamedTuple):
 
 
 class BoundRows:
-    """Rows, targets in [0, 1] and weights, as the sums of a step need them.
+    """Rows, targets in [0, 1] and weights, for the sums of a step.
 
     Parameters
     ----------
@@ -323,21 +322,21 @@ class BoundRows:
     scale : RowScale
     likelihood : Likelihood
     rows_per_group : float
-        Number k of the longest rows that a group counts as at most.
+        Maximum number k of rows of the largest norm that a group counts as.
 
     Notes
     -----
-    **Guarantees.** A row adds to `sums` a vector of norm 1 at most, and nothing if its weight is 0. A group adds one of
-    norm k at most. By what its rows are multiplied depends on their lengths and weights alone, and on no target.
+    **Guarantees.** A row adds a vector of norm at most 1 to `sums`, and nothing if its weight is 0. A group adds a
+    vector of norm at most k. The factors of its rows depend on their norms and weights only, not on targets.
 
-    Proof. That of a row is in `Likelihood`; a weight in [0, 1] makes the vector no longer. Its norm is at most w
-    ``|z|`` also for a shorter z, as ``|z|**2 <= |z|``; with a class that is counted by r, w sqrt((``|z|**2`` + r**2) /
-    (1 + r**2)). The weights of a group are multiplied by one number, with which these add up to k at most
-    (`skdp.mechanisms.bounded_sum.clip_groups`), and the norm of a sum is at most the sum of the norms. If a group is
-    replaced, sums change by 2 k at most, which is what the price of a sensitivity of k is for.
+    Proof. See `Likelihood` for rows; a weight in [0, 1] does not increase the norm. It is at most w ``|z|`` for a
+    shorter z, because ``|z|**2 <= |z|``; with a class indicator of weight r, w sqrt((``|z|**2`` + r**2) / (1 + r**2)).
+    The weights of a group are multiplied by one number so that these bounds add up to at most k, and the norm of a sum
+    is at most the sum of the norms. Replacing a group changes the sums by at most 2 k, which a sensitivity of k
+    accounts for.
 
-    So no likelihood is bent: a weight that does not depend on the target leaves the coefficients of a model that holds
-    what they are.
+    The likelihood is not biased: weights that do not depend on the target leave the coefficients of a correct model
+    unchanged.
     """
 
     def __init__(
@@ -375,7 +374,7 @@ class BoundRows:
         return np.c_[self._vectors(part), self._targets[part]]
 
     def sums(self, theta: np.ndarray) -> np.ndarray:
-        """The sum of scores, weighted curvatures and counts at `theta`, as a vector of the norm of all."""
+        """Sum of scores, weighted curvatures and counts at `theta`, as one vector."""
         how = self.likelihood
         score, curvature, counts = np.zeros(len(theta)), np.zeros((len(theta), len(theta))), np.zeros(how.n_counts)
         for part in self._parts():
@@ -388,7 +387,7 @@ class BoundRows:
         return np.concatenate(whole) / how.longest
 
     def is_cut(self, theta: np.ndarray) -> np.ndarray:
-        """Which rows are longer than their bound, or have a mean that is cut at one."""
+        """Which rows exceed their norm bound, or have a clipped mean."""
         how = self.likelihood
         cut = is_longer(self._rows, self._scale.radius) | (self._targets >= how.largest_target)
         for part in self._parts():
@@ -397,10 +396,10 @@ class BoundRows:
 
 
 class NewtonSolver(Solver):
-    """A few Newton steps on all rows, and the moments of scores at the end.
+    """Newton steps on all rows, followed by the second moments of the scores.
 
-    The model has the parameters ``inference, fit_intercept, rows_per_group``, and ``_lines_learned(coef, intercept,
-    noise)``, which names what was learned.
+    The model must have the parameters ``inference, fit_intercept, rows_per_group``, and the method
+    ``_lines_learned(coef, intercept, noise)``, which returns the learned attributes.
     """
 
     last_release = "that of the standard errors"
@@ -412,7 +411,7 @@ class NewtonSolver(Solver):
         return FullBatch(), len(STEP_SHARES)
 
     def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
-        """See `Solver`: there is no offset to correct, as nothing is clipped, and the first step finds the start."""
+        """See `Solver`: the intercept needs no correction, and the first step provides the starting point."""
         self._refuse_settings()
         sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
         stages = tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
@@ -511,7 +510,7 @@ class NewtonSolver(Solver):
         return self.model._lines_learned(coefs[:, :d], coefs[:, d:] + shift, noise[:, :d])
 
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
-        """See `Solver`: there is nothing to correct; the moments of scores are bought, and errors follow."""
+        """See `Solver`: nothing is corrected; the moments of the scores are released, and standard errors follow."""
         model, bound, theta, entry = self.model, self._bound, self._theta, entry_of(run.shape)
         outcome, likelihood = self._outcome(run), bound.likelihood
         # Doubts in all coefficients, by what the steps released.
@@ -557,7 +556,7 @@ def entry_of(scale: RowScale) -> float:
 
 @with_parameters
 class NewtonEstimator(HasCoefficientTable, GradientEstimator):
-    """Base class of estimators that are fitted by Newton steps alone."""
+    """Base class of estimators that are always fitted by Newton steps."""
 
     # What other gradient estimators have a choice of.
     inference, checkpoint, warm_start, merge_equal_rows, verbose = True, None, False, "auto", 0

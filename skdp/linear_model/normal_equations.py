@@ -1,4 +1,4 @@
-"""Private least squares from one noisy matrix of second moments."""
+"""Least squares from one noisy matrix of second moments."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ TARGET = 0.6
 """The entry of a target at a bound of `y_bounds`, on the same scale."""
 
 FLOOR = 0.7
-"""Least eigenvalue of the normal equations, divided by the edge of the spectrum of the noise."""
+"""Smallest eigenvalue of the normal equations, divided by the edge of the spectrum of the noise."""
 
 AUTO_ALPHA = 0.1
-"""The ridge of ``alpha="auto"``, divided by that least eigenvalue."""
+"""Penalty of ``alpha="auto"``, divided by that smallest eigenvalue."""
 
 _ROWS = 2048
 _ROWS_OF_SIGNAL = 2.0
@@ -52,7 +52,7 @@ _ROWS_OF_SIGNAL = 2.0
 
 
 class BoundedTargets(NamedTuple):
-    """Targets in [-1, 1], the bounds that they had, and which of them were moved to a bound."""
+    """Targets scaled to [-1, 1], their original bounds, and which of them were clipped."""
 
     scaled: np.ndarray
     bounds: TargetBounds
@@ -61,28 +61,28 @@ class BoundedTargets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TargetMoments(ProductQuery):
-    """The second moments of z = (x, intercept, target), scaled to a norm of at most 1; see `DPLinearRegression`.
+    """Second moments of z = (x, intercept, target), scaled to a norm of at most 1; see `DPLinearRegression`.
 
     Parameters
     ----------
     ball : UnitBall
-        Into which rows x are brought.
+        Ball to which rows x are clipped.
     intercept : float
         Entry of the intercept, 0 for none.
     by_position : bool
         See `MomentSum`.
     rows_per_group : int or None
-        Number of the longest rows that a group counts as at most, whatever its targets are. None clips the norm of what
-        its rows add up to, which depends on targets too.
+        Maximum number of rows of the largest norm that a group counts as, independent of the targets. None clips the
+        norm of the sum over a group, which depends on the targets too.
 
     Notes
     -----
     **Guarantees.** With ``rows_per_group=k`` a group adds a matrix of Frobenius norm at most k, and two groups differ
     by at most k sqrt(2).
 
-    Proof. A row adds w z z', of norm w \\|z\\|**2, and no z is longer than with a target at its bound. The weights w of
-    a group are multiplied by one number, so that these bounds add up to at most k. The matrices of two groups are
-    positive semidefinite, so that their inner product is not negative.
+    Proof. A row adds w z z', of norm w \\|z\\|**2, and z is longest for a target at its bound. The weights w of a group
+    are multiplied by one number so that these bounds add up to at most k. The matrices of two groups are positive
+    semidefinite, so their inner product is not negative.
     """
 
     ball: UnitBall
@@ -100,7 +100,7 @@ class TargetMoments(ProductQuery):
         return 1.0 + self.intercept**2 + TARGET**2
 
     def vectors(self, rows: Any, targets: np.ndarray) -> np.ndarray:
-        """See `ProductQuery`; in float64 where the place of a row may shift."""
+        """See `ProductQuery`; in float64 if the position of a row can change."""
         d = len(self.ball.center)
         dtype = rows.dtype if self.by_position else np.dtype(np.float64)
         block = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -127,7 +127,7 @@ class TargetMoments(ProductQuery):
         return np.concatenate([np.square(self.vectors(part, np.ones(part.shape[0]))).sum(axis=1) for part in parts])
 
     def spread_of_weights(self, equations: Equations) -> float:
-        """Return the largest weight of a record, divided by the released mean weight, or a bound on it; 1 or more."""
+        """Return the maximum weight of a record divided by the released mean weight, or a bound on it; at least 1."""
         total, noise = float(np.trace(equations.gram)), equations.edge  # without intercept: rows of norm 1 at most
         if self.intercept:
             total, noise = float(equations.gram[-1, -1]), equations.noise.gram
@@ -135,7 +135,7 @@ class TargetMoments(ProductQuery):
         return max(1.0, (self.rows_per_group or 1) * equations.n * unit / max(total, noise, unit))
 
     def equations_of(self, noisy: NoisySum, n: int) -> Equations:
-        """Return the normal equations, by released moments of n rows or groups."""
+        """Return the normal equations from released moments of n rows or groups."""
         deviation = noisy.deviation * self.size
         noise = Noise(deviation, deviation / (math.sqrt(2.0) * TARGET), deviation / TARGET**2)
         return Equations.of(noisy.value, self.size, TARGET, noise, n)
@@ -143,7 +143,7 @@ class TargetMoments(ProductQuery):
 
 @with_parameters
 class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
-    """Base class of regressors that solve noisy normal equations; the notes of `DPLinearRegression` have the proofs."""
+    """Base class of least squares regressors; see the notes of `DPLinearRegression`."""
 
     _table_title = "Private linear regression"
     _: KW_ONLY

@@ -23,20 +23,20 @@ from skdp.linear_model.newton import NewtonEstimator
 
 @dataclass(frozen=True)
 class OrderedClassification(Classification):
-    """Classes in an order. The values of `Targets` are the places of classes in it."""
+    """Ordered classes. The values of `Targets` are positions in this order."""
 
     def loss_of(self, outputs: Outputs) -> tuple[str, float]:
         return "ordinal", np.inf
 
     @cached_property
     def named(self) -> Outputs | None:
-        """See `Target`: a set has no order, and an iterator ends with one look."""
+        """See `Target`: sets have no order, and iterators can be read only once."""
         if isinstance(self.classes, Set | Iterator):
             raise ValueError(f"`classes` must be a list from the lowest to the highest class, got {self.classes!r}.")
         return super().named
 
     def levels(self, outputs: Outputs) -> np.ndarray:
-        """Return the classes in their order: that in which they are named, else the sorted one."""
+        """Return the classes in their order: as listed, otherwise sorted."""
         named = self.classes
         if named is None:
             return outputs.classes

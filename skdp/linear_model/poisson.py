@@ -21,7 +21,7 @@ from skdp.linear_model.newton import NewtonEstimator
 
 @dataclass(frozen=True)
 class BoundedRates(BoundedRegression):
-    """Counts, or counts divided by their exposure, of which the largest may be below 1."""
+    """Counts, or counts divided by their exposure, whose maximum can be below 1."""
 
     def check_bounds(self, low: float, high: float) -> None:
         if low < 0.0 or high <= 0.0:

@@ -1,4 +1,4 @@
-"""Moments of the scores of units, clipped: the second release of least squares, of which the sandwich is made."""
+"""Clipped second moments of the scores, for the sandwich estimator of least squares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skdp.mechanisms.second_moments import Moments, MomentSum, UnitBall, sensiti
 class Noise(NamedTuple):
     """Standard deviations of the noise, in the units of rows of norm 1 and targets in [-1, 1].
 
-    `gram` is that of a diagonal entry of the sum of u u'; those off the diagonal have a variance of half of it.
+    `gram` is that of a diagonal entry of the sum of u u'; entries off the diagonal have half of this variance.
     """
 
     gram: float
@@ -29,7 +29,7 @@ class Noise(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """The noisy sums of u u', u t and t**2 over rows of norm 1, and the public number of rows."""
+    """Noisy sums of u u', u t and t**2 over rows of norm 1, and the public number of rows."""
 
     gram: np.ndarray
     product: np.ndarray
@@ -39,7 +39,7 @@ class Equations(NamedTuple):
 
     @classmethod
     def of(cls, moments: Moments, size: float, target: float, noise: Noise, n: int) -> Self:
-        """The equations in moments of z = (u, target * t) / sqrt(size)."""
+        """Return the equations from moments of z = (u, target * t) / sqrt(size)."""
         gram = symmetric(moments.gram)
         gram *= size
         return cls(gram[:-1, :-1], gram[-1, :-1] / target, float(gram[-1, -1]) / target**2, noise, n)
@@ -50,7 +50,7 @@ class Equations(NamedTuple):
         return self.noise.gram * math.sqrt(2.0 * len(self.gram))
 
     def residual_variance(self, theta: np.ndarray) -> float:
-        """The mean squared residual, no less than its noise."""
+        """Mean squared residual, kept above its noise."""
         length = float(theta @ theta)
         product, gram = 2.0 * self.noise.product * math.sqrt(length), self.noise.gram * length
         deviation = math.hypot(self.noise.square, product, gram)
@@ -59,14 +59,14 @@ class Equations(NamedTuple):
 
 
 def symmetric(lower: np.ndarray) -> np.ndarray:
-    """The symmetric matrix of which this is the lower triangle."""
+    """Symmetric matrix with this lower triangle."""
     return np.tril(lower) + np.tril(lower, -1).T
 
 
 def solve(equations: Equations, least: float, ridge: float, intercept: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Solve the equations, with eigenvalues of at least `least` and a ridge on all but the intercept.
+    """Solve the equations, with eigenvalues of at least `least` and an L2 penalty on all but the intercept.
 
-    The errors are those of `DPLinearRegression`.
+    The standard errors are those of `DPLinearRegression`.
     """
     noise = equations.noise
     values, vectors = eigh(equations.gram)
@@ -85,17 +85,17 @@ def solve(equations: Equations, least: float, ridge: float, intercept: bool) -> 
 
 
 SCORE_RATIO = noise_ratio(0.1)
-"""Noise multiplier of the moments of scores over that of the moments of rows: they have a tenth of mu**2."""
+"""Noise multiplier of the moments of scores over that of the moments of rows: they have 10% of mu squared."""
 
 
 _CUT = 0.1
-"""Squared entry of a unit of which a row was cut, where the norm of the vector is 1."""
+"""Squared entry of a unit with a clipped row, for a vector of norm 1."""
 
 _ROWS = 2048
 
 
 class ScoreRule(Protocol):
-    """How scores are made of rows; all of it is public or released."""
+    """Definition of the scores of rows, by public and released quantities."""
 
     @property
     def width(self) -> int:
@@ -103,14 +103,14 @@ class ScoreRule(Protocol):
 
     @property
     def clip(self) -> float:
-        """Norm at which scores are clipped."""
+        """Norm to which scores are clipped."""
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """The scores of rows, of shape (m, width)."""
+        """Scores of rows, of shape (m, width)."""
 
 
 class Scoring(NamedTuple):
-    """The scores of least squares.
+    """Scores of least squares.
 
     A row z = (u, target * t) / sqrt(size) has the residual r = t - theta' u, and the score r u.
     """
@@ -127,19 +127,19 @@ class Scoring(NamedTuple):
 
     @classmethod
     def at(cls, theta: np.ndarray, equations: Equations, size: float, target: float, spread: float) -> Scoring:
-        """Return scores at `theta`, clipped by what the equations show of their mean squared norm.
+        """Return scores at `theta`, with a clipping norm from the mean squared norm that the equations show.
 
-        `spread` is the largest weight of a record, divided by the mean weight, 1 or more: else the scores of records of
-        the largest weight would be clipped, and standard errors too small.
+        `spread` is the maximum weight of a record divided by the mean weight, at least 1. Without it, scores of records
+        with the maximum weight would be clipped, and standard errors would be too small.
         """
         mean_square = equations.residual_variance(theta) * max(float(np.trace(equations.gram)), equations.edge)
         # Four roots of the mean squared norm that the first release shows.
         return cls(theta, size, target, 4.0 * spread * math.sqrt(mean_square / equations.n))
 
     def of_rows(self, rows: np.ndarray) -> np.ndarray:
-        """The scores of rows z, of shape (m, d + 1), each of its own row alone, to the last bit.
+        """Scores of rows z, of shape (m, d + 1), each computed from its own row alone.
 
-        A matrix product rounds by the place of a row among others.
+        A matrix product would round differently by the position of a row.
         """
         z = rows.astype(np.float64) * math.sqrt(self.size)
         residuals = z[:, -1] / self.target - row_products(z[:, :-1], self.theta)
@@ -147,14 +147,14 @@ class Scoring(NamedTuple):
 
 
 class ScoreMoments(NamedTuple):
-    """What is released of scores.
+    """Released moments of the scores.
 
     Attributes
     ----------
     meat : ndarray of shape (d, d)
-        Noisy sum of s s' over units, s being the clipped sum of the scores of the rows of one.
+        Noisy sum of s s' over rows or groups, where s is the clipped sum of scores of one.
     cut : float
-        Noisy number of units of which a row or target was cut.
+        Noisy number of rows or groups with a clipped row or target.
     cut_deviation : float
         Standard deviation of its noise.
     """
@@ -177,7 +177,7 @@ def is_longer(rows: Any, radius: float) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ScoreQuery:
-    """Query (`skdp.mechanisms.bounded_sum`) of the second moments of scores.
+    """Query for the second moments of scores.
 
     Parameters
     ----------
@@ -194,19 +194,19 @@ class ScoreQuery:
         return sensitivity(0.0, adjacency)
 
     def new_sum(self, adjacency: str, pool: Any = None) -> ScoreSum:
-        """Return an empty sum; it shares no work."""
+        """Return an empty sum."""
         return ScoreSum(self)
 
 
 class ScoreSum(MomentSum):
-    """Sum of x x' over units, x in the unit ball holding the clipped score of one, and whether a row of it was cut.
+    """Sum of x x' over units, where x in the unit ball contains the clipped score and whether a row was clipped.
 
     Notes
     -----
-    **Guarantees.** A unit adds x x' with a norm of x of at most 1 to the sum, whatever its rows, its weights and the
-    rule of scores are; one whose rows have weight 0 adds nothing. What it adds depends on its own rows alone.
+    **Guarantees.** A unit adds x x' with a norm of x of at most 1 to the sum, for any rows, weights and definition of
+    the scores. A unit of weight 0 adds nothing. The contribution of a unit depends on its own rows only.
 
-    So the sensitivity is that of `skdp.mechanisms.second_moments.MomentSum`, which itself brings each x into the ball.
+    The sensitivity is that of `skdp.mechanisms.second_moments.MomentSum`, which also clips each x to the ball.
     """
 
     def __init__(self, query: ScoreQuery) -> None:
@@ -214,7 +214,7 @@ class ScoreSum(MomentSum):
         self._query = query
 
     def add(self, cut: np.ndarray, weights: Any = 1.0, units: Units | None = None) -> None:
-        """Add all rows, given whether each row or its target is beyond its bound, and weights in [0, 1]."""
+        """Add all rows, given whether each row or its target exceeds its bound, and weights in [0, 1]."""
         (vectors, how), n = (self._query.vectors, self._query.how), len(cut)
         each = weight_of_each(weights, n)
         flags = cut & (each > 0.0)

@@ -17,7 +17,7 @@ from skdp.preprocessing.raw_columns import ColumnsRead, read_columns
 
 @with_parameters
 class ColumnBounds(PrivateEstimator):
-    """What `dp_bounds` fits."""
+    """Estimator behind `dp_bounds`."""
 
     _public_name = "dp_bounds"
 

@@ -152,7 +152,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Raises
         ------
         TypeError, ValueError
-            A parameter or the table is invalid. Nothing was charged.
+            A parameter or the table is invalid. No budget is consumed.
         BudgetExceededError
             The fit exceeds the budget of the accountant. No budget is consumed.
         """
@@ -196,7 +196,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         return {"categories_": found, "_fitted_rows": vectorizer.fit(table.given)}
 
     def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`: how many categories are named depends on the rows."""
+        """See `PrivateEstimator`: the number of released categories depends on the rows."""
         sparse = bool(self.sparse_output)
         return replace(super().__step_traits__(), width_is_public=False, gives_sparse_rows=sparse)
 

@@ -1,7 +1,7 @@
-"""Histograms of one column: cells that are split where the noisy mass is, and bins, bounds and medians from them.
+"""Adaptive histograms of one column, and bins, bounds and medians from them.
 
-Functions of a partition come first, then the partition itself (`Cells`), then the first one: a noisy histogram over
-signed powers of two, of which the occupied part is kept (`occupied_octaves`).
+Functions of a partition come first, followed by the partition itself (`Cells`), and by the initial noisy histogram over
+signed powers of two, whose occupied part is kept (`occupied_octaves`).
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 LEAST_BIN = 5.0
-"""Standard deviations of a cell's noise that a bin holds at least: fewer would make bins of noise alone."""
+"""Minimum count of a bin, in standard deviations of the noise of a cell; smaller bins would contain only noise."""
 
 _ALIKE = 2.5
-"""An edge is moved across k cells to a rounder number if they hold less than `_ALIKE` sqrt(k) standard deviations."""
+"""An edge is moved across k cells to a rounder number if their count is below `_ALIKE` sqrt(k) standard deviations."""
 
 _FEW_EDGES, _CROWDED = 3, 0.5
-"""Edges of equal mass that one bin of equal width may have: the larger of this number and this part of all."""
+"""Maximum number of edges of equal mass in one equal-width bin: the larger of this number and this fraction of all."""
 
 AT_A_BOUND = 1.0 / 32.0
-"""Part of the way between its bounds in which nearly all of a column lies, if they are told to be too wide."""
+"""Fraction of the range that contains nearly all of a column, if its bounds are reported as too wide."""
 
 
 def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> np.ndarray:
-    """Edges of at most `n_bins` bins of near-equal mass, ascending; no edge where the noise allows one bin only.
+    """Return edges of at most `n_bins` bins of nearly equal mass, ascending; no edge if the noise allows only one bin.
 
-    Bins are closed on the left. Their sum of squared masses is as small as cells allow, by dynamic programming. Equal
-    masses have the least such sum; a number that is more frequent than a bin should be stays alone, and the other bins
-    divide the rest. Few distinct numbers get a bin each.
+    Bins are closed on the left. Dynamic programming minimizes their sum of squared masses over the cells, which is
+    smallest for equal masses. Values that are more frequent than an average bin get their own bin, and the other bins
+    divide the rest. A few distinct values get one bin each.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _first(flags: np.ndarray) -> int:
 
 
 def bounds_of_mass(cells: Cells) -> tuple[float, float]:
-    """Low and high ends beyond which there is no more than noise; low is below high."""
+    """Return bounds beyond which no count exceeds the noise; low is below high."""
     mass, breaks = cells.estimate(), cells.breaks
     # The cells beyond a bound hold at most three standard deviations of the noise of all their counts.
     left, right = (3.0 * np.sqrt(np.cumsum(part)) for part in (cells.variances, cells.variances[::-1]))
@@ -99,7 +99,7 @@ def bounds_of_mass(cells: Cells) -> tuple[float, float]:
 
 
 def all_edges(inner: np.ndarray, bounds: tuple[float, float]) -> tuple[float, ...]:
-    """Inner edges between two bounds, which are moved outwards where an edge lies on them or beyond."""
+    """Return inner edges between two bounds; bounds are moved outward if an edge lies on or beyond them."""
     low, high = bounds
     if len(inner):
         room = (high - low) / (len(inner) + 1)
@@ -109,9 +109,9 @@ def all_edges(inner: np.ndarray, bounds: tuple[float, float]) -> tuple[float, ..
 
 
 def bins_are_crowded(inner: np.ndarray, bounds: tuple[float, float], n_bins: int) -> bool:
-    """Whether one of `n_bins` bins of equal width between the bounds has much of the mass of several of equal mass.
+    """Return whether one of `n_bins` equal-width bins has the mass of several bins of equal mass.
 
-    Edges of equal mass are spread over the bins of equal width where the bounds fit.
+    With suitable bounds, edges of equal mass are spread over the equal-width bins.
     """
     low, high = bounds
     places = np.clip((inner - low) / (high - low) * n_bins, 0, n_bins - 1).astype(np.int64)
@@ -119,37 +119,37 @@ def bins_are_crowded(inner: np.ndarray, bounds: tuple[float, float], n_bins: int
 
 
 def lie_at_a_bound(inner: np.ndarray, bounds: tuple[float, float]) -> bool:
-    """Whether nearly all of the mass lies within 1/32 of one of the bounds."""
+    """Return whether nearly all of the mass lies within 1/32 of one of the bounds."""
     low, high = bounds
     near = (high - low) * AT_A_BOUND
     return len(inner) > _FEW_EDGES and bool(inner[-1] <= low + near or inner[0] >= high - near)
 
 
 def median_cell(cells: Cells) -> float:
-    """Lower end of the first cell up to which half of the mass lies; whole numbers are lower ends of small cells."""
+    """Return the lower end of the cell that contains the median; integers are lower ends of small cells."""
     mass = np.cumsum(cells.estimate())
     below = _first(mass >= 0.5 * mass[-1]) - 1  # noise may leave less than nothing in all
     return float(cells.breaks[min(max(below, 0), len(cells.breaks) - 1)])
 
 
 _OCTAVES = 2.0 ** -np.arange(17.0)
-"""Powers of two below the largest one within the bounds at which cells begin, too: on both sides of zero."""
+"""Powers of two below the largest one within the bounds that are also breaks, on both sides of zero."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """A partition of the line with noisy counts, which may refine a coarser one with counts of its own.
+    """Partition of the real line with noisy counts, which can refine a coarser partition with its own counts.
 
     Attributes
     ----------
     breaks : ndarray of shape (m - 1,)
         Ascending.
     counts, variances : ndarray of shape (m,)
-        Unbiased estimates of what the cells hold, and their variances; infinity says that nothing is known.
+        Unbiased estimates of the counts of the cells, and their variances; infinite variance if unknown.
     whole : ndarray of shape (m,)
-        Cells that are never split: both ends of the line, and the cell of zero where many numbers are zero.
+        Cells that are never split: both ends of the line, and the cell of zero if many numbers are zero.
     within : Cells or None
-        The coarser partition; its breaks are among these.
+        Coarser partition, whose breaks are a subset of these.
     """
 
     breaks: np.ndarray
@@ -160,17 +160,17 @@ class Cells:
 
     @classmethod
     def of(cls, breaks: np.ndarray, counts: np.ndarray, variances: np.ndarray) -> Cells:
-        """A coarsest partition."""
+        """Return a coarsest partition."""
         whole = np.zeros(len(counts), bool)
         whole[[0, -1]] = True
         return cls(breaks, counts, variances, whole)
 
     @classmethod
     def between(cls, low: float, high: float) -> Cells:
-        """Cells between public bounds, with multiples and powers of two as breaks; nothing is known of their mass.
+        """Return cells between public bounds, with multiples and powers of two as breaks and unknown mass.
 
-        Amounts may lie close to zero beside their bounds. So half of the mass is taken to be spread evenly, and half
-        to be the same in every octave.
+        Amounts can be concentrated near zero. Half of the mass is therefore assumed to be uniform, and half to be equal
+        in every octave.
         """
         # 16 to 32 cells of equal width; bounds may be so close that their difference is zero.
         width = 2.0 ** math.ceil(math.log2(max((high - low) / 32.0, np.finfo(float).tiny)))
@@ -183,7 +183,7 @@ class Cells:
         return cls.of(breaks, np.concatenate([[0.0], mass, [0.0]]), np.full(len(mass) + 2, np.inf))
 
     def split(self, number: int) -> np.ndarray:
-        """Breaks of about `number` cells: each cell is halved as often as its share of the mass calls for."""
+        """Return breaks of about `number` cells: each cell is halved according to its part of the mass."""
         mass = np.maximum(self.estimate(), 0.0)
         parts = number * mass / max(float(mass.sum()), np.finfo(float).tiny)
         halvings = np.where(self.whole, 0.0, np.round(np.log2(np.maximum(parts, 1.0))))
@@ -194,12 +194,12 @@ class Cells:
         return np.unique(np.concatenate(found))
 
     def refined(self, breaks: np.ndarray, counts: np.ndarray, variance: float) -> Cells:
-        """The finer partition by `breaks`, of which `counts` are known with that variance."""
+        """Return the finer partition by `breaks`, with `counts` of this variance."""
         within = _cells_of(self.breaks, breaks)
         return Cells(breaks, counts, np.full(len(counts), variance), self.whole[within], self)
 
     def estimate(self) -> np.ndarray:
-        """What each cell holds, by least squares from the counts of all partitions (Hay et al. 2010, section 4)."""
+        """Estimate the count of each cell, by least squares from all partitions (Hay et al. 2010, section 4)."""
         levels = [self]
         while levels[-1].within is not None:
             levels.append(levels[-1].within)
@@ -231,16 +231,17 @@ def _cells_of(coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
 _POWERS = 2.0 ** np.arange(-128, 129)
 
 OCTAVES: np.ndarray = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
-"""Breaks of the histogram: zero and all powers of two that float32 holds, of both signs."""
+"""Breaks of the initial histogram: zero and all powers of two of float32, with both signs."""
 
 _ZERO = len(_POWERS) + 1
-"""The cell from zero to the least power of two."""
+"""Cell from zero to the smallest power of two."""
 
 _SLOPE, _LEAST = 1.5, 4.0
-"""A range of cells is occupied if its counts, less `_SLOPE` standard deviations each, exceed `_LEAST` of them in sum.
+"""A range of cells is occupied if the sum of its counts, minus `_SLOPE` standard deviations each, exceeds `_LEAST`
+standard deviations.
 
-The sum of normals with mean -a exceeds x anywhere behind a given place with probability at most e^(-2 a x) (a random
-walk with negative drift), here e^-12: among 257 places where a range may begin, in less than 1 % of the columns.
+The sum of normal variables with mean -a exceeds x anywhere after a given position with probability at most e^(-2 a x)
+(a random walk with negative drift), here e^-12: with 257 possible starting positions, in less than 1% of the columns.
 """
 
 
@@ -253,14 +254,14 @@ def _occupied(excess: np.ndarray) -> tuple[int, int] | None:
 
 
 def occupied_octaves(counts: np.ndarray, deviation: float) -> Cells | None:
-    """The part of the line that is worth a closer look.
+    """Return the part of the line that is refined.
 
     Parameters
     ----------
     counts : ndarray of shape (len(OCTAVES) + 1,)
         Noisy counts.
     deviation : float
-        Standard deviation of their noise.
+        Standard deviation of the noise of a cell.
 
     Returns
     -------

@@ -25,9 +25,9 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 class SchemaRows(NamedTuple):
-    """A table whose columns are known to be readable: those to be bought are kept.
+    """Table with checked columns; the columns to be estimated are kept.
 
-    `fits_bins` says whether numbers within public bounds are kept, too.
+    `fits_bins` states whether numbers within public bounds are kept as well.
     """
 
     table: Table
@@ -38,12 +38,12 @@ class SchemaRows(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Numbers of rows and columns."""
         return self.table.shape
 
 
 class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
-    """Base of those that have the parameters ``schema, n_bins, max_categories``."""
+    """Mixin for estimators with the parameters ``schema, n_bins, max_categories``."""
 
     schema: Any
     n_bins: int
@@ -69,7 +69,7 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
 
 
 def read_by_schema(model: SchemaBuyer, X: Any, *, reset: bool) -> SchemaRows:
-    """Return a table whose cells were read: all of them, since a rejection after the charge would be charged."""
+    """Return a table whose cells were read: all of them, because an error after the charge would cost budget."""
     table, schema = Table(X, model), model._given_schema()
     warn_of_objects(model, schema, table)
     rows = rows_to_buy(table, match_columns(schema, table), bool(model.fit_bins))
@@ -85,7 +85,7 @@ def planned_purchase(
     threshold_delta: float,
     fits_bins: bool = False,
 ) -> Purchase:
-    """Return what a fit may buy, as far as that is known from parameters: a column of each kind represents all."""
+    """Return the release that a fit may need, as far as parameters determine it."""
     bought = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
     unknown = schema.others == "estimate"  # kinds follow from types, which are known at the fit
     words = unknown or "category" in bought
@@ -94,9 +94,9 @@ def planned_purchase(
 
 
 def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
-    """Tell before the charge, by public types alone, of columns whose cells may be missing once they are read.
+    """Warn before the charge about columns whose cells may be read as missing, by public types only.
 
-    That is so for an array of objects if the schema leaves column types to it, and for text with bounds of numbers.
+    This concerns object arrays without declared column types, and strings with numeric bounds.
     """
     if schema.others == "estimate" and table.holds_objects:
         tell_now(
@@ -116,7 +116,7 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
 
 
 def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
-    """Read all columns but dropped ones, or refuse them, and keep those that are bought."""
+    """Read and check all columns except dropped ones, and keep those that are estimated."""
     rows = SchemaRows(table, columns, [], [], fits_bins=fits_bins)
     for _, j, column in columns:
         if column.kind == "drop":
@@ -130,9 +130,9 @@ def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins:
 
 
 def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
-    """Keep what is left of the columns that were bought, and the notices of few rows and of columns that are lost.
+    """Record the noisy information of the estimated columns, and the warnings of few rows and of lost columns.
 
-    By releases and by public numbers alone.
+    Only releases and public numbers are used.
     """
     estimator._fitted_remains = bought.remains
     if n_public < bought.least_rows:
@@ -150,11 +150,11 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
 
 
 class BoughtColumns(NamedTuple):
-    """What was bought of a table, by name of the column: it is complete, and what is left of its cells.
+    """Private estimates of a table by column name, complete, with the remaining information of the cells.
 
-    With fewer rows than `least_rows`, a public number, that is not much. `beyond` are upper limits of the rows beyond
-    the bounds of numbers and dates. `of_bounds` is the notice of public bounds that are far too wide. Between `spans`
-    lies nearly all of each column whose bins within public bounds are estimated.
+    With fewer rows than `least_rows`, a public number, estimates contain little information. `beyond` are upper limits
+    of the rows beyond the bounds of numbers and dates. `of_bounds` is the warning about public bounds that are far too
+    wide. `spans` contain nearly all of each column whose bins within public bounds are estimated.
     """
 
     columns: dict[str, Column]
@@ -174,13 +174,13 @@ def bought_columns(
     units: Units | None = None,
     drops_words: bool = False,
 ) -> BoughtColumns:
-    """Buy what is missing of the columns, at the price of the planned purchase.
+    """Estimate the missing bounds, bins and categories, with the event of the planned release.
 
-    What is estimated has a place for missing values and for other categories: nobody has said that there are none. Bins
-    of a number within public bounds are estimated for `fits_bins`, and kept where equal widths would not tell its
-    values apart. What is estimated follows from public numbers; fewer columns have less noise at the same cost. Where
-    rows are few, bins within public bounds are not estimated, and for `drops_words` categories beside numbers are not
-    if only one that most of the rows have could be named: such columns are dropped.
+    Estimated columns have a place for missing values and other categories, because both may occur. Bins of a number
+    within public bounds are estimated for `fits_bins`, and kept if equal-width bins would not separate its values. The
+    set of estimated columns follows from public numbers; fewer columns have less noise at the same privacy cost. With
+    few rows, bins within public bounds are not estimated. For `drops_words`, categorical columns beside numbers are
+    dropped if only a category of most rows could be released.
     """
     kinds = {name: each for name, _, each in rows.columns if each.is_wanted(rows.fits_bins)}
     numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
@@ -190,7 +190,7 @@ def bought_columns(
         return BoughtColumns({}, {})
 
     def purchase_of_columns() -> Purchase:
-        """Return the purchase for the columns that are left, at the cost of the planned one or less."""
+        """Return the release for the remaining columns, at the cost of the planned one or less."""
         bounds = tuple(kinds[name].bounds for name in numbers)
         delta = planned.threshold_delta if words else 0.0
         return replace(planned, n_numbers=len(numbers), n_words=len(words), threshold_delta=delta, bounds=bounds)
@@ -231,7 +231,7 @@ def bought_columns(
 
 
 OTHER_CELL = "other"
-"""The cell that represents the categories of a bought column that are not named."""
+"""Cell that represents the unreleased categories of an estimated column."""
 
 
 def _with_gaps(column: Column) -> tuple[str, ...]:
@@ -244,17 +244,18 @@ _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
 # --- what is left of the columns that were bought ---
 
 _NOTHING, _HALF = 0.05, 0.5
-"""A column is lost that holds less than the first share of its cells; less than the second is told of categories."""
+"""A column with less than the first fraction of its cells is lost; the second is the limit for warnings on categories.
+"""
 
 
 class Remains(NamedTuple):
-    """What is left of a column.
+    """Remaining information of an estimated column.
 
     Attributes
     ----------
     kind : {"number", "date", "category"}
     share : float
-        Of the cells: those that are read as numbers or dates, or whose category is named. Noisy, from 0 to 1.
+        Noisy fraction of the cells, from 0 to 1, that are readable numbers or dates, or have a released category.
     deviation : float
         Standard deviation of its noise.
     """
@@ -265,22 +266,22 @@ class Remains(NamedTuple):
 
     @property
     def is_lost(self) -> bool:
-        """Whether next to nothing is left."""
+        """Whether the column has almost no information."""
         return self.share == 0.0 or self.share + 2.0 * self.deviation < _NOTHING
 
     @property
     def is_mostly_other(self) -> bool:
-        """Whether most cells of a column of categories, but not all, are of none that is named."""
+        """Whether most cells of a categorical column, but not all, have unreleased categories."""
         return self.kind == "category" and not self.is_lost and self.share + 2.0 * self.deviation < _HALF
 
     def describe(self) -> str:
-        """What is left, in a few words."""
+        """Return a short description."""
         rest = "other or gaps" if self.kind == "category" else "gaps or unreadable"
         return f"{1.0 - self.share:.1%} {rest} (noise {self.deviation:.1%})"
 
 
 def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
-    """Yield the notices of columns that are lost, or nearly so, each with all of them and a remedy."""
+    """Yield the warnings about lost columns, each with all of them and a remedy."""
     words = [name for name, each in remains.items() if each.is_lost and each.kind == "category"]
     lines = [name for name, each in remains.items() if each.is_lost and each.kind != "category"]
     mostly = [name for name, each in remains.items() if each.is_mostly_other]
@@ -305,7 +306,7 @@ def notices_of_remains(remains: Mapping[str, Remains]) -> Iterator[str]:
 
 
 def listed(names: list[str]) -> str:
-    """Name all columns in one line."""
+    """Format all column names in one line."""
     shown = ", ".join(" ".join(repr(name).split()) for name in names)
     return f"column {shown}" if len(names) == 1 else f"columns {shown}"
 

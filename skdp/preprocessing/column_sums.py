@@ -1,4 +1,4 @@
-"""Bounded means and variances of columns, from one release."""
+"""Means and variances of bounded columns, from one release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOUNDS_SHARE = 0.3
 
 @dataclass(frozen=True)
 class BoughtBounds:
-    """Bounds of columns of numbers, some of which are estimated privately.
+    """Bounds of numeric columns, some of which are estimated privately.
 
     Parameters
     ----------
@@ -33,9 +33,8 @@ class BoughtBounds:
 
     Notes
     -----
-    **Guarantees.** Privately estimated bounds are a function of what a
-    `skdp.preprocessing.histogram_query.Purchase` releases, and of public numbers, and what that costs is part of
-    `event_beside`.
+    **Guarantees.** Privately estimated bounds are a function of the release of a
+    `skdp.preprocessing.histogram_query.Purchase` and of public numbers. Its event is part of `event_beside`.
     """
 
     bounds: tuple[Bounds, ...]
@@ -50,11 +49,11 @@ class BoughtBounds:
         return Purchase(self._n_open, 0, 1, 1, self.adjacency, 0.0)
 
     def noise_left(self, noise_multiplier: float) -> float:
-        """Noise multiplier of all other releases of a fit that has `noise_multiplier` in all."""
+        """Noise multiplier of all other releases of a fit with this total `noise_multiplier`."""
         return noise_multiplier / math.sqrt(1.0 - BOUNDS_SHARE) if self._n_open else noise_multiplier
 
     def event_beside(self, event_at: Callable[[float], DpEvent]) -> Callable[[float], DpEvent]:
-        """Return what a fit costs at a noise multiplier, whose other releases alone would cost `event_at` there."""
+        """Return the event of a fit at a noise multiplier, at which its other releases alone have `event_at`."""
         if not self._n_open:
             return event_at
         return lambda noise: compose(
@@ -77,10 +76,10 @@ class BoughtBounds:
         columns : list of ndarray of shape (n,)
             Private, float64; NaN is a gap.
         noise_multiplier : float
-            Of the whole fit, whose event was charged.
+            Noise multiplier of the whole fit.
         n_public : int
         stream : SecretStream
-            Of this purchase alone.
+            Random stream of this release.
         weights : ndarray of shape (n,) or 1.0
             Private: `exactly_summable` numbers in [0, 1].
         units : Units or None
@@ -95,7 +94,7 @@ class BoughtBounds:
 
 
 _GRID = 2.0**24
-"""Inverse of what scaled numbers are multiples of: their sums without weights are exact for up to 2^29 rows."""
+"""Scaled numbers are multiples of 1 / `_GRID`, so that unweighted sums are exact for up to 2^29 rows."""
 
 
 class ColumnMoments(NamedTuple):
@@ -106,7 +105,7 @@ class ColumnMoments(NamedTuple):
 
 
 class ColumnSums(VectorQuery):
-    """Query (`skdp.mechanisms.bounded_sum`) of counts and moments of columns between bounds, in which NaN is missing.
+    """Query for counts and moments of bounded columns, in which NaN is missing.
 
     Parameters
     ----------
@@ -116,8 +115,8 @@ class ColumnSums(VectorQuery):
 
     Notes
     -----
-    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
-    replaced.
+    **Guarantees.** `sensitivity` is the maximum norm of the contribution of a record, or half of the maximum change if
+    it is replaced.
 
     Proof. A row adds (1, z) or (1, z, q) to each column, z in [-1, 1] being a multiple of the grid 1 / `_GRID`, and q
     being z^2 rounded down to one: of norm sqrt(1 + n_moments) at most, or nothing for a missing value. Sums of
@@ -130,8 +129,8 @@ class ColumnSums(VectorQuery):
     which is less than 4 for v <= 1/4, and far less than 4 for larger v. A missing value and a number differ by sqrt(3)
     at most. So each column changes by 2 at most, and the sensitivity, half of the change there, is sqrt(d).
 
-    A row of weight w in [0, 1] adds w times as much. The change is convex in each of two weights, so it is largest
-    where they are 0 or 1, as above.
+    A row of weight w in [0, 1] adds w times its contribution. The change is convex in each weight, so it is largest for
+    weights of 0 or 1, as above.
 
     The sum of a group of several rows is clipped to this sensitivity. Under ``replace_one``, what two groups add has no
     negative inner product: in each column the sum of z is no larger in size than the count, and those of q are not
@@ -171,7 +170,7 @@ class ColumnSums(VectorQuery):
 
     @silent_arithmetic
     def moments_of(self, noisy: np.ndarray, deviation: float) -> ColumnMoments:
-        """Return means within the bounds, and variances above 0, no less than their noise, by released sums."""
+        """Return means within the bounds and variances kept above their noise, from released sums."""
         sums = noisy.reshape(1 + self._n_moments, len(self.low))
         counts = np.maximum(sums[0], 1.0)
         means = np.clip(sums[1] / counts, -1.0, 1.0)
@@ -191,21 +190,22 @@ def release_moments(
     weights: Any = 1.0,
     units: Units | None = None,
 ) -> tuple[list[tuple[float, float]], ColumnMoments]:
-    """Release bounds of columns that have no public ones, then the moments between them, and return both.
+    """Release missing bounds, then the moments between them, and return both.
 
     Parameters
     ----------
     missing : BoughtBounds
-        With `event_beside` the moments and these bounds cost as much as one Gaussian release.
+        Release of the missing bounds. With `event_beside`, the moments and these bounds cost as much as one Gaussian
+        release.
     columns : list of ndarray of shape (n,)
         NaN for missing values.
     n_moments : {1, 2}
-        Without the second, variances are those of numbers at either bound.
+        Number of moments. Without the second one, variances are those of numbers at the bounds.
     noise_multiplier : float
-        Of the whole.
+        Noise multiplier of the whole fit.
     n_public : int
     spawn : callable
-        Returns the stream of a release by its name.
+        Function that returns the random stream of a release by its name.
     weights : ndarray of shape (n,) or 1.0
         Multiples of 2**-24 in [0, 1].
     units : Units or None

@@ -22,7 +22,7 @@ from skdp.preprocessing.schema.column import Column
 Term = tuple[str, ...]
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {"log": np.log, "log1p": np.log1p, "sqrt": np.sqrt, "exp": np.exp}
-"""Functions of a number. All grow with it, so that their bounds are those of its ends."""
+"""Functions of a number. All are increasing, so that bounds are mapped to bounds."""
 
 MOST_POWER = 9
 
@@ -52,7 +52,7 @@ class FormulaRows(NamedTuple):
     data_norm: float
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Say what to do where a pipeline takes all of it for a step, and asks for its methods."""
+        """Explain the usage if a pipeline uses the object as a step."""
         if name in ("fit", "fit_transform", "transform"):
             raise TypeError(
                 "The result of formula_rows is not a pipeline step. Use its attribute .step in the pipeline."

@@ -1,7 +1,7 @@
-"""Noisy histograms of several columns, released jointly: bin edges, bounds, medians and selected categories.
+"""Noisy histograms of several columns, released jointly, for bin edges, bounds, medians and categories.
 
-`CountedColumns` counts numbers in disjoint cells, with no more of a unit than of one row. `Purchase` plans, prices and
-makes the releases. The rest decides which categories may be named (partition selection).
+`CountedColumns` counts numbers in disjoint cells, with the contribution of a unit clipped to that of one row.
+`Purchase` plans and makes the releases. The rest implements partition selection.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from skdp.preprocessing import cell_tree
 
 
 class CountedColumn(NamedTuple):
-    """Numbers of a column without its gaps, and which rows they are of."""
+    """Numbers of a column without missing values, and the indices of their rows."""
 
     values: np.ndarray
     are_present: np.ndarray
 
 
 class CountedColumns(NamedTuple):
-    """Columns of numbers whose rows are counted in one cell of each, by their weights.
+    """Numeric columns, each of whose rows is counted in one cell by its weight.
 
     Attributes
     ----------
     columns : list of CountedColumn
     weights : ndarray of shape (n_rows,) or 1.0
-        Private: `exactly_summable` numbers in [0, 1].
+        Private weights of the rows: `exactly_summable` numbers in [0, 1].
     units : Units or None
-        Private.
+        Private units of the rows.
 
     Notes
     -----
-    **Guarantees.** The counts of m columns are nonnegative, and what one row adds to them, or one unit, has a norm of
-    at most sqrt(m). A unit of one row adds what the row adds.
+    **Guarantees.** The counts of m columns are nonnegative, and the contribution of one row or unit has norm at most
+    sqrt(m). A unit of one row contributes the same as the row.
 
-    Proof. A row adds its weight to one count of each column, or nothing where it has a gap. The sum of a unit's rows is
-    clipped to sqrt(m) (`skdp.mechanisms.bounded_sum.clip_groups`). Its squared norm is a sum of
-    squares of exact numbers, m of them for each row at most, whose relative error beyond that of one column is below
-    m u, u = 2**-53; it is raised by twice that. Weights times shares are rounded down to multiples of 2**-24, which
-    makes every count smaller or leaves it, and all sums exact: what other rows add does not depend on the unit.
+    Proof. A row adds its weight to one count of each column, or nothing for a missing value. The sum over a unit is
+    clipped to sqrt(m). Its squared norm is a sum of squares of exact numbers, at most m for each row, whose additional
+    relative error is below m u, u = 2**-53; it is raised by twice that. Products of weights and factors are rounded
+    down to multiples of 2**-24. This never increases a count and makes all sums exact, so the contribution of other
+    rows does not depend on the unit.
     """
 
     columns: list[CountedColumn]
@@ -63,7 +63,7 @@ class CountedColumns(NamedTuple):
     def of(
         cls, numbers: Sequence[np.ndarray], weights: Any = 1.0, units: Units | None = None, bounds: Sequence[Any] = ()
     ) -> Self:
-        """Take columns with NaN for gaps, clipped to their bounds where these are not None."""
+        """Create from columns with NaN for missing values, clipped to their bounds where these are not None."""
         pairs = bounds or [None] * len(numbers)
         columns = []
         for values, pair in zip(numbers, pairs, strict=True):
@@ -100,36 +100,38 @@ class CountedColumns(NamedTuple):
 Words = tuple[np.ndarray, Sequence[str]]
 
 _LOCATE, _REFINE = 0.25, (0.25, 0.5)
-"""Shares of mu^2 of the round that locates the mass and names the categories, and of those that refine the cells.
+"""Fractions of mu squared of the round that locates the mass and selects categories, and of the rounds that refine
+cells.
 
-Edges come from the last round mostly. Without a first round the others have all (benchmarks/bench_bought_bins.py).
+Edges mainly come from the last round. Without a first round, the others have all of it
+(benchmarks/bench_bought_bins.py).
 """
 
 THRESHOLD_SHARE = 0.01
-"""Default part of delta for a threshold.
+"""Default part of delta for partition selection.
 
-The threshold grows by a twelfth if the part falls from a tenth to a hundredth. A ledger under a budget keeps a tenth
-of its delta, or more, for events that can fail: enough for nine such fits at least.
+The threshold grows by a twelfth if the part falls from a tenth to a hundredth. An accountant reserves at least a tenth
+of its delta for such failure probabilities: enough for at least nine such fits.
 """
 
 BINS_SHARE = 0.05
-"""Part of mu^2 of a pipeline for bins within public bounds, where nothing else of the table is estimated privately."""
+"""Fraction of mu squared of a pipeline for bins within public bounds, if nothing else is estimated privately."""
 
 NOWHERE = (-1.0, 1.0)
-"""Bounds of a column of which nothing stands out of the noise."""
+"""Bounds of a column in which no count exceeds the noise."""
 
 
 class Held(NamedTuple):
-    """How many cells of a column are left: numbers that could be read, or words whose category is named.
+    """Noisy number of cells of a column with a readable number or a released category.
 
     Attributes
     ----------
     cells : float
-        Noisy: a sum of released counts. 0.0 where nothing stands out of the noise.
+        Noisy number: a sum of released counts, 0.0 if no count exceeds the noise.
     deviation : float
         Standard deviation of its noise.
     beyond : float
-        Upper limit of the rows beyond the bounds of a column of numbers: their noisy count and two standard deviations.
+        Upper limit of the number of rows beyond the bounds: their noisy count plus two standard deviations.
     """
 
     cells: float
@@ -138,23 +140,23 @@ class Held(NamedTuple):
 
 
 class Bought(NamedTuple):
-    """What a purchase found, all of it private at the price of `Purchase.event_at`.
+    """Private estimates from a `Purchase`, with the privacy cost of `Purchase.event_at`.
 
     Attributes
     ----------
     edges : list of ndarray
-        Inner edges of the bins of each column of numbers, ascending: ``searchsorted(edges, x, side="right")`` is the
-        bin of x. Empty for a single bin.
+        Inner bin edges of each numeric column, ascending: ``searchsorted(edges, x, side="right")`` is the bin of x.
+        Empty for a single bin.
     bounds : list of (float, float)
-        Between them lies nearly all of each column of numbers; low < high. Public bounds are returned as given.
+        Bounds that contain nearly all of each numeric column; low < high. Public bounds are returned unchanged.
     categories : list of list of str
-        Of each column of words, sorted.
+        Released categories of each categorical column, sorted.
     medians : list of float
-        Of each column of numbers: the lower end of the cell in which the median lies, within the bounds.
+        For each numeric column, the lower end of the cell that contains the median, within the bounds.
     held : list of Held
-        Of each column of numbers, then of each column of words.
+        For each numeric, then for each categorical column.
     spans : list of (float, float)
-        Between them lies nearly all of each column of numbers, whose bounds may be public.
+        Interval that contains nearly all of each numeric column, whose bounds can be public.
     """
 
     edges: list[np.ndarray]
@@ -167,71 +169,70 @@ class Bought(NamedTuple):
 
 @dataclass(frozen=True)
 class Purchase:
-    """A joint release of noisy histograms of several columns. All of its fields are public.
+    """Joint release of noisy histograms of several columns. All of its fields are public.
 
     Parameters
     ----------
     n_numbers : int
-        Columns of numbers whose bin edges, and bounds, are bought.
+        Number of numeric columns whose bin edges (and bounds) are estimated.
     n_words : int
-        Columns of words whose categories are bought.
+        Number of categorical columns whose categories are selected.
     n_bins : int
-        Most bins of a column.
+        Maximum number of bins of a column.
     max_categories : int
-        Most categories of a column.
+        Maximum number of categories of a column.
     adjacency : {"zero_out", "add_remove", "replace_one"}
     threshold_delta : float
-        In (0, 1): probability with which a category that one row alone has may be named; 0.0 without words.
+        Part of delta, in (0, 1), reserved for partition selection: the probability that a category of a single row is
+        released; 0.0 without categorical columns.
     bounds : tuple of ((float, float) or None), default=()
-        Public bounds of columns of numbers, None where they are bought; empty if all are.
+        Public bounds of numeric columns, None where they are estimated; empty if all are.
 
     Notes
     -----
-    **What is released.** A first round counts, in each column of numbers without public bounds, the numbers between
-    signed powers of two, and in each column of words the words. Each of two further rounds counts the numbers in cells
-    of the line which the rounds before it have chosen, finer where there is more mass. Each round is one vector with
-    independent normal noise. The rest is post-processing, but for the threshold of categories.
+    **Releases.** A first round counts the numbers of each numeric column without public bounds between signed powers of
+    two, and the categories of each categorical column. Two further rounds count numbers in cells that earlier rounds
+    have chosen, finer where there is more mass. Each round is one vector with independent Gaussian noise. All else is
+    post-processing, except for the threshold of categories.
 
-    **Sensitivity.** The cells of a column are disjoint, so a row adds 1 to one count of each of the m columns of a
-    round, or less where it has gaps (a gap adds nothing): a vector of norm sqrt(m) at most. That is the sensitivity
-    under ``zero_out`` and ``add_remove``. Under ``replace_one`` a column changes by -1 in one count and 1 in another,
-    or less; over m columns the norm is sqrt(2 m) at most. The event is priced at twice the sensitivity there, which is
-    therefore sqrt(m / 2).
+    **Sensitivity.** The cells of a column are disjoint, so a row adds at most 1 to one count of each of the m columns
+    of a round, and nothing for a missing value: a vector of norm at most sqrt(m). This is the sensitivity under
+    ``zero_out`` and ``add_remove``. Under ``replace_one``, each column changes by at most -1 in one count and 1 in
+    another, with a norm of at most sqrt(2 m) over the columns. The sensitivity, half of this, is sqrt(m / 2).
 
-    A row of weight w in [0, 1] adds w instead, and a row of weight 0 nothing. The norm of what a row adds, and that of
-    the difference between two rows, is convex in each weight, so it is largest where weights are 0 or 1: at most
-    sqrt(m), and at most sqrt(2 m). Weights are multiples of 2**-24, whose sums are exact. Words have no weights.
+    A row of weight w in [0, 1] adds w instead, and a row of weight 0 nothing. The norm of the contribution of a row,
+    and of the difference of two rows, is convex in each weight, so it is largest for weights of 0 or 1: at most
+    sqrt(m), and at most sqrt(2 m). Weights are multiples of 2**-24, whose sums are exact. Categories have no weights.
 
-    **Units.** The counts of a unit of several rows are nonnegative and of the same norm: those of its numbers are
-    clipped to that of one row (`skdp.preprocessing.histogram_query.CountedColumns`), and of its words one row is kept
-    in each column, so that it adds 1 to one count there or nothing. So it adds sqrt(m) at most, and the inner product
-    of what two units add is not negative, which makes their difference sqrt(2 m) at most.
+    **Units.** The counts of a unit of several rows are nonnegative and have the same norm: numbers are clipped to the
+    contribution of one row (`skdp.preprocessing.histogram_query.CountedColumns`), and for categories, one row is kept
+    in each column. The contribution is at most sqrt(m), and the inner product of two units is not negative, so their
+    difference is at most sqrt(2 m).
 
-    The row that is kept is drawn evenly among those of the unit without a gap in the column, independently of all other
-    units. For each outcome of the draws of the others, a unit that leaves or is replaced changes the kept words as one
-    row does, for which all below is proved; and what holds for each outcome holds for the mixture of them, since a
-    privacy profile is convex in a pair of laws. So no word that one unit alone has is counted more than once in a
-    column, nor is there a second such word, whether its rows have one word of that kind or as many as there are rows.
-    Counts that are shared among several words would not do: k counts of 1/k, each below the threshold, have together a
-    larger probability to pass it than one count of 1.
+    The kept row is drawn uniformly among the rows of the unit without a missing value in the column, independently of
+    all other units. For each outcome of the draws of other units, removing or replacing a unit changes the kept
+    categories as one row does, which is covered below. A privacy profile is convex in a pair of distributions, so the
+    mixture over all outcomes is covered too. A category of one unit alone is therefore counted at most once per column,
+    and there is at most one such category. Splitting the count among several categories would not work: k counts of
+    1/k, each below the threshold, together have a larger probability to exceed it than one count of 1.
 
-    **Categories.** Only words that occur are counted and get noise; those with a noisy count above T are named.
-    Let D and D' be neighbours, and call a word private if it occurs in one of them only: then the row in which they
-    differ is alone in having it, once in each column at most. By the choice of T (`stability_threshold`), the
-    probability that D names a private word is some a <= t = `threshold_delta`, and likewise for D'. If none is named,
-    the output is a function f of the noisy counts of the other words and of the numbers, of which those words see the
-    noise of Gaussian releases G of D and G' of D' that are as far apart as above, or closer. As the noise of private
-    words is independent of theirs, the output of D is (1 - a) f(G) + a (something) in law. As 1 - a >= 1 - t, it is
-    also (1 - t) f(G) + t B for some law B; likewise the output of D' is (1 - t) f(G') + t B'. So for every e^eps,
+    **Categories.** Only observed categories are counted, with noise; those with a noisy count above T are released. Let
+    D and D' be neighbors, and call a category private if it occurs in one of them only: then only the differing row has
+    it, at most once in each column. By the choice of T (`stability_threshold`), the probability that D releases a
+    private category is some a <= t = `threshold_delta`, and likewise for D'. Otherwise, the output is a function f of
+    the noisy counts of the other categories and of the numbers, with Gaussian releases G of D and G' of D' that differ
+    by at most the sensitivity above. The noise of private categories is independent, so the output of D has the
+    distribution (1 - a) f(G) + a (something). As 1 - a >= 1 - t, it is also (1 - t) f(G) + t B for some distribution B;
+    likewise, the output of D' is (1 - t) f(G') + t B'. So for every e^eps,
 
         P(D in S) - e^eps P(D' in S) <= t + (1 - t) (P(f(G) in S) - e^eps P(f(G') in S)),
 
     in both directions, which is the privacy profile of the Gaussian releases composed with an event that fails with
-    probability t: ``EpsilonDeltaDpEvent(0, t)``. Later rounds see the output of earlier ones only, and dominating
-    pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10).
+    probability t: ``EpsilonDeltaDpEvent(0, t)``. Later rounds depend on the rows and on the output of earlier ones
+    only, and dominating pairs compose adaptively (Zhu, Dong & Wang 2022, theorem 10).
 
-    Words are sorted before they are counted and after: their order in the table is nowhere seen. What named categories
-    hold (`Held`) is a sum of their noisy counts, and so a part of f: counts of words that are not named have no say.
+    Categories are sorted before and after counting, so their order in the table has no influence. The counts in `Held`
+    are sums of released noisy counts, and so a part of f.
     """
 
     n_numbers: int
@@ -267,7 +268,7 @@ class Purchase:
         return locate, [mechanism(share, self.n_numbers) for share in _REFINE] if self.n_numbers else []
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
-        """What `release` costs: as much as one Gaussian release of this noise, and the threshold's delta."""
+        """Event of `release`: one Gaussian release with this noise, and the delta of the threshold."""
         locate, refine = self._rounds(noise_multiplier)
         events: list[DpEvent] = [each.event for each in (locate, *refine) if each is not None]
         if self.n_words:
@@ -275,14 +276,14 @@ class Purchase:
         return compose(events)
 
     def threshold_at(self, noise_multiplier: float) -> float:
-        """The noisy count above which a category is named."""
+        """Noisy count above which a category is released."""
         locate, _ = self._rounds(noise_multiplier)
         if locate is None or not self.n_words:
             raise ValueError("n_words=0: no categories are selected, so there is no threshold.")
         return stability_threshold(locate.standard_deviation, self.threshold_delta, self.n_words)
 
     def least_rows_at(self, noise_multiplier: float) -> float:
-        """Rows below which a column has less than four bins, or categories, that stand out of the noise."""
+        """Number of rows below which fewer than four bins or categories of a column exceed the noise."""
         _, refine = self._rounds(noise_multiplier)
         deviation = refine[-1].standard_deviation if refine else 0.0
         threshold = self.threshold_at(noise_multiplier) if self.n_words else 0.0
@@ -305,19 +306,19 @@ class Purchase:
         Parameters
         ----------
         numbers : sequence of ndarray of shape (n,)
-            Private, float64; NaN is a gap, infinity lies beyond all bounds.
+            Private numbers, float64; NaN is missing, infinity lies beyond all bounds.
         words : sequence of (ndarray of shape (n,), sequence of str)
-            Private: codes, -1 for a gap, and the distinct words that they number.
+            Private categories: codes, -1 for missing values, and the distinct strings of the codes.
         noise_multiplier : float
-            As in `event_at`, which the caller has charged.
+            Noise multiplier as in `event_at`, which the caller has charged.
         n_public : int
-            Public number of rows, from which the number of cells follows.
+            Public number of rows, which determines the number of cells.
         stream : SecretStream
-            Of this release alone.
+            Random stream of this release.
         weights : ndarray of shape (n,) or 1.0
-            Private, of the rows: `exactly_summable` numbers in [0, 1].
+            Private weights of the rows: `exactly_summable` numbers in [0, 1].
         units : Units or None
-            Private, of the rows.
+            Private units of the rows.
 
         Returns
         -------
@@ -412,14 +413,14 @@ def _held_numbers(cells: cell_tree.Cells | None, bounds: tuple[float, float]) ->
 
 
 def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
-    """What purchases cost together with a fit's own releases, where these have this noise multiplier."""
+    """Event of these releases together with a fit's own releases, if these have this noise multiplier."""
     return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
 
 
 def released(
     mechanism: GaussianMechanism | DiscreteGaussianMechanism, counts: list[np.ndarray], stream: SecretStream
 ) -> list[np.ndarray]:
-    """Counts of several columns with noise, as one vector."""
+    """Noisy counts of several columns, as one vector."""
     if not counts:
         return []
     exact = np.concatenate(counts)
@@ -431,12 +432,12 @@ def released(
 
 
 def stability_threshold(deviation: float, delta: float, n_columns: int) -> float:
-    """Count above which a category is named.
+    """Return the count above which a category is released.
 
-    A row may be the only one with its category in every column. Each of those counts is 1, and its noisy value exceeds
-    T with probability p = P(1 + N(0, deviation^2) > T). The noise is independent, so that none does has probability
-    (1 - p)^n_columns, which is 1 - delta for the p chosen here: the row's categories stay hidden but with probability
-    `delta` in all columns together. T is larger by half a step of the grid to which noisy counts are rounded, at most
+    A row can be the only one with its category in every column. Each of these counts is 1, and its noisy value exceeds
+    T with probability p = P(1 + N(0, deviation^2) > T). The noise is independent, so none exceeds T with probability
+    (1 - p)^n_columns, which is 1 - delta for the chosen p: except with probability `delta`, the categories of the row
+    stay hidden in all columns. T is increased by half a step of the grid to which noisy counts are rounded, at most
     2**-27 standard deviations.
 
     Parameters
@@ -446,7 +447,7 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
     delta : float
         In (0, 1).
     n_columns : int
-        Columns of categories.
+        Number of categorical columns.
 
     Returns
     -------
@@ -457,9 +458,9 @@ def stability_threshold(deviation: float, delta: float, n_columns: int) -> float
 
 
 def keep_one_row(codes: np.ndarray, units: Units | None, stream: SecretStream) -> np.ndarray:
-    """Codes with a gap, -1, in all rows of a unit but one, which is drawn evenly among those without a gap.
+    """Return codes with -1 (missing) in all rows of a unit except one, drawn uniformly among those with a value.
 
-    Every draw is of one row. Without units all rows are kept.
+    Without units, all rows are kept.
     """
     if units is None:
         return codes
@@ -473,9 +474,9 @@ def keep_one_row(codes: np.ndarray, units: Units | None, stream: SecretStream) -
 
 
 def observed_counts(codes: np.ndarray, keys: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """The categories that occur, sorted, and their exact counts. Codes below 0 are gaps and are left out.
+    """Return the observed categories, sorted, and their exact counts; negative codes are ignored.
 
-    A key that no row has is not counted, wherever it came from: a list of keys may itself be private.
+    Keys without a row are not counted, because a list of keys can itself be private.
     """
     counts = np.bincount(codes[codes >= 0], minlength=len(keys))
     found = sorted((keys[i], i) for i in np.flatnonzero(counts).tolist())
@@ -483,7 +484,7 @@ def observed_counts(codes: np.ndarray, keys: Sequence[str]) -> tuple[list[str], 
 
 
 def named_categories(keys: Sequence[str], noisy: np.ndarray, threshold: float, most: int) -> list[str]:
-    """The keys above the threshold, the `most` frequent of them by noisy count, in alphabetical order."""
+    """Return the `most` frequent keys above the threshold by noisy count, in alphabetical order."""
     above = np.flatnonzero(noisy > threshold)
     frequent = above[np.argsort(-noisy[above], kind="stable")[:most]]
     return sorted(keys[i] for i in frequent.tolist())

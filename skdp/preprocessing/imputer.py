@@ -1,4 +1,4 @@
-"""Imputation of missing values: means, medians or most frequent values, estimated privately, or a constant."""
+"""Differentially private imputation of missing values."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Raises
         ------
         TypeError, ValueError
-            A parameter or the table is invalid. Nothing was charged.
+            A parameter or the table is invalid. No budget is consumed.
         BudgetExceededError
             The fit exceeds the budget of the accountant. No budget is consumed.
         """

@@ -220,7 +220,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         }
 
     def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`: edges of equal mass may be fewer than asked for."""
+        """See `PrivateEstimator`: there can be fewer edges than requested."""
         known, sparse = self.encode == "ordinal", self.encode == "onehot"
         return replace(super().__step_traits__(), width_is_public=known, gives_sparse_rows=sparse)
 

@@ -1,4 +1,4 @@
-"""Columns of a raw table: read as numbers or keys, or matched with a public schema."""
+"""Reading of raw columns as numbers or keys, and matching with a public schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 class ColumnsRead(NamedTuple):
-    """A table whose cells were read: float64 numbers with NaN for missing values, or codes and keys, of each column."""
+    """Table whose cells were read: for each column, float64 numbers with NaN for missing values, or codes and keys."""
 
     table: Table
     columns: list[Any]
@@ -29,7 +29,7 @@ class ColumnsRead(NamedTuple):
 
 
 class ReadsRawColumns(TransformerMixin):
-    """Base of transformers of raw tables: their tags."""
+    """Mixin with the tags of transformers of raw tables."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -40,7 +40,7 @@ class ReadsRawColumns(TransformerMixin):
 
 
 def numbers_of(table: Table, j: int) -> np.ndarray:
-    """Column j as numbers, NaN for gaps; refused if its type is one of dates."""
+    """Return column j as numbers with NaN for missing values; raise an error for date types."""
     if table.kind(j) == "date":
         raise ValueError(
             f"Column {format_names([table.names[j]])} has a date type, but numbers are required. Use "
@@ -50,7 +50,7 @@ def numbers_of(table: Table, j: int) -> np.ndarray:
 
 
 def read_columns(model: Any, X: Any, *, reset: bool, as_text: bool = False) -> ColumnsRead:
-    """Return a raw table whose cells were read: all of them, since a rejection after the charge would be charged."""
+    """Return a raw table whose cells were read: all of them, because an error after the charge would cost budget."""
     table = Table(X, model)
     columns = [as_keys(table.cells(j)) if as_text else numbers_of(table, j) for j in range(table.shape[1])]
     check_schema(model, table.source, reset=reset)
@@ -61,7 +61,7 @@ def read_columns(model: Any, X: Any, *, reset: bool, as_text: bool = False) -> C
 
 
 def read_schema(schema: Any, otherwise: str) -> TableSchema:
-    """Return a parameter `schema` as a `TableSchema`; `otherwise` ends the refusal of what is none."""
+    """Return a parameter `schema` as a `TableSchema`; `otherwise` ends the message for other types."""
     if isinstance(schema, TableSchema):
         return schema
     if isinstance(schema, Mapping):
@@ -73,7 +73,7 @@ def read_schema(schema: Any, otherwise: str) -> TableSchema:
 
 
 def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Column]]:
-    """Names, positions and public columns of a table, dropped ones included; kinds that are bought by type."""
+    """Return names, positions and descriptions of the columns; undeclared columns have types by dtype."""
     known = dict(schema.items())
     there = set(table.names)
     missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
@@ -107,12 +107,12 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
 
 
 def kinds_by_type(table: Table, columns: list[tuple[str, int, Column]]) -> dict[str, str]:
-    """Return what the types of the columns that are not dropped say, by name; nothing of a list of rows."""
+    """Return the types of the columns that are not dropped, by name and dtype; nothing for a list of rows."""
     return {name: table.kind(j) for name, j, column in columns if table.is_typed and column.kind != "drop"}
 
 
 def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
-    """Refuse a column whose type says that it holds dates where the schema has a number."""
+    """Raise an error if a column has a date type but is a number in the schema."""
     if column.kind == "number" and table.kind(j) == "date":
         raise ValueError(
             f"Column {name!r} is a number in `schema`, but has a date type in X. Declare two dates as bounds."
@@ -120,7 +120,7 @@ def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
 
 
 def check_input_names(estimator: Any, input_features: Any) -> None:
-    """Refuse names for `get_feature_names_out` that are not those of the columns of a fitted estimator."""
+    """Raise an error if names for `get_feature_names_out` differ from those of the fitted columns."""
     if input_features is None:
         return
     own = getattr(estimator, "feature_names_in_", None)
@@ -134,7 +134,7 @@ def check_input_names(estimator: Any, input_features: Any) -> None:
 
 
 def sparse_rows(columns: np.ndarray, values: np.ndarray, width: int) -> Any:
-    """Return a CSR matrix with as many entries in each row: the zeros of a scaled number are entries too."""
+    """Return a CSR matrix with the same number of entries in each row, including zeros of scaled numbers."""
     n, k = columns.shape
     ends = np.arange(0, n * k + 1, k, dtype=np.int32 if n * k < 2**31 else np.int64)
     return sp.csr_matrix((values.ravel(), columns.ravel(), ends), shape=(n, width))

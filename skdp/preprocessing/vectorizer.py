@@ -220,7 +220,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         Raises
         ------
         TypeError, ValueError
-            A parameter, the schema or the table is invalid. Nothing was charged.
+            A parameter, the schema or the table is invalid. No budget is consumed.
         BudgetExceededError
             The fit exceeds the budget of the accountant. No budget is consumed.
         """
@@ -275,7 +275,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
             return False
 
     def __step_traits__(self) -> StepTraits:
-        """See `PrivateEstimator`: bought edges of equal mass may be fewer than asked for, too."""
+        """See `PrivateEstimator`: there can be fewer estimated edges than requested."""
         codes, is_array = bool(self.numbers == "codes"), output_of(self) == "default"
         return replace(
             super().__step_traits__(),

@@ -203,13 +203,13 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
 @over_rows(
     "marginals, error, message",
     [
-        ([1.0], TypeError, r"\Amarginals=<list> is no mapping: .*\Z"),
-        ({"nobody": [1.0, 2.0]}, ValueError, r"\Amarginals names 'nobody', no column of the schema: leave it out\.\Z"),
-        ({"job": [1.0, 2.0]}, ValueError, r"\Amarginals of column 'job' are no shares .* give 5 numbers, .*\Z"),
-        ({"job": [math.nan] * 5}, ValueError, r"\Amarginals of column 'job'"),
-        ({"job": [0.0] * 5}, ValueError, r"\Amarginals of column 'job'"),
-        ({"job": "many"}, ValueError, r"\Amarginals of column 'job'"),
-        ({"age": [1.0]}, ValueError, r"\Amarginals of column 'age' .* give two or more numbers"),
+        ([1.0], TypeError, r"\A`marginals` must be a dict .*, got <list>\.\Z"),
+        ({"nobody": [1.0, 2.0]}, ValueError, r"\A`marginals` has columns that are not in the schema: 'nobody'\. Remove them\.\Z"),
+        ({"job": [1.0, 2.0]}, ValueError, r"\A`marginals` of column 'job' must be 5 nonnegative numbers, not all 0\.\Z"),
+        ({"job": [math.nan] * 5}, ValueError, r"\A`marginals` of column 'job'"),
+        ({"job": [0.0] * 5}, ValueError, r"\A`marginals` of column 'job'"),
+        ({"job": "many"}, ValueError, r"\A`marginals` of column 'job'"),
+        ({"age": [1.0]}, ValueError, r"\A`marginals` of column 'age' must be two or more nonnegative numbers"),
     ],
 )
 def test_bad_marginals_are_refused_by_one_line(marginals, error, message):
@@ -439,17 +439,17 @@ def test_a_budget_goes_to_the_private_steps_alone():
 # --- refusals ---
 
 BAD = {
-    "nothing known": ({"schema": None}, "say nothing about the columns"),
-    "bought": ({"schema": BOUGHT}, r"the trees buy nothing: complete it, or buy it with DPTableVectorizer"),
+    "nothing known": ({"schema": None}, "`schema`, `bounds` or `categories` must be set"),
+    "bought": ({"schema": BOUGHT}, r"bounds or categories of all columns\. Complete it, or estimate it privately with DPTableVectorizer"),
     "both": ({"bounds": (0, 1)}, "is given beside schema"),
     "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
-    "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
+    "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "Use fewer trees, or fewer leaves"),
     "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
     "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
     "nothing of a column": (
         {"schema": None, "bounds": [None] * 7, "categories": [None] * 7},
-        "column 'age' has neither bounds nor categories",
+        "Column 'age' must have bounds or categories",
     ),
 }
 

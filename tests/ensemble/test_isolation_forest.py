@@ -205,7 +205,7 @@ BAD_INPUT = [
     ({"contamination": "few"}, {}, ["contamination='few'", "(0, 0.5]"]),
     ({"trees_random_state": -1}, {}, ["trees_random_state=-1"]),
     ({"bounds": [(0, 1)] * 2}, {}, ["bounds has 2 entries for 3 columns"]),
-    ({"bounds": None}, {}, ["schema=None, bounds=None and categories=None", "TableSchema"]),
+    ({"bounds": None}, {}, ["`schema`, `bounds` and `categories` are None", "TableSchema"]),
     ({}, {"X": sp.csr_matrix(X_GOOD.astype(complex))}, ["Complex data not supported"]),
 ]
 

@@ -374,8 +374,8 @@ def test_all_kinds_of_tables_give_one_model():
 
 BAD = {
     "missing column": ({}, {"columns": ["age", "work"]}, "X has no column 'born', 'rank'"),
-    "more columns": ({}, {"assign": {"more": 1}}, "does not name column 'more'"),
-    "no schema": ({"schema": None}, {}, "say nothing about the columns"),
+    "more columns": ({}, {"assign": {"more": 1}}, "`schema` does not declare 'more'"),
+    "no schema": ({"schema": None}, {}, "`schema`, `bounds` and `categories` are None"),
     "words for a depth": ({"max_depth": "deep"}, {}, "max_depth='deep'"),
     "a generator": ({"trees_random_state": np.random.RandomState(0)}, {}, "trees_random_state="),
     "balanced": ({"class_weight": "balanced"}, {}, "class_weight='balanced'"),
@@ -415,7 +415,7 @@ def test_an_instalment_on_other_columns_is_refused_before_its_charge(other):
     before = model.coef_.copy(), model.epsilon_
     model.set_params(**other)
     for again in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="trees or the public columns differ"):
+        with pytest.raises(ValueError, match="The trees or the schema differ"):
             again(X, y)
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(model.coef_, before[0])
@@ -658,7 +658,7 @@ BOUGHT = {
     "no mapping": ([], "is no checkpoint"),
     "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
     "no number": ({"people": [math.nan] * 66, "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
-    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "counts of people are not those"),
+    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "The marginal counts do not match"),
 }
 
 
@@ -736,7 +736,7 @@ def test_the_scale_of_targets_is_that_of_the_fit():
     model = DPRandomTreesRegressor(3, 2, bounds=(-1, 1), y_bounds=(0, 10), max_iter=2, accountant=accountant)
     before = model.fit(X, 5.0 + X[:, 0]).predict(X)
     np.testing.assert_array_equal(model.set_params(fit_intercept=False, warm_start=True).predict(X), before)
-    with pytest.raises(ValueError, match=r"\Afit_intercept=False asks for other units.*warm_start=False\.\Z"):
+    with pytest.raises(ValueError, match=r"\Afit_intercept=False differs from earlier runs.*warm_start=False\.\Z"):
         model.fit(X, X[:, 0])
     assert len(accountant.history) == 1
 

@@ -174,7 +174,7 @@ def test_several_classes_have_one_score_each():
     (effect,) = column_effects(model, features=["town"], class_label=2)
     assert effect.unit == "score of 2"
     assert accountant.remaining() == spent
-    with pytest.raises(ValueError, match="class_label=None with 3 classes: give one of classes_"):
+    with pytest.raises(ValueError, match="`class_label` must be one of the 3 classes in `classes_`, got None"):
         column_effects(model)
     assert privacy_report(model).to_dict()["effects"] == []
 
@@ -187,10 +187,10 @@ def bayes():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda fitted: column_effects(bayes()), "DPGaussianNB has no curve of a column: give a model of random"),
+        (lambda fitted: column_effects(bayes()), "not available for DPGaussianNB. Pass a fitted random trees model"),
         (lambda fitted: column_effects(fitted["linear"][-1]), "DPLogisticRegression has no curve of a column"),
         (lambda fitted: column_effects(fitted["trees"], features=["height"]), "features has 'height', no column"),
-        (lambda fitted: column_effects(fitted["trees"], class_label=0), "class_label: of two classes the score is"),
+        (lambda fitted: column_effects(fitted["trees"], class_label=0), "`class_label` must be None or 1 for binary models"),
         (lambda fitted: column_effects(fitted["ridge"], class_label=0), "class_label=0: DPRidge has no classes"),
     ],
 )
@@ -203,7 +203,7 @@ def test_rows_that_are_scaled_down_are_refused():
     table, y = people(400)
     linear = DPLogisticRegression(classes=[0, 1], data_norm=0.5)
     model = tabular_pipeline(linear, schema=SCHEMA, random_state=0).fit(table, y)
-    with pytest.raises(ValueError, match="data_norm_ is below the norm of rows"):
+    with pytest.raises(ValueError, match="`data_norm_` is below the norm of the rows"):
         column_effects(model)
 
 

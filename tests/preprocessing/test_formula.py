@@ -142,7 +142,7 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
 @over_rows(
     "changed, said",
     [
-        ({"job": "spy"}, "column 'job' has gaps, or cells that the schema does not list"),
+        ({"job": "spy"}, "Column 'job' has missing values, or values that `schema` does not list"),
         ({"age": np.nan}, "column 'age' has gaps"),
         ({"member": "maybe"}, "column 'member' has gaps"),
     ],
@@ -163,9 +163,9 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
 @over_rows(
     "formula, said",
     [
-        ("age + height", "'height', which the schema does not name"),
-        ("log(pay)", "no number at a bound of column 'pay'"),
-        ("exp(wealth)", "no number at a bound"),
+        ("age + height", "'height', which `schema` does not declare"),
+        ("log(pay)", "undefined at a bound of column 'pay'"),
+        ("exp(wealth)", "undefined at a bound"),
         ("tan(age)", r"'tan\(age\)': write log\(x\)"),
         ("poly(age)", "poly"),
         ("poly(age, 1)", "k of 2 to 9"),
@@ -175,8 +175,8 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
         ("age^2", "write x"),
         ("age + offset(log(time))", "the exposure as sample_weight"),
         ("1 + age", "more than names"),
-        ("age:member", "without what it is a product of"),
-        ("born", "neither bounds of a number nor two categories"),
+        ("age:member", "requires its lower-order terms"),
+        ("born", "must have numeric bounds or at least two categories"),
     ],
 )
 def test_formulas_of_what_is_not_public_are_refused(formula, said):
@@ -190,5 +190,5 @@ def test_formulas_of_what_is_not_public_are_refused(formula, said):
 @over_rows("read", [lambda pipe: pipe.fit(people(), np.zeros(500)), check_pipeline])
 def test_all_of_it_in_a_pipeline_is_told_from_its_step(read):
     pipe = make_pipeline(formula_rows("age", SCHEMA), DPLinearRegression((0, 50), data_norm=1.0))
-    with pytest.raises(TypeError, match=r"^what formula_rows returns is no step: put its \.step in the pipeline\.$"):
+    with pytest.raises(TypeError, match=r"^The result of formula_rows is not a pipeline step\. Use its attribute \.step in the pipeline\.$"):
         read(pipe)

@@ -167,7 +167,7 @@ def test_what_is_no_number_is_a_gap(text):
 
 @over_rows("given", ["%H", "x", 5, "%m-%d"])
 def test_a_format_without_a_year_is_refused(given):
-    with pytest.raises(ValueError, match=r"^schema: column 'a': the format .* tells no date; give one of strptime"):
+    with pytest.raises(ValueError, match=r"^Invalid schema of column 'a': invalid date format .*\. Use a strptime format"):
         TableSchema({"a": {"kind": "date", "format": given}})
 
 

@@ -1,8 +1,9 @@
-"""One column as a block of numbers: bins, levels, a scaled number, a place for gaps.
+"""Encoding of one column as a block of features: bins, categories, a scaled number, a missing value.
 
-The entries of a row in a block are fixed in number. One of them is 1, that of the bin, level or gap; or it is a scaled
-number in [-1, 1], or both. So the norm of a whole row is bounded by the root of the number of its entries, and equal to
-it where nothing is scaled. Codes are no such rows: a number or the number of a level, for a step that knows the schema.
+Each row has a fixed number of nonzero entries in a block: a 1 for its bin, category or missing value, or a scaled
+number in [-1, 1], or both. The norm of a row is therefore at most the square root of the number of its entries, with
+equality if nothing is scaled. Codes are not encoded: they are numbers or indices of categories, for a step with the
+schema.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from skdp._checks.table import CellValues, as_days, as_keys, as_numbers, as_trut
 from skdp.preprocessing.schema.column import DATE_PARTS, Column, levels_of_days, read_column
 
 NUMBERS = ("bins", "scale", "both", "codes")
-"""What becomes of a number."""
+"""Encodings of a number."""
 
 BINS_WORTH = 3.0
-"""Rows times epsilon, divided by the squared number of bins, from which bins are worth their noise to a regressor."""
+"""Rows times epsilon, divided by the squared number of bins, above which a regressor uses bins."""
 
 
 @dataclass(frozen=True)
 class NumberLine:
-    """The range of the numbers of a column: its bounds, its scale and its edges, if they are given.
+    """Range of a numeric column: its bounds, its scale and its edges, if they are given.
 
     Attributes
     ----------
     column : Column
-        Complete.
+        Complete column, with bounds or categories.
     """
 
     column: Column
@@ -53,7 +54,7 @@ class NumberLine:
         return float(self.bend(low)), float(self.bend(high))
 
     def bend(self, values: Any) -> Any:
-        """Bring numbers to the scale of the column."""
+        """Transform numbers to the scale of the column."""
         return np.sign(values) * np.log1p(np.abs(values)) if self.column.scale == "log" else np.asarray(values)
 
     def unbend(self, values: Any) -> Any:
@@ -73,13 +74,13 @@ class NumberLine:
         return np.clip(self.unbend(first + (np.clip(scaled, -1.0, 1.0) + 1.0) / 2.0 * (last - first)), *self.bounds)
 
     def at(self, share: np.ndarray) -> np.ndarray:
-        """Numbers at these shares, from 0 to 1, of the way between the bounds: by bins where edges are given."""
+        """Return the numbers at these fractions, from 0 to 1, of the range: by bins if edges are given."""
         if self.column.edges is not None:
             return np.interp(share, np.linspace(0.0, 1.0, len(self.column.edges)), self.column.edges)
         return self.unscaled(2.0 * share - 1.0)
 
     def share_at(self, values: np.ndarray) -> np.ndarray:
-        """Shares of the way between the bounds, from 0 to 1, at which these numbers are: the inverse of `at`."""
+        """Return the fractions of the range, from 0 to 1, of these numbers: the inverse of `at`."""
         if self.column.edges is not None:
             return np.interp(values, self.column.edges, np.linspace(0.0, 1.0, len(self.column.edges)))
         return (self.scaled(values) + 1.0) / 2.0
@@ -87,18 +88,18 @@ class NumberLine:
 
 @dataclass(frozen=True)
 class Block:
-    """What becomes of one column.
+    """Encoding of one column.
 
     Attributes
     ----------
     name : str
     position : int
-        Of the column in the table.
+        Position of the column in the table.
     column : Column
-        Complete: with bounds, or with categories.
+        Complete column, with bounds or categories.
     numbers : {"bins", "scale", "both", "codes"}
     n_bins : int
-        Of a number without edges of its own.
+        Number of bins of a number without edges.
     part : str
         Part of a date whose levels these are; "" for the column itself.
     date : Column or None
@@ -115,7 +116,7 @@ class Block:
 
     @property
     def is_line(self) -> bool:
-        """Whether cells are numbers or dates, and not levels."""
+        """Whether cells are numbers or dates instead of categories."""
         return self.column.kind in ("number", "date")
 
     @property
@@ -128,22 +129,22 @@ class Block:
 
     @property
     def line(self) -> NumberLine:
-        """Of numbers and dates, and of the levels of an ordinal."""
+        """Range of numbers and dates, and of the levels of an ordinal column."""
         return NumberLine(self.column)
 
     @property
     def n_listed(self) -> int:
-        """Levels that the schema lists: categories, or false and true. "other" (not of a flag) and "gap" follow."""
+        """Number of listed levels: categories, or false and true. "other" (not of a flag) and "gap" follow."""
         return 2 if self.column.kind == "flag" else len(self.column.categories or ())
 
     @property
     def n_entries(self) -> int:
-        """Entries of a row in this block."""
+        """Number of nonzero entries of a row in this block."""
         return 1 if self.numbers == "codes" else int(self._has_levels) + int(self._is_scaled)
 
     @property
     def width(self) -> int:
-        """Columns of this block."""
+        """Number of columns of this block."""
         return len(self.feature_names())
 
     def feature_names(self) -> list[str]:
@@ -178,7 +179,7 @@ class Block:
         return edges
 
     def finer(self, parts: int) -> Block:
-        """Return a block of the same column, whose edges are given, with each bin cut into parts of equal width."""
+        """Return a finer block of a column with edges, with each bin split into parts of equal width."""
         edges = np.array(self.column.edges)
         places = np.arange(parts * (len(edges) - 1) + 1) / parts
         cut = np.unique(np.interp(places, np.arange(len(edges)), edges))  # bins may be as narrow as doubles are
@@ -187,7 +188,7 @@ class Block:
     # --- cells to entries ---
 
     def codes(self, cells: CellValues) -> np.ndarray:
-        """Read one number a row: a number or days, NaN for a gap; or the level as an int32, the last one for a gap."""
+        """Return one code per row: a number or days, NaN if missing; or the level as an int32, the last if missing."""
         if self.date is not None:
             return levels_of_days(self.part, read_line(cells, self.date))
         if self.is_line:
@@ -235,11 +236,11 @@ class Block:
     # --- codes as numbers ---
 
     def as_doubles(self, codes: np.ndarray) -> np.ndarray:
-        """Return codes as numbers: a number or days as such, a level by its number, NaN for a gap."""
+        """Return codes as floats: a number or days, or the index of a level, NaN if missing."""
         return codes if self.is_line else np.where(codes == len(self._level_names()) - 1, np.nan, codes)
 
     def coded_column(self) -> Column:
-        """Return what is public of these numbers. A level that is not listed, "other", stays one."""
+        """Return the public description of these codes. Unlisted categories ("other") keep their level."""
         if self.is_line:
             return replace(self.column, kind="number", gaps=(), form="", features=())
         listed = None if self.column.kind == "flag" else tuple(map(str, range(self.n_listed)))
@@ -252,7 +253,7 @@ class Block:
     # --- and back ---
 
     def cells_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return what rows of this block, of shape (n, width), most likely stood for; None for a gap."""
+        """Return the most likely cells for rows of this block, of shape (n, width); None if missing."""
         if self.is_line:
             return self._cells_of_line(rows)
         names = self._level_names()
@@ -289,7 +290,7 @@ class Block:
 
 
 def date_parts_of(block: Block) -> list[Block]:
-    """Return a block of levels for each part of a date that the schema asks for."""
+    """Return a block for each part of a date that the schema requests."""
     column = block.column
     return [
         replace(block, name=f"{block.name}_{part}", column=Column("category", categories=DATE_PARTS[part]), part=part,
@@ -299,26 +300,26 @@ def date_parts_of(block: Block) -> list[Block]:
 
 
 def read_line(cells: CellValues, column: Column) -> np.ndarray:
-    """Read the cells of a column of numbers, or of dates as days; NaN for gaps."""
+    """Read the cells of a numeric column, or of dates as days; NaN if missing."""
     return as_days(cells, column.gaps, column.form) if column.kind == "date" else as_numbers(cells, column.gaps)
 
 
 def numbers_by_rule(columns: Iterable[Column], n_bins: int, n_public: int, epsilon: float) -> str:
-    """Return "both" where rows and budget are enough for a regressor to learn from bins too, else "scale".
+    """Return "both" if rows and budget suffice for a regressor to learn from bins too, otherwise "scale".
 
-    Bins follow curves. Their number enters squared, as the second moments of all columns are noisy. The constant was
-    chosen on four fifths each of California housing, wine quality, elevators and Fulton.
+    Bins can represent curves. Their number enters squared, because the second moments of all columns are noisy. The
+    constant was chosen on 80% of California housing, wine quality, elevators and Fulton.
 
     Parameters
     ----------
     columns : iterable of Column
-        Complete ones.
+        Complete columns.
     n_bins : int
-        Of a number without edges of its own.
+        Number of bins of a number without edges.
     n_public : int
         Public number of rows.
     epsilon : float
-        Price of the whole.
+        Epsilon of the whole pipeline.
 
     Returns
     -------
@@ -330,9 +331,9 @@ def numbers_by_rule(columns: Iterable[Column], n_bins: int, n_public: int, epsil
 
 
 def row_norm(blocks: list[Block]) -> float:
-    """Return the bound on the norm of rows of these blocks: the root of the number of their entries.
+    """Return the bound on the norm of rows of these blocks: the square root of the number of their entries.
 
-    In each block a row has one entry 1, or one entry in [-1, 1], or (for ``"both"``) one of each. Codes have no bound.
+    In each block, a row has one entry 1, or one entry in [-1, 1], or (for ``"both"``) one of each. Codes are unbounded.
     """
     if any(block.numbers == "codes" for block in blocks):
         return math.inf
@@ -340,7 +341,7 @@ def row_norm(blocks: list[Block]) -> float:
 
 
 def unique_names(names: list[str]) -> list[str]:
-    """Return names of which none repeats: what was there before gets a number."""
+    """Return unique names: repeated names get a number."""
     seen: set[str] = set()
     made = []
     for name in names:
@@ -354,12 +355,12 @@ def unique_names(names: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Combination:
-    """Conditions on two columns or more that no row meets all together.
+    """Conditions on two or more columns that no row satisfies jointly.
 
     Attributes
     ----------
     conditions : tuple of (str, tuple)
-        Names of columns, each with the keys of its categories, or with the two ends of a range of numbers or days.
+        Column names, each with the keys of its categories, or with a range (low, high) of numbers or days.
     """
 
     conditions: tuple[tuple[str, tuple[Any, ...]], ...]
@@ -373,14 +374,14 @@ class Combination:
 
 
 def read_combinations(given: Any, columns: Mapping[str, Column]) -> tuple[Combination, ...]:
-    """Return the combinations that a user wrote, for columns of these names and kinds."""
+    """Return the combinations from user input, for columns of these names and types."""
     if isinstance(given, Mapping | str) or not hasattr(given, "__iter__"):
         raise ValueError("`impossible` must be a list of dicts, such as [{'age': (0, 14), 'job': ['nurse']}].")
     return tuple(_read(each, columns) for each in given)
 
 
 def combinations_left(given: tuple[Combination, ...], columns: Mapping[str, Column]) -> tuple[Combination, ...]:
-    """Return combinations of cells that are still there once columns were bought: not every category is."""
+    """Return the combinations whose cells still exist after categories were estimated."""
     made = []
     for each in given:
         conditions = tuple((name, _left(condition, columns[name])) for name, condition in each.conditions)

@@ -1,4 +1,4 @@
-"""What is public of one column: kind, bounds or edges, categories, scale and gaps; read from what a user writes."""
+"""Public description of one column: type, bounds or edges, categories, scale and missing values."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ DATE_PARTS = {
     "month": ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
     "weekday": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
 }
-"""Levels of each part, in their order."""
+"""Levels of each part of a date, in order."""
 
 
 def levels_of_days(part: str, days: np.ndarray) -> np.ndarray:
-    """Return the level of each day, a number of days since 1970-01-01; behind "other", the last one is a gap (NaN).
+    """Return the level of each day, a number of days since 1970-01-01; missing days get the last level, after "other".
 
     Parameters
     ----------
@@ -63,21 +63,20 @@ class Column:
     ----------
     kind : {"number", "category", "ordinal", "flag", "date", "drop"}
     bounds : (float, float) or None
-        Of a number or a date; the latter as days since 1970.
+        Bounds of a number or a date; for a date, days since 1970.
     categories : tuple of str or None
-        Keys of the cells, see `skdp._checks.numbers.key_of`.
+        Keys of the cells, see ``skdp._checks.numbers.key_of``.
     edges : tuple of float or None
-        Ends of the bins, the bounds included; None for bins of equal width.
+        Bin edges including the bounds; None for bins of equal width.
     scale : {"linear", "log"}
     gaps : tuple of str
-        Keys of cells that represent a gap; "" if the user says that cells may be empty.
+        Keys of cells that represent a missing value; "" if cells can be empty.
     form : str
-        Format of dates that are text, as `datetime.datetime.strptime` takes it; "" for ISO.
+        Format of dates that are strings, as for `datetime.datetime.strptime`; "" for ISO.
     other : str or None
-        Key of the cell that represents the categories that are not listed, where one is needed; it may be listed too.
-        None if nothing is known of such cells.
+        Key of the cell that represents unlisted categories, if needed; it can be listed too. None if unknown.
     features : tuple of {"month", "weekday"}
-        Parts of a date that have levels of their own.
+        Parts of a date that are encoded as categories.
     """
 
     kind: str
@@ -92,22 +91,22 @@ class Column:
 
     @property
     def is_bought(self) -> bool:
-        """Whether something is missing that has to be bought from the budget."""
+        """Whether bounds or categories must be estimated privately."""
         if self.kind in ("number", "date"):
             return self.bounds is None
         return self.kind in ("category", "ordinal") and self.categories is None
 
     @property
     def may_be_skewed(self) -> bool:
-        """Whether only the bounds of a number are public, so that most of it may lie in a small part between."""
+        """Whether only the bounds of a number are public, so that most values may lie in a small part of the range."""
         return self.kind == "number" and self.bounds is not None and self.edges is None and self.scale == "linear"
 
     def is_wanted(self, fits_bins: bool) -> bool:
-        """Whether something of the column is estimated privately, as far as public facts of it say."""
+        """Whether something is estimated privately, as far as public information determines it."""
         return self.is_bought or (fits_bins and self.may_be_skewed)
 
     def describe(self) -> dict[str, Any]:
-        """Return the entries that make this column, as JSON can hold them."""
+        """Return the entries of this column, in a form that JSON can represent."""
 
         def show(end: float) -> Any:
             if self.kind == "date":
@@ -128,7 +127,7 @@ class Column:
 
 
 def read_column(name: str, given: Any) -> Column:
-    """Return the column that a user wrote, as a dictionary or a shorthand."""
+    """Return the column from user input, a dictionary or a shorthand."""
     if isinstance(given, Column):
         return _read_again(name, given)
     if isinstance(given, Mapping):

@@ -44,10 +44,10 @@ def load(text: str) -> Any:
     yaml = _import_yaml()
 
     class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
-        """Safe loader without the truth values of version 1.1, and without keys that hide others.
+        """Safe loader without the booleans of YAML 1.1 and without duplicate keys.
 
-        Lists are not too deep, for which it would take long, and what has an anchor holds no alias: a few lines of
-        aliases of aliases would be a list of any length.
+        Nesting is limited, and anchors contain no aliases, because a few lines of nested aliases could expand to huge
+        lists.
         """
 
         depth, n_anchors = 0, 0

@@ -246,7 +246,7 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
         (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' names no column of X"),
         (GRADIENT["linear"](**given), rows, "label", "lists", "groups is a column of list<.*>, where cells are"),
         (GRADIENT["linear"](**given), mapped, y, "home", "groups='home' names a column, and a memory map has no names"),
-        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "groups with an iterator of blocks"),
+        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "`groups` is not supported for iterators"),
         (DPStandardScaler((0, 1), **given), rows, None, "home", "rows that are not in memory, which .* cannot read"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):

@@ -85,5 +85,5 @@ def test_a_schema_of_parts_is_written_and_read():
     for wrong in (["day"], "month", [1], [["month"]]):
         with pytest.raises(ValueError, match=r"schema: column 'since': features=.*; list some of 'month', 'weekday'"):
             TableSchema({"since": {"kind": "date", "features": wrong}})
-    with pytest.raises(ValueError, match="'features' is no entry for the kind 'number'"):
+    with pytest.raises(ValueError, match="'features' is not a valid key for the type 'number'"):
         TableSchema({"age": {"bounds": (0, 99), "features": ["month"]}})
