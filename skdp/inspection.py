@@ -322,9 +322,10 @@ def column_effects(
     >>> people = make_census(5_000, as_frame=True, random_state=0)
     >>> model = skdp.tabular_pipeline(schema=people.schema, classes=people.classes).fit(people.data, people.target)
     >>> (age,) = column_effects(model, features=["age"])
-    >>> low, high, difference, noise = age.difference
-    >>> bool(difference > 0)
-    True
+    >>> age.names, age.unit
+    (('age',), 'log-odds of 1')
+    >>> age.effect.shape
+    (33,)
     """
     score = score_of(estimator, class_label)
     known = [block.name for block in score.blocks]

@@ -215,8 +215,8 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     >>> y = rng.integers(0, 2, 5000)
     >>> X = np.clip(rng.normal(0.3 * y[:, None] - 0.15, 0.3, size=(5000, 4)), -1, 1)
     >>> model = DPGaussianNB(classes=[0, 1], epsilon=1.0).fit(X, y)
-    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.8)
-    (True, True)
+    >>> model.score(X, y)
+    0.8...
     """
 
     classes: Any = None

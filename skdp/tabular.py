@@ -136,13 +136,13 @@ def tabular_pipeline(
     >>> from skdp.datasets import make_census
     >>> people = make_census(5_000, as_frame=True, random_state=0)
     >>> model = skdp.tabular_pipeline(epsilon=1.0, classes=people.classes).fit(people.data, people.target)
-    >>> bool(model.epsilon_ <= 1.0)
-    True
+    >>> model.score(people.data, people.target)
+    0.7...
 
     >>> hours = people.data["age"] * 0.5
     >>> model = skdp.tabular_pipeline("regressor", y_bounds=(0, 50)).fit(people.data, hours)
-    >>> bool(model.score(people.data, hours) > 0.9)
-    True
+    >>> model.score(people.data, hours)
+    0.9...
     """
     own = {
         "classes": classes, "y_bounds": y_bounds, "y_transform": y_transform, "weight_bound": weight_bound,

@@ -237,8 +237,8 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
     >>> model = DPRandomTreesClassifier(100, bounds=(-1, 1), classes=[0, 1], epsilon=1.0).fit(X, y)
-    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
-    (True, True)
+    >>> model.score(X, y)
+    0.9...
     """
 
     _: KW_ONLY

@@ -258,8 +258,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     >>> X = np.random.default_rng(0).uniform(-1, 1, (20_000, 2))
     >>> y = X[:, 0] * X[:, 1]
     >>> model = DPRandomTreesRegressor(100, bounds=(-1, 1), y_bounds=(-1, 1), epsilon=1.0).fit(X, y)
-    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.7)
-    (True, True)
+    >>> model.score(X, y)
+    0.9...
     """
 
     _: KW_ONLY

@@ -60,11 +60,15 @@ class CoefficientTable:
     >>> import numpy as np
     >>> from skdp import DPLinearRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
-    >>> y = X @ [3.0, -2.0, 0.0] + np.random.default_rng(1).normal(size=20_000)
+    >>> y = X @ [3.0, -2.0, 1.0] + np.random.default_rng(1).normal(size=20_000) + 4.0
     >>> model = DPLinearRegression((-10, 10), data_norm=3**0.5, inference=True).fit(X, y)
     >>> table = model.summary().to_frame()
-    >>> bool(table.loc["x0", "low"] > 0), bool((table["noise"] > 0).all())
-    (True, True)
+    >>> table["coef"].round()
+    x0             3.0
+    x1            -2.0
+    x2             1.0
+    (intercept)    4.0
+    Name: coef, dtype: float64
     """
 
     def __init__(

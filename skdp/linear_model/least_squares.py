@@ -167,10 +167,10 @@ class DPLinearRegression(MomentsRegressor):
     >>> import numpy as np
     >>> from skdp import DPLinearRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
-    >>> y = X @ [3.0, -2.0, 0.0] + 1.0
+    >>> y = X @ [3.0, -2.0, 1.0] + 1.0
     >>> model = DPLinearRegression(y_bounds=(-5, 7), epsilon=1.0).fit(X, y)
-    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
-    (True, True)
+    >>> model.coef_.round()
+    array([ 3., -2.,  1.])
     """
 
     y_bounds: Any = None
@@ -306,10 +306,10 @@ class DPRidge(MomentsRegressor):
     >>> import numpy as np
     >>> from skdp import DPRidge
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
-    >>> y = X @ [3.0, -2.0, 0.0] + 1.0
+    >>> y = X @ [3.0, -2.0, 1.0] + 1.0
     >>> model = DPRidge(y_bounds=(-5, 7), epsilon=1.0).fit(X, y)
-    >>> bool(model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.9)
-    (True, True)
+    >>> model.coef_.round()
+    array([ 3., -2.,  1.])
     """
 
     alpha: float | str = "auto"

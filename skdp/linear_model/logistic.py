@@ -237,8 +237,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     >>> low, high = np.array([people.bounds[name] for name in people.feature_names]).T
     >>> X = (people.data - low) / (high - low)
     >>> model = DPLogisticRegression(epsilon=1.0, classes=people.classes).fit(X, people.target)
-    >>> bool(0.99 < model.epsilon_ <= 1.0)
-    True
+    >>> model.score(X, people.target)
+    0.7...
     """
 
     _streams = True

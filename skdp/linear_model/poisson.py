@@ -166,12 +166,11 @@ class DPPoissonRegressor(RegressorMixin, NewtonEstimator):
     >>> import numpy as np
     >>> from skdp import DPPoissonRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-1, 1, size=(20_000, 3))
-    >>> y = rng.poisson(np.exp(X @ [0.5, -0.3, 0.0] + 0.3))
-    >>> model = DPPoissonRegressor((0, 10), data_norm=3**0.5).fit(X, y)
-    >>> table = model.summary().to_frame()
-    >>> bool(table.loc["x0", "low"] > 0), bool((table["doubt"] == "").all())
-    (True, True)
+    >>> X = rng.uniform(-1, 1, size=(20_000, 2))
+    >>> y = rng.poisson(np.exp(X @ [1.0, -1.0]))
+    >>> model = DPPoissonRegressor((0, 20), data_norm=2**0.5).fit(X, y)
+    >>> model.coef_.round()
+    array([ 1., -1.])
     """
 
     _table_title, _table_meaning = "Private Poisson regression", "the logarithm of the mean"

@@ -129,8 +129,8 @@ def dp_bounds(
     >>> from skdp.preprocessing import dp_bounds
     >>> ages = np.random.default_rng(0).integers(18, 90, (10_000, 1))
     >>> ((low, high),) = dp_bounds(ages, epsilon=1.0)
-    >>> low <= 18, high >= 90
-    (True, True)
+    >>> print(low, high)
+    16.0 128.0
     """
     finder = ColumnBounds(
         epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency, accountant=accountant,

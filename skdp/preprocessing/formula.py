@@ -124,8 +124,8 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     >>> table = make_pipeline(rows.step, model).fit(people, hours)[-1].summary(names=rows.names, scales=rows.scales)
     >>> list(table.to_frame().index)
     ['age', 'sex[m vs f]', 'age:sex[m vs f]', '(intercept)']
-    >>> bool(abs(table.to_frame().loc["age", "coef"] - 0.5) < 0.1)
-    True
+    >>> print(table.to_frame().loc["age", "coef"].round(1))
+    0.5
     """
     columns = dict(read_schema(schema, "such as {'age': (18, 90), 'sex': ['f', 'm']}").items())
     terms = _terms_of(formula, [name for name, column in columns.items() if column.kind != "drop"])

@@ -122,8 +122,8 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     >>> from skdp.preprocessing import DPStandardScaler
     >>> X = np.random.default_rng(0).normal(50.0, 10.0, (20_000, 2))
     >>> scaler = DPStandardScaler(bounds=(0, 100), epsilon=1.0).fit(X)
-    >>> bool(abs(scaler.mean_ - 50).max() < 1), bool(abs(scaler.scale_ - 10).max() < 1)
-    (True, True)
+    >>> scaler.mean_.round(), scaler.scale_.round()
+    (array([50., 50.]), array([10., 10.]))
     """
 
     bounds: Any = None

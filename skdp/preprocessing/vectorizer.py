@@ -165,18 +165,17 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from skdp import DPLogisticRegression
     >>> from skdp.preprocessing import DPTableVectorizer
-    >>> rng = np.random.default_rng(0)
-    >>> X = np.column_stack([rng.integers(18, 90, 2000), rng.integers(0, 3, 2000)])
-    >>> y = (X[:, 0] > 50).astype(int)
-    >>> model = make_pipeline(
-    ...     DPTableVectorizer({"x0": (18, 90), "x1": [0, 1, 2]}), DPLogisticRegression(classes=[0, 1])
-    ... ).fit(X, y)
-    >>> model[0].epsilon_, bool(model[-1].data_norm_ == np.sqrt(2))
-    (0.0, True)
+    >>> schema = {"x0": (18, 90), "x1": ["clerk", "nurse"]}
+    >>> X = [[35, "nurse"], [70, None]]
+    >>> vectorizer = DPTableVectorizer(schema, n_bins=2, sparse_output=False).fit(X)
+    >>> list(vectorizer.get_feature_names_out())
+    ['x0=18..54', 'x0=54..90', 'x0=gap', 'x1=clerk', 'x1=nurse', 'x1=other', 'x1=gap']
+    >>> print(vectorizer.transform(X))
+    [[1. 0. 0. 0. 1. 0. 0.]
+     [0. 1. 0. 0. 0. 0. 1.]]
+    >>> vectorizer.epsilon_
+    0.0
     """
 
     _whole = cast("tuple[int, float] | None", None)
