@@ -293,9 +293,15 @@ def test_the_charge_stands_before_the_first_block():
 
 
 BAD_BLOCKS = {
-    "NaN": (np.full((5, 3), np.nan), r"Chunk 1 of the iterator is invalid .the fit was already charged.: .*contains NaN"),
+    "NaN": (
+        np.full((5, 3), np.nan),
+        r"Chunk 1 of the iterator is invalid .the fit was already charged.: .*contains NaN",
+    ),
     "width": (np.ones((5, 4)), r"Chunk 1 of the iterator is invalid .the fit was already charged.: X has 4 features"),
-    "no rows": (np.ones((0, 3)), r"Chunk 1 of the iterator is invalid .the fit was already charged.: Found array with 0 sample"),
+    "no rows": (
+        np.ones((0, 3)),
+        r"Chunk 1 of the iterator is invalid .the fit was already charged.: Found array with 0 sample",
+    ),
 }
 
 
@@ -312,10 +318,13 @@ def test_a_bad_block_is_refused_and_the_charge_stands(bad):
 
 
 BAD_PARAMETERS = [
-    ({"n_components": 0}, "n_components.* an integer from 1 to the number of columns"),
+    ({"n_components": 0}, "an integer from 1 to the number of columns, 'auto', or None for all"),
     ({"n_components": 5}, "`n_components` must be at most the number of columns of X, 4, got 5"),
-    ({"data_norm": 1.0, "normalize": True}, "`data_norm` must be None with normalize=True, because rows then have norm 1, got 1.0"),
-    ({"center": "mean"}, "`center` must be 'private', False or a public mean .*, got 'mean'"),
+    (
+        {"data_norm": 1.0, "normalize": True},
+        "`data_norm` must be None with normalize=True, because rows then have norm 1, got 1.0",
+    ),
+    ({"center": "mean"}, "`center` must be 'private', False or a public mean with one number per column, got 'mean'"),
     ({"center": [0.0, 1.0]}, "`center` must have 4 entries, one per column of X, got 2"),
 ]
 

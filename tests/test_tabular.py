@@ -112,13 +112,17 @@ def test_classes_are_never_read_in_silence():
     ("estimator", "given", "message"),
     [
         *(
-            (bad, {}, r"^estimator=.*give an instance such as .*$")
+            (bad, {}, r"^`estimator` must be .* an instance of a private estimator, such as .*$")
             for bad in ("regression", LogisticRegression(), None)
         ),
-        (DPLogisticRegression, {}, r"^estimator=.*give an instance such as .*$"),
-        (DPLogisticRegression(classes=CLASSES), {"classes": CLASSES}, r"^classes=.* is not for this estimator"),
-        ("regressor", {"classes": [0, 1]}, r"\Aclasses=[^\n]* is not for [^\n]*leave it out here\.\Z"),
-        (DPGaussianNB(), {"class_weight": {0: 1.0}}, r"\Aclass_weight=[^\n]* is not for this estimator"),
+        (DPLogisticRegression, {}, r"^`estimator` must be .* an instance of a private estimator, such as .*$"),
+        (
+            DPLogisticRegression(classes=CLASSES),
+            {"classes": CLASSES},
+            r"^classes=.* is not supported for this estimator",
+        ),
+        ("regressor", {"classes": [0, 1]}, r"\Aclasses=[^\n]* is not supported for [^\n]*Remove it here\.\Z"),
+        (DPGaussianNB(), {"class_weight": {0: 1.0}}, r"\Aclass_weight=[^\n]* is not supported for this estimator"),
     ],
 )
 def test_tabular_pipeline_argument_not_for_estimator_raises(estimator, given, message):
@@ -362,7 +366,7 @@ BAD_INPUT = {
         f"y_bounds {i}": ({"y_bounds": each}, {}, ["y_bounds", "two public numbers"])
         for i, each in enumerate(BAD_BOUNDS)
     },
-    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
+    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["declares 'shoe'", "Correct `schema`"]),
     "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
     "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
     "a negative weight": ({}, weights_with(-12.5), ["sample_weight has negative entries"]),
@@ -427,9 +431,9 @@ def test_a_regression_with_inference_has_rows_whose_intervals_are_printed(kind):
 
 
 def test_a_regression_with_inference_needs_a_schema_of_all_columns():
-    with pytest.raises(ValueError, match=r"\Aschema=None with inference=True[^\n]*\Z"):
+    with pytest.raises(ValueError, match=r"\A`schema` must be set with inference=True[^\n]*\Z"):
         tabular_pipeline(DPLinearRegression((0, 1), inference=True))
-    with pytest.raises(ValueError, match=r"\Acolumn 'job' has neither bounds[^\n]*\Z"):
+    with pytest.raises(ValueError, match=r"\AColumn 'job' must have numeric bounds[^\n]*\Z"):
         tabular_pipeline(DPLinearRegression((0, 1), inference=True), schema={"age": (18, 90), "job": "category"})
     own = tabular_pipeline(DPLinearRegression((0, 1), data_norm=1.0, inference=True), schema={"age": (18, 90)})
     assert own[-1].data_norm == 1.0

@@ -204,8 +204,16 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
     "marginals, error, message",
     [
         ([1.0], TypeError, r"\A`marginals` must be a dict .*, got <list>\.\Z"),
-        ({"nobody": [1.0, 2.0]}, ValueError, r"\A`marginals` has columns that are not in the schema: 'nobody'\. Remove them\.\Z"),
-        ({"job": [1.0, 2.0]}, ValueError, r"\A`marginals` of column 'job' must be 5 nonnegative numbers, not all 0\.\Z"),
+        (
+            {"nobody": [1.0, 2.0]},
+            ValueError,
+            r"\A`marginals` has columns that are not in the schema: 'nobody'\. Remove them\.\Z",
+        ),
+        (
+            {"job": [1.0, 2.0]},
+            ValueError,
+            r"\A`marginals` of column 'job' must be 5 nonnegative numbers, not all 0\.\Z",
+        ),
         ({"job": [math.nan] * 5}, ValueError, r"\A`marginals` of column 'job'"),
         ({"job": [0.0] * 5}, ValueError, r"\A`marginals` of column 'job'"),
         ({"job": "many"}, ValueError, r"\A`marginals` of column 'job'"),
@@ -440,8 +448,11 @@ def test_a_budget_goes_to_the_private_steps_alone():
 
 BAD = {
     "nothing known": ({"schema": None}, "`schema`, `bounds` or `categories` must be set"),
-    "bought": ({"schema": BOUGHT}, r"bounds or categories of all columns\. Complete it, or estimate it privately with DPTableVectorizer"),
-    "both": ({"bounds": (0, 1)}, "is given beside schema"),
+    "bought": (
+        {"schema": BOUGHT},
+        r"bounds or categories of all columns\. Complete it, or estimate it privately with DPTableVectorizer",
+    ),
+    "both": ({"bounds": (0, 1)}, "must be None if `schema` is set"),
     "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
     "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "Use fewer trees, or fewer leaves"),

@@ -69,14 +69,14 @@ def test_filters_follow_the_seed():
 @pytest.mark.parametrize(
     ("parameters", "images", "message"),
     [
-        ({}, GREY / 128, r"outside of 0 to 1"),
+        ({}, GREY / 128, r"outside of \[0, 1\]"),
         ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
         ({}, GAP, r"contains NaN"),
         ({"n_filters": 0}, GREY, r"n_filters=0"),
         ({"patch_size": 10}, GREY, r"`patch_size` must be at most 9 for images of 12 x 9 pixels, got 10"),
         ({"stride": 2.5}, GREY, r"stride=2.5"),
         ({"random_state": None}, GREY, r"random_state=None"),
-        ({"symmetric": 1}, GREY, r"symmetric=1"),
+        ({"symmetric": 1}, GREY, r"`symmetric` must be True or False, got 1"),
     ],
 )
 def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, images, message):

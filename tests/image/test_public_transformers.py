@@ -141,6 +141,6 @@ def test_behind_a_private_step_it_is_refused_before_the_charge(transformer):
     X, y = digits()
     accountant = PrivacyAccountant()
     model = DPLogisticRegression(classes=range(10), accountant=accountant)
-    with pytest.raises(ValueError, match="images come first"):
+    with pytest.raises(ValueError, match="must be the first step"):
         allocate_budget(make_pipeline(DPPCA(16, accountant=accountant), transformer, model), 1.0, 1e-5).fit(X, y)
     assert not accountant.history

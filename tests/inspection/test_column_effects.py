@@ -188,10 +188,16 @@ def bayes():
     ("call", "message"),
     [
         (lambda fitted: column_effects(bayes()), "not available for DPGaussianNB. Pass a fitted random trees model"),
-        (lambda fitted: column_effects(fitted["linear"][-1]), "DPLogisticRegression has no curve of a column"),
-        (lambda fitted: column_effects(fitted["trees"], features=["height"]), "features has 'height', no column"),
-        (lambda fitted: column_effects(fitted["trees"], class_label=0), "`class_label` must be None or 1 for binary models"),
-        (lambda fitted: column_effects(fitted["ridge"], class_label=0), "class_label=0: DPRidge has no classes"),
+        (lambda fitted: column_effects(fitted["linear"][-1]), "not available for DPLogisticRegression"),
+        (
+            lambda fitted: column_effects(fitted["trees"], features=["height"]),
+            "`features` has 'height', which is not a column",
+        ),
+        (
+            lambda fitted: column_effects(fitted["trees"], class_label=0),
+            "`class_label` must be None or 1 for binary models",
+        ),
+        (lambda fitted: column_effects(fitted["ridge"], class_label=0), "`class_label` must be None for DPRidge"),
     ],
 )
 def test_what_has_no_effects_is_refused(fitted, call, message):

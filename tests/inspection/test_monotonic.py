@@ -76,8 +76,8 @@ def test_a_scaled_number_keeps_its_sign_or_is_flat():
         ({"height": 1}, ValueError, "`monotonic_cst` has 'height', which is not a column"),
         ({"age": 2}, ValueError, "`monotonic_cst` of 'age' must be 1, -1 or 0, got 2"),
         ({"age": True}, ValueError, "`monotonic_cst` of 'age' must be 1, -1 or 0, got True"),
-        ({"town": 1}, ValueError, "'town' is a category, which has no order"),
-        ([1, 0, 0], TypeError, "is no mapping"),
+        ({"town": 1}, ValueError, "'town' is not supported: the column is a category"),
+        ([1, 0, 0], TypeError, "must be a dict"),
     ],
 )
 def test_constraints_are_checked(model, given, error, message):

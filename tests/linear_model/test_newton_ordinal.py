@@ -211,9 +211,7 @@ def test_a_class_that_hardly_occurs_has_no_interval_and_thresholds_remain_in_ord
         y[y == rare] = "fair"
         y[:20] = rare
         model = quiet((X, y))
-        assert set(model.summary().to_frame()["doubt"]) == {
-            "fewer than 40 informative rows per coefficient"
-        }
+        assert set(model.summary().to_frame()["doubt"]) == {"fewer than 40 informative rows per coefficient"}
         assert (np.diff(fitted((X, y), epsilon=0.1).thresholds_) > 0.0).all()
         assert (np.diff(model.thresholds_) > 0.0).all()
 

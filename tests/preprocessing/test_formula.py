@@ -143,8 +143,8 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
     "changed, said",
     [
         ({"job": "spy"}, "Column 'job' has missing values, or values that `schema` does not list"),
-        ({"age": np.nan}, "column 'age' has gaps"),
-        ({"member": "maybe"}, "column 'member' has gaps"),
+        ({"age": np.nan}, "Column 'age' has missing values"),
+        ({"member": "maybe"}, "Column 'member' has missing values"),
     ],
 )
 def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(changed, said):
@@ -156,7 +156,7 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
     assert "spy" not in str(refusal.value)
     assert "maybe" not in str(refusal.value)
     assert ledger.get_epsilon(1e-6) == 0.0
-    with pytest.raises(ValueError, match="no column 'age'"):
+    with pytest.raises(ValueError, match="not have the column 'age'"):
         rows.step.transform(frame.drop(columns="age"))
 
 
@@ -166,15 +166,15 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
         ("age + height", "'height', which `schema` does not declare"),
         ("log(pay)", "undefined at a bound of column 'pay'"),
         ("exp(wealth)", "undefined at a bound"),
-        ("tan(age)", r"'tan\(age\)': write log\(x\)"),
+        ("tan(age)", r"'tan\(age\)'. Use log\(x\)"),
         ("poly(age)", "poly"),
-        ("poly(age, 1)", "k of 2 to 9"),
-        ("age**10", "k of 2 to 9"),
-        ("log(job)", "'job' is no number"),
-        ("exp(log(age))", "more than names"),
-        ("age^2", "write x"),
-        ("age + offset(log(time))", "the exposure as sample_weight"),
-        ("1 + age", "more than names"),
+        ("poly(age, 1)", "k from 2 to 9"),
+        ("age**10", "k from 2 to 9"),
+        ("log(job)", "'job' is not numeric"),
+        ("exp(log(age))", "must contain only column names"),
+        ("age^2", "Use x"),
+        ("age + offset(log(time))", "the exposure as `sample_weight`"),
+        ("1 + age", "must contain only column names"),
         ("age:member", "requires its lower-order terms"),
         ("born", "must have numeric bounds or at least two categories"),
     ],
@@ -183,12 +183,15 @@ def test_formulas_of_what_is_not_public_are_refused(formula, said):
     schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "wealth": (0, 1e4)}
     with pytest.raises(ValueError, match=said):
         formula_rows(formula, schema)
-    with pytest.raises(TypeError, match="formula="):
+    with pytest.raises(TypeError, match=r"formula[=`]"):
         formula_rows(3, schema)
 
 
 @over_rows("read", [lambda pipe: pipe.fit(people(), np.zeros(500)), check_pipeline])
 def test_all_of_it_in_a_pipeline_is_told_from_its_step(read):
     pipe = make_pipeline(formula_rows("age", SCHEMA), DPLinearRegression((0, 50), data_norm=1.0))
-    with pytest.raises(TypeError, match=r"^The result of formula_rows is not a pipeline step\. Use its attribute \.step in the pipeline\.$"):
+    with pytest.raises(
+        TypeError,
+        match=r"^The result of formula_rows is not a pipeline step\. Use its attribute \.step in the pipeline\.$",
+    ):
         read(pipe)

@@ -102,7 +102,7 @@ def test_an_array_of_objects_is_told_before_anything_is_charged():
     model = DPTableVectorizer(accountant=accountant)
     with warnings.catch_warnings():
         warnings.simplefilter("error", QualityWarning)
-        with pytest.raises(QualityWarning, match=r"X is an array of objects.*give the frame"):
+        with pytest.raises(QualityWarning, match=r"X is an object array.*Pass the data frame"):
             model.fit(RAW[["age", "job"]].to_numpy())
     assert accountant.history == ()
 
@@ -167,7 +167,9 @@ def test_what_is_no_number_is_a_gap(text):
 
 @over_rows("given", ["%H", "x", 5, "%m-%d"])
 def test_a_format_without_a_year_is_refused(given):
-    with pytest.raises(ValueError, match=r"^Invalid schema of column 'a': invalid date format .*\. Use a strptime format"):
+    with pytest.raises(
+        ValueError, match=r"^Invalid schema of column 'a': invalid date format .*\. Use a strptime format"
+    ):
         TableSchema({"a": {"kind": "date", "format": given}})
 
 

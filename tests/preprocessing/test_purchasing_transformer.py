@@ -204,7 +204,7 @@ def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
 def test_columns_of_dates_are_refused_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.date_range("2020", periods=2), "b": [1.0, None]})
-    with pytest.raises(ValueError, match="column 'day' is of a type of dates"):
+    with pytest.raises(ValueError, match="Column 'day' has a date type"):
         BUYERS[name](accountant=accountant).fit(frame)
     assert not accountant.history
 

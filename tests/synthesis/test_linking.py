@@ -162,17 +162,17 @@ def test_what_is_left_out_of_the_schema_is_bought():
 
 HOMES, PERSONS = tables()
 REFUSED = [
-    ({"households": HOMES.to_numpy()}, TypeError, "must be a pandas data frame, got ndarray"),
-    ({"key": "house"}, ValueError, "`key` must be a column of households"),
-    ({"persons": PERSONS.rename(columns={"age": "rooms"})}, ValueError, "'rooms'. Rename them"),
-    ({"households": pd.concat([HOMES, HOMES])}, ValueError, "unique keys"),
-    ({"persons": PERSONS.assign(home="h-1")}, ValueError, "keys of `households`"),
-    ({"persons": PERSONS.iloc[:0]}, ValueError, "must have rows"),
-    ({"persons": PERSONS.iloc[:0], "epsilon": -1.0}, ValueError, "must have rows"),
+    ({"households": HOMES.to_numpy()}, TypeError, "households=<ndarray> is no frame"),
+    ({"key": "house"}, ValueError, "key='house' is no column of households"),
+    ({"persons": PERSONS.rename(columns={"age": "rooms"})}, ValueError, "'rooms': rename them"),
+    ({"households": pd.concat([HOMES, HOMES])}, ValueError, "a key twice"),
+    ({"persons": PERSONS.assign(home="h-1")}, ValueError, "gaps or no household's"),
+    ({"persons": PERSONS.iloc[:0]}, ValueError, "no rows"),
+    ({"persons": PERSONS.iloc[:0], "epsilon": -1.0}, ValueError, "no rows"),
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
     ({"max_persons": 0}, ValueError, "max_persons=0"),
     ({"adjacency": "add_remove"}, ValueError, "AddRemove"),
-    ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "the schema does not name"),
+    ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "`schema` does not declare"),
 ]
 
 
@@ -186,5 +186,5 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, word
     assert "\n" not in str(caught.value)
     assert "h-1" not in str(caught.value)
     assert ledger.spent == 0.0
-    reads_rows = {"unique keys", "keys of `households`", "must have rows", "the schema does not name"}
+    reads_rows = {"a key twice", "gaps or no household's", "no rows", "`schema` does not declare"}
     assert len(ledger.entries) == (words in reads_rows)  # what refuses rows answers something
