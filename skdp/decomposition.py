@@ -416,7 +416,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         (moments, total_weight, _, n, ball), noise = sums, sums.noise / sums.total
         d = len(ball.center)
-        edge = 1.1 * noise * math.sqrt(2.0 * d)  # eigenvalues that stand out of the noise exceed that of its spectrum
+        edge = 1.1 * noise * math.sqrt(2.0 * d)  # significant eigenvalues exceed the edge of the noise spectrum
         wanted = 1 if self._by_edge() else min(int(self.n_components or d), d)
         trace = float(np.trace(moments.gram)) / total_weight
         gram = np.divide(moments.gram, total_weight, out=moments.gram)

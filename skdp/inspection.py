@@ -97,7 +97,7 @@ class TreesScore:
     ----------
     embedding : PublicTreesEmbedding
     blocks : list of Block
-        Columns of the table by the names and levels that users know, in the order of the embedding.
+        Columns of the table by names and levels, in the order of the embedding.
     coef, noise : ndarray of shape (n_columns,)
         Coefficients and their noise; `noise` is None if unknown.
     unit : str
@@ -140,7 +140,7 @@ def score_of(estimator: Any, class_label: Any = None) -> Score:
         raise ValueError(f"`estimator` must have only a DPTableVectorizer before {type(model).__name__}. {_TAKEN}")
     if hasattr(model, "embedding_"):
         coef, noise, unit = coefficients_of(model, class_label)
-        assert noise is not None  # models of trees know it
+        assert noise is not None  # stored by tree models
         own = model.embedding_._fitted_blocks
         blocks = own if vectorizer is None else [vectorizer._fitted_blocks[block.position] for block in own]
         return TreesScore(model.embedding_, blocks, coef, noise, unit)
@@ -405,7 +405,7 @@ def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], 
 
 
 def _few(score: Score, k: int) -> PublicValues:
-    """Fewer cells of a column, without "other" and "gap"."""
+    """Reduce the cells of a column, without "other" and "gap" (missing)."""
     found = score.cells(k, 8)
     n = found.n_listed if score.blocks[k].is_line else min(found.n_listed, 12)
     shares = found.shares[:n]

@@ -32,8 +32,10 @@ LEAST_VARIANCE = 1e-9
 _ROWS = 2048
 
 _SIGNAL_OF_ROWS = 2.0
-"""Rows are few (`skdp._checks.notices`) below 5 sigma (d + 2) for two classes. Of 50 to 20,000 rows of 3, 10 and 40
-columns at epsilon 1, accuracies of eight fits spread by .03 to .08 (standard deviation) below, by .02 at most above."""
+"""There are few rows (`skdp._checks.notices`) below 5 sigma (d + 2) for binary problems. For 50 to 20,000 rows of 3, 10
+and 40 columns at epsilon 1, the standard deviation of the accuracy over eight fits was 0.03 to 0.08 below this limit,
+and at most 0.02 above.
+"""
 
 
 class ClassMoments(VectorQuery):
@@ -47,8 +49,8 @@ class ClassMoments(VectorQuery):
 
     Notes
     -----
-    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
-    replaced.
+    **Guarantees.** `sensitivity` is the maximum norm of the contribution of a record, or half of the maximum change if
+    it is replaced.
 
     Proof. See the notes of `DPGaussianNB`.
     """

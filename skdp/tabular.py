@@ -27,7 +27,7 @@ _OF_THE_FIT = {
     "accountant", "adjacency", "delta", "epsilon",
     "noise_multiplier", "random_state", "verbose", "weight_bound", "y_bounds", "y_transform",
 }  # fmt: skip
-"""Parameters that mean the same for each model of numbers."""
+"""Parameters with the same meaning for each regressor."""
 
 
 @without_removed
@@ -163,7 +163,7 @@ def tabular_pipeline(
 
 
 def _makes_a_formula(schema: Any) -> bool:
-    """Whether the schema declares all that the formula of all columns needs, so that nothing has to be estimated."""
+    """Return whether the schema declares everything that the formula of all columns needs."""
     try:
         formula_rows(".", schema)
     except (TypeError, ValueError):
@@ -172,7 +172,7 @@ def _makes_a_formula(schema: Any) -> bool:
 
 
 def _rows_of_regression(model: Any, schema: Any) -> Any:
-    """The step that makes rows of which no columns add up to one, and their norm for the model."""
+    """Return the formula step without collinear columns, and set its norm for the model."""
     if schema is None:
         raise ValueError(
             "`schema` must be set with inference=True, because intervals require features that do not depend on the "
@@ -181,11 +181,11 @@ def _rows_of_regression(model: Any, schema: Any) -> Any:
     rows = formula_rows(".", schema)
     if model.data_norm is None:
         model.set_params(data_norm=rows.data_norm)
-    return rows.step.set_output(transform="pandas")  # a frame has names, which tell reference levels
+    return rows.step.set_output(transform="pandas")  # column names of a frame contain the reference levels
 
 
 def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
-    """The vectorizer, so that it gives the rows that a model learns best from."""
+    """Return the vectorizer with the encoding that suits the model."""
     vectorizer.set_params(sparse_output="auto" if takes_sparse(model) else False)
     if isinstance(model, DPLinearRegression | DPRidge):
         vectorizer.set_params(numbers="auto")
@@ -193,7 +193,7 @@ def _rows_for(model: Any, vectorizer: DPTableVectorizer) -> DPTableVectorizer:
         vectorizer.set_params(numbers="scale")
     elif traits_of(model).takes_codes:
         vectorizer.set_params(numbers="codes")
-        vectorizer.set_output(transform="default")  # no frame carries the schema, whatever sklearn.set_config says
+        vectorizer.set_output(transform="default")  # frames do not carry the schema, so ignore sklearn.set_config
     vectorizer.set_params(fit_bins=vectorizer.numbers in ("bins", "codes"))
     return vectorizer
 
@@ -279,7 +279,7 @@ class TabularPipeline(PrivatePipeline):
         return super().set_params(**kwargs)
 
     def _settle_steps(self, X: Any, n_samples: int) -> None:
-        """See `PrivatePipeline`. A table that cannot be read is refused by the vectorizer."""
+        """See `PrivatePipeline`. The vectorizer raises errors for unreadable tables."""
         if not self.chooses_model or not _are_default(self.steps):
             return
         try:
@@ -299,14 +299,14 @@ class TabularPipeline(PrivatePipeline):
         self.steps = _with_model(self.steps, _model_for(kinds, n_public * epsilon))
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """See `PrivatePipeline`: the steps as they are now, with the model that the fit chose."""
+        """See `PrivatePipeline`: the current steps, with the model that the fit chose."""
         settled = copy(self)
         settled.steps = _with_model(self.steps, type(fitted[-1][1]))
         return PrivatePipeline._with_learned(settled, fitted)
 
 
 def _is_of_one_model(parameter: str) -> bool:
-    """Whether a parameter of the pipeline says what the other model would not have."""
+    """Return whether a parameter of the pipeline is specific to the current model."""
     step, _, name = parameter.partition("__")
     if step == "vectorizer":
         return name in ("", "numbers", "sparse_output")
@@ -314,7 +314,7 @@ def _is_of_one_model(parameter: str) -> bool:
 
 
 def _are_default(steps: list[tuple[str, Any]]) -> bool:
-    """Whether these steps are those that are chosen, with no parameter that only one choice has."""
+    """Return whether the steps are the default ones, without parameters that only one model has."""
     *before, (_, model) = steps
     if [type(step) for _, step in before] != [DPTableVectorizer] or type(model) not in (
         DPMLPRegressor,
@@ -328,7 +328,7 @@ def _are_default(steps: list[tuple[str, Any]]) -> bool:
 
 
 def _with_model(steps: list[tuple[str, Any]], kind: type) -> list[tuple[str, Any]]:
-    """The steps with a model of this kind, and what the present one has of the target and the budget."""
+    """Return the steps with a model of this type, which keeps the parameters of the target and the budget."""
     if type(steps[-1][1]) is kind or not _are_default(steps):
         return steps
     (before, vectorizer), (name, model) = steps
@@ -337,7 +337,7 @@ def _with_model(steps: list[tuple[str, Any]], kind: type) -> list[tuple[str, Any
 
 
 def _model_for(kinds: Iterable[str], rows_times_epsilon: float) -> type:
-    """The kind of regressor for columns of these kinds, "whole" being numbers that may be codes."""
+    """Return the type of regressor for columns of these types; "whole" are integers that can be codes."""
     kept = [kind for kind in kinds if kind != "drop"]
     if kept.count("number") < 0.75 * max(1, len(kept)):
         return DPRandomTreesRegressor
@@ -347,7 +347,7 @@ def _model_for(kinds: Iterable[str], rows_times_epsilon: float) -> type:
 
 
 def _default_model(name: str, schema: Any) -> Any:
-    """The model that a name represents, as far as the schema tells. One that cannot be read the vectorizer refuses."""
+    """Return the model of a name, as far as the schema determines it. The vectorizer rejects invalid schemas."""
     if name == "classifier":
         return DPRandomTreesClassifier()
     try:
@@ -359,7 +359,7 @@ def _default_model(name: str, schema: Any) -> Any:
 
 
 def _make_model(estimator: Any, schema: Any, parameters: dict[str, Any]) -> Any:
-    """The last step, with those of the parameters that are given."""
+    """Return the last step with the given parameters."""
     if isinstance(estimator, str) and estimator in ("classifier", "regressor"):
         shown, model = repr(estimator), _default_model(estimator, schema)
     elif is_private(estimator) and not isinstance(estimator, type):

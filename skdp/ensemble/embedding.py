@@ -305,7 +305,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         return StepTraits(fault_behind=self._fault_behind, row_form=self._form_to_come)
 
     def _fault_behind(self, before: Any) -> str:
-        """A refusal behind a step that buys its columns would come after the charge."""
+        """Return the fault after a private step, because an error would come after the charge."""
         if traits_of(before).width_is_public or takes_any_columns(self):
             return ""
         return (
@@ -340,7 +340,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         count_threads(self.n_jobs)
 
     def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
-        """Whether a fit by these parameters to the table of `fitted` would give the columns that it gives."""
+        """Return whether a fit with these parameters would give the same columns."""
         names = ("n_estimators", "max_depth", "max_leaf_nodes", "n_bins")
         if any(getattr(self, name) != getattr(fitted, name) for name in names):
             return False
@@ -354,18 +354,18 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         return blocks_of(columns, int(self.n_bins))
 
     def _codes(self, X: Any) -> list[np.ndarray]:
-        """Read each column of a table, or refuse columns that are not those of the fit."""
+        """Read each column of a table, and check that the columns are those of the fit."""
         check_is_fitted(self)
         table = Table(X, None)
         check_schema(self, table.source, reset=False)
         return codes_of(self._fitted_blocks, table)
 
     def _form_to_come(self, n_features: int) -> OneHotForm | None:
-        """Return the form of the rows of a table of `n_features` columns, None where the parameters do not say it."""
+        """Return the layout of the rows of a table of `n_features` columns, None if the parameters leave it open."""
         try:
             self._check_parameters()
             blocks = self._public_blocks([f"x{j}" for j in range(n_features)])
-        except (TypeError, ValueError):  # what ``fit`` refuses; no table was looked at
+        except (TypeError, ValueError):  # ``fit`` raises this error
             return None
         return row_form(plain_blocks(blocks), int(self.n_estimators), self._n_leaves)
 
@@ -574,7 +574,7 @@ def takes_any_columns(estimator: Any) -> bool:
 
 
 def _public_seed(random_state: Any) -> int:
-    """Return a seed that everybody may know."""
+    """Return a public seed."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, np.random.RandomState):

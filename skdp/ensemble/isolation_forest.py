@@ -448,7 +448,7 @@ def draw_leaves(
             box = np.flatnonzero(trees.is_split[t, node])
             column, left = trees.column[t, node[box]], trees.left[t, node[box]].astype(np.int64)
             parts = [boxes.part(box, column, seen, left + side) for side in (0, 1)]
-            # a count of nobody leaves the part to decide
+            # without counts, the covered part decides
             at_left, at_right = (part * (masses[t, left + side] + _TINY) for side, part in enumerate(parts))
             goes_right = coins.random(len(box)) * (at_left + at_right) >= at_left
             goes_right &= at_right > 0.0
@@ -483,7 +483,7 @@ def _masses(trees: Trees, counts: np.ndarray) -> np.ndarray:
 
 
 def _places(trees: Trees, blocks: list[Block]) -> np.ndarray:
-    """Return thresholds as shares of the ranges of their columns, of shape (n_trees, n_nodes)."""
+    """Return thresholds as fractions of the ranges of their columns, of shape (n_trees, n_nodes)."""
     places = np.zeros(trees.threshold.shape)
     for j, block in enumerate(blocks):
         if block.is_line:
@@ -493,7 +493,7 @@ def _places(trees: Trees, blocks: list[Block]) -> np.ndarray:
 
 
 def _boxes_of_nodes(trees: Trees, blocks: list[Block], t: int, places: np.ndarray) -> Boxes:
-    """Return what each node of a tree sees, of nodes that are in it."""
+    """Return the box of each used node of a tree."""
     seen = Boxes.whole(blocks, trees.left.shape[1])
     levels = np.arange(seen.levels.shape[2])
     for node in np.flatnonzero(trees.is_split[t]).tolist():

@@ -57,7 +57,7 @@ class TreesSolver(LookupSolver):
         return self.model.embedding_._encoder.encode(rows.codes, rows.n_features), targets
 
     def _grow(self, run: Run, rows: TableCodes, targets: Targets) -> None:
-        """Buy where people are, and grow the trees by it."""
+        """Release the marginal counts, and grow the trees from them."""
         embedding, blocks = self.model.embedding_, self.model.embedding_._fitted_blocks
         each, units = weight_of_each(targets.weights, rows.shape[0]), targets.units
         sensitivity = column_sensitivity(len(blocks), self.model.adjacency)
@@ -173,7 +173,7 @@ class RandomTreesModel(TreesOfTables, GradientEstimator):
         return self.embedding_._encoder.importances(self.coef_, self.coef_noise_, self.n_features_in_)
 
     def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
-        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        """Rows of a report on the columns; `whole` is this model, or the pipeline that ends in it."""
         return report_rows(whole)
 
 

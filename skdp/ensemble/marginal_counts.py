@@ -55,7 +55,8 @@ def count_people(
     Returns
     -------
     ndarray
-        Of each column in turn: of a number or a date `N_CELLS` cells and gaps, of others the levels.
+        Counts of each column in turn: of `N_CELLS` cells and missing values for a number or a date, of the levels for
+        others.
 
     Notes
     -----
@@ -89,7 +90,7 @@ def notice_of_edges(
 
     If weights are small compared with their bound, counts are small, and no warning is issued.
     """
-    # From so many rows on a column is told to lie at a bound. Of amounts that are mostly 0 there are fewer.
+    # Number of rows from which a column is reported to lie at a bound; fewer for amounts that are mostly 0.
     noise = mechanism.standard_deviation
     least = max(0.98 * n_public + _DOUBTFUL * noise, 0.5 * n_public + _SURE * noise)
     columns = zip(names, blocks, _by_column(counts, blocks), strict=True)

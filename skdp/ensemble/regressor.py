@@ -369,14 +369,14 @@ class TreesOfTargets(TreesSolver):
         return rows, targets._replace(values=(targets.values - center) / unit)
 
     def _digest_of_bought(self) -> str:
-        """See `TreesSolver`: the units of targets are bought too."""
+        """See `TreesSolver`: includes the estimated units of the targets."""
         return f"{super()._digest_of_bought()}, {self.model._fitted_units!r}"
 
 
 _TARGETS = "targets"
 
 
-# --- units of the targets of a regressor, bought ---
+# --- privately estimated units of the targets ---
 
 UNITS_SHARE = 0.02
 """Fraction of mu squared of a fit for mean and spread. The steps then have 1% less of mu."""
@@ -396,7 +396,7 @@ class TargetSums(VectorQuery):
     width, row_limit = 3, SUMS_SENSITIVITY
 
     def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
-        values = np.clip(rows, -1.0, 1.0)  # bounds that are neighbours among doubles have rounded ends
+        values = np.clip(rows, -1.0, 1.0)  # bounds that are adjacent doubles have rounded ends
         return np.column_stack([np.ones_like(values), values, values**2])
 
 
@@ -413,7 +413,7 @@ def sum_targets(values: np.ndarray, weights: np.ndarray, units: Units | None = N
     Parameters
     ----------
     values, weights : ndarray of shape (n,)
-        Private: targets, which are cut to [-1, 1], and weights in [0, 1].
+        Private targets, which are clipped to [-1, 1], and weights in [0, 1].
     units : Units or None
         Of the rows.
 

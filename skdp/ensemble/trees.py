@@ -99,7 +99,7 @@ def _thresholds(trees: Trees, j: int) -> np.ndarray:
 
 
 def _cells(codes: np.ndarray, thresholds: np.ndarray | None) -> np.ndarray:
-    """How many thresholds a number has reached, one more for a gap; or the level."""
+    """Number of thresholds that a number has reached, one more if missing; or the level."""
     if thresholds is None:
         return codes
     reached = np.searchsorted(thresholds, codes, side="right")
@@ -141,7 +141,7 @@ Both were chosen on 80% of each of eight tables (`benchmarks/README.md`).
 """
 
 _LEAST_LEVEL = 0.01
-"""Added to the share of a level of an ordinal, so that cuts beside empty ones are possible."""
+"""Added to the proportion of a level of an ordinal column, so that splits beside empty ones are possible."""
 
 
 @dataclass(frozen=True)

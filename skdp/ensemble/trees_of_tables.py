@@ -20,7 +20,7 @@ class TreesOfTables(PrivateEstimator):
     """
 
     _fitted_row_schema: TableSchema | None = None
-    _fitted_row_names: tuple[str, ...] = ()  # of the columns of that schema, for whoever reads
+    _fitted_row_names: tuple[str, ...] = ()  # of the columns of that schema
 
     n_estimators: Any
     max_depth: Any
@@ -39,7 +39,7 @@ class TreesOfTables(PrivateEstimator):
         return StepTraits(takes_codes=self._takes_codes(), fault_behind=self._fault_behind)
 
     def _takes_codes(self) -> bool:
-        """Whether the rows have to say what is public of the columns, as no parameter does."""
+        """Whether the rows must carry the schema, because no parameter declares it."""
         return self.schema is None and self.bounds is None and self.categories is None
 
     def _fault_behind(self, before: Any) -> str:

@@ -147,9 +147,9 @@ def _spectra(planes: np.ndarray) -> Any:
 def _morlet(shape: tuple[int, int], j: int, angle: int, n_angles: int) -> np.ndarray:
     """Return the Fourier transform of a Morlet wavelet, periodic on a grid.
 
-    In space it is ``g(u) (exp(i xi . u) - beta)``. The envelope g is a Gaussian of deviation ``.8 * 2**j`` along the
-    wave and L / 4 times that across it, of mass 1; \\|xi\\| is ``3 pi / 4 / 2**j``; beta makes the mean zero. These are
-    the constants of Bruna & Mallat (2013).
+    In space it is ``g(u) (exp(i xi . u) - beta)``. The envelope g is a Gaussian of standard deviation ``0.8 * 2**j``
+    along the wave and L / 4 times that across it, of mass 1; \\|xi\\| is ``3 pi / 4 / 2**j``; beta makes the mean zero.
+    These are the constants of Bruna & Mallat (2013).
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ class ImageFeatures:
     n_channels : int
         Number of planes of an image.
     colours : bool
-        Whether three channels are turned to opponent colours.
+        Whether three channels are converted to opponent colors.
     normalization : {"whitened", "groups", None}
     public_images : {"photographs", "drawings"}
         Simulated images from which whitening is learned.

@@ -32,7 +32,7 @@ class CoefficientTable:
     """Regression summary: coefficients with standard errors, confidence intervals and tests.
 
     The ``summary`` method of an estimator returns it. It is post-processing of the fit: no row is read, and no budget
-    is consumed. A coefficient without a valid interval has none, and its row states the reason.
+    is consumed. If a coefficient has no valid interval, its row states the reason.
 
     Parameters
     ----------

@@ -234,14 +234,14 @@ def infer(
     values, vectors = eigh(scores.meat)
     root = bread @ vectors * np.sqrt(np.maximum(values, 0.0) * n / max(n - d, 1))
     sampling = np.linalg.norm(root, axis=1)
-    # Directions in which the equations do not stand out of their noise; of rare counts, also those that nearly do not.
+    # Directions that the noise hides; for rare events, also those that it nearly hides.
     noise, half = equations.noise, equations.noise.gram**2 / 2.0
     values, vectors = eigh(equations.gram)
     moved, whole, steps = theta, theta, grounds.steps
     information = max(float(np.trace(equations.gram)), equations.edge)
     unsure = steps is not None and noise.product > steps.most_noise * math.sqrt(information)
     hidden = values < max((3.5 if unsure else 1.0) * SEPARATION * equations.edge, DEVIATIONS * noise.gram)
-    # Of a likelihood: no less than its curvature says, and the move of the last step where noise rules.
+    # For a likelihood: at least that of its curvature, and the last move if the noise dominates.
     if steps is not None:
         along = steps.inflated(theta, noise.gram, values, vectors)
         moved, whole = vectors @ np.where(hidden, 0.0, along), steps.theta

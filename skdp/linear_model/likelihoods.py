@@ -299,23 +299,23 @@ class Ordinal(Likelihood):
 
     Notes
     -----
-    P(t <= k) is sigma(a_k - x b), so that there is one line for each of the K - 1 thresholds a_k. Coefficients are b
-    and then the thresholds, divided by the entry c of the intercept in z = (x, c).
+    P(t <= k) is sigma(a_k - x b), so there is one linear predictor for each of the K - 1 thresholds a_k. Coefficients
+    are b and then the thresholds, divided by the entry c of the intercept in z = (x, c).
 
-    Let u and l be the lines above and below a class, s = 1 - sigma(u) and q = sigma(l), each 0 where there is no such
-    threshold. With d = u - l, the gap of the class, P = sigma(u) (1 - sigma(l)) (1 - exp(-d)). So the score is that of
-    two classes above and below, s w_u - q w_l with w = (-x, c e), plus 1 / (exp(d) - 1) for each row of the class in
-    the direction of its gap; and the curvature s (1 - s) w_u w_u' + q (1 - q) w_l w_l', plus a number for each row
-    again. Gaps are the same for all rows, so that all of the second kind follows from counts of the classes, of which a
-    row moves one by 1 however narrow its class is. This is the observed curvature, which is positive (Pratt 1981).
+    Let u and l be the linear predictors of the thresholds above and below a class, s = 1 - sigma(u) and q = sigma(l),
+    each 0 if there is no such threshold. With the width d = u - l of the class, P = sigma(u) (1 - sigma(l)) (1 -
+    exp(-d)). The score is that of two classes above and below, s w_u - q w_l with w = (-x, c e), plus 1 / (exp(d) - 1)
+    for each row of the class in the direction of its width. The curvature is s (1 - s) w_u w_u' + q (1 - q) w_l w_l',
+    plus a number for each row. Widths are the same for all rows, so the additional terms follow from class counts,
+    which a row changes by 1 even for a narrow class. This is the observed curvature, which is positive (Pratt 1981).
 
     **Guarantees.** A row adds its part of the score, c times that of the curvature and r times its class indicator to a
     release. After division by sqrt(1 + r**2), this vector has norm at most 1 for any row, target and coefficients.
 
-    Proof. s + q <= 1, as P >= 0, and it is cut there where rounding has another say. Let y = ``|x|**2`` and ``|z| <=
-    1``, so that the product of w_u and w_l is y in [0, 1]. The squared norm of score and curvature is at most N = f(s)
-    + f(q) + 2 s q y (4 (1 - s) (1 - q) y - 1) for c = 2, with f(s) = s**2 + 4 s**2 (1 - s)**2. N is convex in y, so
-    that it is at most what it is at 0 or 1. At 0, f ascends, its derivative being 2 s (5 - 12 s + 8 s**2) > 0, so that
+    Proof. s + q <= 1, as P >= 0, and it is clipped to this range against rounding. Let y = ``|x|**2`` and ``|z| <= 1``,
+    so that the product of w_u and w_l is y in [0, 1]. The squared norm of score and curvature is at most N = f(s) +
+    f(q) + 2 s q y (4 (1 - s) (1 - q) y - 1) for c = 2, with f(s) = s**2 + 4 s**2 (1 - s)**2. N is convex in y, so that
+    it is at most what it is at 0 or 1. At 0, f ascends, its derivative being 2 s (5 - 12 s + 8 s**2) > 0, so that
     f(s) + f(q) is at most what it is where s + q = 1: 1 - 2 s q (1 - 4 s q) <= 1. At 1, N = (s - q)**2 + 4 (s - s**2 +
     q - q**2)**2. With e = (1 - s - q)**2 + (s - q)**2, which is at most 1, that is (s - q)**2 + (1 - e)**2 <= e + (1 -
     e)**2 <= 1. All of this is multiplied by ``|z|**2`` at least for a shorter z, but for the class.
@@ -372,7 +372,7 @@ class Ordinal(Likelihood):
         return self.scores(z, residuals).T @ weights, curvature
 
     def _gaps(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The direction of the gap of each class, of shape (n_coefs, n_counts), and the gaps, infinite at both ends."""
+        """Direction of the width of each class, of shape (n_coefs, n_counts), and the widths, infinite at both ends."""
         d, k = len(theta) - self.n_lines, np.arange(1, self.n_lines)
         directions = np.zeros((len(theta), self.n_counts))
         directions[d + k, k], directions[d + k - 1, k] = self._entry, -self._entry
@@ -381,7 +381,7 @@ class Ordinal(Likelihood):
     def completed(
         self, theta: np.ndarray, score: np.ndarray, curvature: np.ndarray, counts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """See `Likelihood`: adds the terms of the gaps."""
+        """See `Likelihood`: adds the terms of the class widths."""
         directions, gaps = self._gaps(theta)
         with np.errstate(over="ignore"):
             squares = counts / (4.0 * np.sinh(gaps / 2.0) ** 2)
@@ -402,7 +402,7 @@ class Ordinal(Likelihood):
         return float(counts.sum())
 
     def allowed(self, before: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """See `Likelihood`: a gap keeps at least half of its width, so that thresholds remain in order."""
+        """See `Likelihood`: a class keeps at least half of its width, so that thresholds remain in order."""
         d = len(theta) - self.n_lines
         gaps, least = np.diff(theta[d:]), np.diff(before[d:]) / 2.0
         if (gaps >= least).all():

@@ -340,7 +340,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         plan = super()._plan_step(n_samples, n_features if form is None else form.blocks.n_columns)
         return plan._replace(row_form=form)
 
-    # --- what a coefficient is worth ---
+    # --- regression summary ---
 
     def _table_heads(self) -> tuple[str, str, Sequence[str]]:
         first, *others = map(str, self.classes_)
@@ -350,7 +350,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     # --- predictions ---
 
     def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
-        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        """Rows of a report on the columns; `whole` is this model, or the pipeline that ends in it."""
         return report_rows(whole)
 
     def _scorer(self) -> Callable[[Any], np.ndarray]:

@@ -268,7 +268,7 @@ rows with large slopes would have intervals, with a coverage of 0.906."""
 
 _SCORES = "scores"
 _ROWS = 2048
-_ROOM = 1.0 - 1e-12  # for the rounding of what a row adds
+_ROOM = 1.0 - 1e-12  # for the rounding of the contribution of a row
 
 
 class RowScale(NamedTuple):
@@ -294,7 +294,7 @@ class Outcome(NamedTuple):
     likelihood: Likelihood
     unit: float
     shift: float
-    bounds: str  # parameters at which rows are cut
+    bounds: str  # parameters that clip rows
 
     @classmethod
     def of(cls, task: Any, outputs: Any) -> Outcome:

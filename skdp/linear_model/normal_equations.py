@@ -46,9 +46,10 @@ AUTO_ALPHA = 0.1
 
 _ROWS = 2048
 _ROWS_OF_SIGNAL = 2.0
-"""Rows are few (`skdp._checks.notices`) below 20 sigma w, w being the columns with intercept and target. Of 50 to
-20,000 rows of 3, 10 and 40 columns at epsilon 1, R^2 of eight fits spread by .04 to 1.2 (standard deviation) below, by
-.03 at most above."""
+"""There are few rows (`skdp._checks.notices`) below 20 sigma w, where w is the number of columns with intercept and
+target. For 50 to 20,000 rows of 3, 10 and 40 columns at epsilon 1, the standard deviation of R^2 over eight fits was
+0.04 to 1.2 below this limit, and at most 0.03 above.
+"""
 
 
 class BoundedTargets(NamedTuple):
@@ -309,7 +310,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     # --- predictions ---
 
     def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
-        """What a report says of each column; `whole` is this model, or the pipeline that ends in it."""
+        """Rows of a report on the columns; `whole` is this model, or the pipeline that ends in it."""
         return report_rows(whole)
 
     @silent_arithmetic

@@ -251,7 +251,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_[None, :], intercept=np.zeros(1))
 
-    # --- what a coefficient is worth ---
+    # --- regression summary ---
 
     def _names_of_constants(self, count: int) -> list[str]:
         """See `HasCoefficientTable`: the thresholds, by the classes beside them."""
@@ -298,10 +298,10 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
         lines = self.thresholds_ - scores
         ends = np.full((len(lines), 1), np.inf)
         low, high = np.hstack([-ends, lines]), np.hstack([lines, ends])
-        # Of two ways to say the same the one that loses no digits: differences of numbers near 0.
+        # The numerically stable form: differences of numbers near 0.
         return np.where(low + high > 0.0, expit(-low) - expit(-high), expit(high) - expit(low))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # classes in no order are not told apart by one line
+        tags.classifier_tags.poor_score = True  # unordered classes need more than one linear predictor
         return tags

@@ -49,7 +49,7 @@ def equal_mass_edges(cells: Cells, n_bins: int, deviation: float) -> np.ndarray:
 
 
 def _best_partition(before: np.ndarray, n_bins: int, least: float) -> np.ndarray:
-    """Indices of `before` at which a partition into bins of mass `least` or more is cut."""
+    """Indices of `before` that split a partition into bins of mass `least` or more."""
     held = before[None, :] - before[:, None]
     cost = np.where(np.triu(held >= least, 1), held * held, np.inf)
     best, came_from = [cost[0]], []
@@ -267,9 +267,9 @@ def occupied_octaves(counts: np.ndarray, deviation: float) -> Cells | None:
     -------
     Cells or None
         The octaves of a range of negative numbers and of one of positive numbers, a cell from each of them to zero, and
-        both ends of the line. None if nothing stands out of the noise.
+        both ends of the line. None if no count exceeds the noise.
     """
-    # Find the range of octaves on either side of zero that stands out of the noise.
+    # Find the range of octaves on either side of zero that exceeds the noise.
     excess = counts / deviation - _SLOPE
     zeros = bool(excess[_ZERO] > _LEAST)
     below, above = _occupied(excess[:_ZERO]), _occupied(excess[_ZERO + 1 :])

@@ -62,7 +62,7 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
         check_count("max_categories", self.max_categories, remedy="choose a positive integer, such as 100")
 
     def _purchase(self) -> Purchase:
-        """What the fit may buy, as far as that is known from parameters."""
+        """Release that the fit may need, as far as parameters determine it."""
         share = THRESHOLD_SHARE * float(self.delta)
         given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
         return planned_purchase(self._given_schema(), *given)
@@ -138,12 +138,12 @@ def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
     if n_public < bought.least_rows:
         what = "rows" if estimator._unit() == ROW else "groups"
         lines = [name for name, each in bought.remains.items() if each.kind != "category"]
-        first = f"Set bounds of {listed(lines)} in `schema`, which helps most: " if lines else ""
+        first = f" Set bounds of {listed(lines)} in `schema`, which helps most." if lines else ""
         note_notice(
             estimator,
-            f"{first}{n_public} {what} are few to buy bounds and categories of {len(bought.remains)} columns with: "
-            f"below {bought.least_rows:.0f} next to nothing stands out of the noise; give a schema, more {what} or a "
-            "larger epsilon.",
+            f"{n_public} {what} are too few to estimate bounds and categories of {len(bought.remains)} columns: below "
+            f"{bought.least_rows:.0f}, the noise dominates.{first} Declare the columns in `schema`, or use more {what} "
+            "or a larger epsilon.",
         )
     for text in (*notices_of_remains(bought.remains), bought.of_bounds):
         note_notice(estimator, text)
@@ -207,7 +207,7 @@ def bought_columns(
     given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
     bought = purchase.release(*given, units=units)
     held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
-    # Complete the columns by what was released.
+    # Complete the columns with the released estimates.
     made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
     for name, categories in zip(words, bought.categories, strict=True):
         made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
@@ -241,7 +241,7 @@ def _with_gaps(column: Column) -> tuple[str, ...]:
 _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")
 
 
-# --- what is left of the columns that were bought ---
+# --- remaining information of estimated columns ---
 
 _NOTHING, _HALF = 0.05, 0.5
 """A column with less than the first fraction of its cells is lost; the second is the limit for warnings on categories.
@@ -276,7 +276,7 @@ class Remains(NamedTuple):
 
     def describe(self) -> str:
         """Return a short description."""
-        rest = "other or gaps" if self.kind == "category" else "gaps or unreadable"
+        rest = "other or missing" if self.kind == "category" else "missing or unreadable"
         return f"{1.0 - self.share:.1%} {rest} (noise {self.deviation:.1%})"
 
 

@@ -74,7 +74,7 @@ class BoughtBounds:
         Parameters
         ----------
         columns : list of ndarray of shape (n,)
-            Private, float64; NaN is a gap.
+            Private numbers, float64; NaN is missing.
         noise_multiplier : float
             Noise multiplier of the whole fit.
         n_public : int

@@ -136,7 +136,7 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
 
 
 class _Factor(NamedTuple):
-    """A column of the table, what is public of it, and what is taken of a number: a function, and a curve of it."""
+    """A column of the table, its description, and a function or polynomial of it."""
 
     name: str
     text: str
@@ -155,7 +155,7 @@ class _Factor(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """By what a number is divided."""
+        """Scale of a number."""
         return 1.0 if self.degree or self.column.kind != "number" else (self.ends[1] - self.ends[0]) / 2.0
 
     @property

@@ -243,11 +243,11 @@ class Purchase:
     threshold_delta: float
     bounds: tuple[Bounds, ...] = ()
 
-    # --- the price, and the noise that has it ---
+    # --- privacy event and noise ---
 
     @property
     def _open(self) -> list[bool]:
-        """Of each column of numbers, whether its bounds are bought."""
+        """Whether the bounds of each numeric column are estimated."""
         return [pair is None for pair in self._all_bounds]
 
     def _rounds(self, noise_multiplier: float) -> tuple[GaussianMechanism | None, list[GaussianMechanism]]:
@@ -360,12 +360,12 @@ class Purchase:
     def _locate(
         self, columns: CountedColumns, words: Sequence[Words], mechanism: GaussianMechanism | None, stream: SecretStream
     ) -> tuple[list[cell_tree.Cells | None], list[list[str]], list[Held]]:
-        """The occupied octaves of each column whose bounds are bought, the categories, and what these hold."""
+        """Occupied octaves of each column without public bounds, the categories, and their counts."""
         if mechanism is None:
             return [], [], []
         octaves = columns.counts([cell_tree.OCTAVES if is_open else None for is_open in self._open])
         octaves = [each for each in octaves if len(each)]
-        # Count the words of one row of each unit.
+        # Count the categories of one row of each unit.
         keys, counts = [], []
         for number, (codes, names) in enumerate(words):
             kept = keep_one_row(codes, columns.units, stream.spawn("kept rows", number))

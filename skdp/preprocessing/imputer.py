@@ -239,7 +239,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         return [_read(keys[0], words) if keys else _default(words) for keys, words in named]
 
     def _words_of(self, table: Table) -> list[bool]:
-        """Whether each column is one of words, by its type; numbers alone have means and medians."""
+        """Whether each column is categorical, by its type; only numeric columns have means and medians."""
         numbers = self.strategy in ("mean", "median")
         return [not numbers and table.kind(j) != "number" for j in range(table.shape[1])]
 
@@ -284,13 +284,13 @@ def _default(words: bool) -> Any:
 
 
 def _read(key: str, words: bool) -> Any:
-    """A key as a cell: text, or its number. Text among numbers counts for a gap."""
+    """Convert a key to a cell: a string, or its number. Strings among numbers are missing values."""
     number = number_of(key)
     return key if words else 0.0 if np.isnan(number) else number
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp.base.public_steps`: an imputer that buys is a private step, which no rule is for."""
+    """See `skdp.base.public_steps`: an imputer that estimates values is a private step."""
     if step.__private_step__() is not None:
         yield "estimates values privately", 'a step of the pipeline itself, or strategy="constant"'
 

@@ -256,7 +256,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         self.privacy_event_, self.epsilon_, self.delta_ = NoOpDpEvent(), 0.0, 0.0
         self.adjacency_ = budget.adjacency
 
-    # --- the phases of a fit that buys ---
+    # --- phases of a private fit ---
 
     def __private_step__(self) -> PrivateStep | None:
         """See `PrivateEstimator`: None with a complete schema, unless bins are estimated."""
@@ -270,7 +270,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     def _is_complete(self) -> bool:
         try:
             return self._given_schema().is_complete
-        except (TypeError, ValueError):  # refused by the fit
+        except (TypeError, ValueError):  # the fit raises the error
             return False
 
     def __step_traits__(self) -> StepTraits:
@@ -280,7 +280,9 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
             super().__step_traits__(),
             width_is_public=self.__private_step__() is None,
             fraction=BINS_SHARE if self._is_complete() else None,
-            gives_sparse_rows=bool(self.sparse_output) and is_array and not codes,  # "auto" depends on what is bought
+            gives_sparse_rows=bool(self.sparse_output)
+            and is_array
+            and not codes,  # "auto" depends on the estimated columns
             gives_norms=not codes,
             gives_codes=codes and is_array,  # which carry their schema, as a frame does not
             note_whole=self._note_whole if self._chooses_numbers() else None,
@@ -400,7 +402,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         for block in self._fitted_blocks:
             part = rows[:, start : start + block.width]
             dense = part.toarray() if sp.issparse(part) else part
-            if not block.part:  # months and weekdays are told by the date itself
+            if not block.part:  # months and weekdays follow from the date
                 made[:, block.position] = block.cells_of(np.asarray(dense, dtype=np.float64))
             start += block.width
         return made
@@ -433,7 +435,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
 
 def _codes_of(table: Table, blocks: list[Block]) -> tuple[np.ndarray, TableSchema, list[str]]:
-    """Return one number for each row and block, NaN for a gap, and the public schema and names of these numbers."""
+    """Return one code for each row and block, NaN if missing, and the public schema and names of the codes."""
     made = np.empty((table.shape[0], len(blocks)))
     for k, block in enumerate(blocks):
         made[:, k] = block.as_doubles(block.codes(table.cells(block.position)))
@@ -465,7 +467,7 @@ def _dense_rows(columns: np.ndarray, values: np.ndarray, width: int) -> np.ndarr
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:
-    """See `skdp.base.public_steps`: a vectorizer that buys is a private step, which no rule is for."""
+    """See `skdp.base.public_steps`: a vectorizer that estimates columns is a private step."""
     if step.__private_step__() is not None:
         yield "estimates columns privately", "a step of the pipeline itself, or a complete TableSchema"
     elif type(step.schema) is not TableSchema and type(step.schema) is not dict:

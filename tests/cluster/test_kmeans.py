@@ -266,7 +266,11 @@ BAD_INPUT = [
     ({"bounds": (1, 1)}, {}, ["bounds=(1, 1)", "low below high"]),
     ({"bounds": [(0, 1)] * 3}, {}, ["bounds has 3 entries for 2 columns"]),
     ({}, {"X": changed(math.inf)}, ["X contains infinity"]),
-    ({"bounds": None}, {"X": sp.csr_matrix(X_GOOD)}, ["bounds=None", "sparse", "public ones", "X.toarray()"]),
+    (
+        {"bounds": None},
+        {"X": sp.csr_matrix(X_GOOD)},
+        ["`bounds` must be set", "sparse", "public bounds", "X.toarray()"],
+    ),
     ({}, {"X": sp.csr_matrix(changed(math.nan))}, ["X contains NaN"]),
 ]
 

@@ -453,11 +453,11 @@ BAD = {
         r"bounds or categories of all columns\. Complete it, or estimate it privately with DPTableVectorizer",
     ),
     "both": ({"bounds": (0, 1)}, "must be None if `schema` is set"),
-    "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
+    "a column that is not there": ({"schema": {"height": (0, 2)}}, "`schema` declares 'height', which X does not have"),
     "no trees": ({"n_estimators": 0}, "n_estimators=0 is out of range"),
     "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "Use fewer trees, or fewer leaves"),
     "a negative seed": ({"random_state": -1}, "random_state=-1 is out of range"),
-    "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
+    "categories of another width": ({"schema": None, "categories": [["a"]]}, "for each of 7 columns"),
     "nothing of a column": (
         {"schema": None, "bounds": [None] * 7, "categories": [None] * 7},
         "Column 'age' must have bounds or categories",

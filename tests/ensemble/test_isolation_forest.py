@@ -202,7 +202,7 @@ def test_sparse_rows_give_what_the_same_rows_give_as_an_array(fitted, kind):
 BAD_INPUT = [
     ({"max_depth": 2.5}, {}, ["max_depth=2.5"]),
     ({"contamination": 0.6}, {}, ["contamination=0.6", "'auto'"]),
-    ({"contamination": "few"}, {}, ["contamination='few'", "(0, 0.5]"]),
+    ({"contamination": "few"}, {}, ["`contamination` must be", "(0, 0.5]", "got 'few'"]),
     ({"trees_random_state": -1}, {}, ["trees_random_state=-1"]),
     ({"bounds": [(0, 1)] * 2}, {}, ["bounds has 2 entries for 3 columns"]),
     ({"bounds": None}, {}, ["`schema`, `bounds` and `categories` are None", "TableSchema"]),

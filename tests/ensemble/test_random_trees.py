@@ -373,7 +373,7 @@ def test_all_kinds_of_tables_give_one_model():
 
 
 BAD = {
-    "missing column": ({}, {"columns": ["age", "work"]}, "X has no column 'born', 'rank'"),
+    "missing column": ({}, {"columns": ["age", "work"]}, "`schema` declares 'born', 'rank', which X does not have"),
     "more columns": ({}, {"assign": {"more": 1}}, "`schema` does not declare 'more'"),
     "no schema": ({"schema": None}, {}, "`schema`, `bounds` and `categories` are None"),
     "words for a depth": ({"max_depth": "deep"}, {}, "max_depth='deep'"),

@@ -195,8 +195,8 @@ def test_the_noise_leaves_no_bias():
 
 DOUBTS = {
     "few rows": (100, {}, {}, "fewer than 30 rows"),
-    "cut targets": (2_000, {"y_bounds": (-1.0, 1.5)}, {}, "rows are cut"),
-    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
+    "cut targets": (2_000, {"y_bounds": (-1.0, 1.5)}, {}, "rows are clipped"),
+    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "Set data_norm"),
     "noise": (2_000, {"epsilon": 0.05}, {}, "noise hides"),
     "constant column": (20_000, {}, {1: 0.0}, "noise hides this column"),
 }
@@ -266,7 +266,7 @@ def test_text_html_and_latex_show_the_same(named):
     for shown, name in ((text, "a_b"), (html, "a_b"), (latex, r"a\_b")):
         assert low in shown
         assert name in shown
-        assert "epsilon 1 at delta 1e-05 for one row" in shown
+        assert "epsilon=1, delta=1e-05, privacy unit: one row" in shown
         assert "[0.025" in shown
     assert "&lt;i&gt;" in html
     assert "<i>" not in html
@@ -294,8 +294,11 @@ def test_coefficients_are_scaled_back_by_public_units():
 
 
 BAD_TABLES = [
-    *(({"scales": units}, "scales=.* with 4 columns") for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")),
-    *(({"names": names}, "names=.* with 4 columns") for names in ("abcd", ["a", "b"], 4)),
+    *(
+        ({"scales": units}, "`scales` must be .* 4 positive numbers")
+        for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")
+    ),
+    *(({"names": names}, "`names` must be a list of 4 names") for names in ("abcd", ["a", "b"], 4)),
     *(({"level": level}, "level=") for level in (0, 1, "much")),
 ]
 

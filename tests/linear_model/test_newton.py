@@ -216,8 +216,8 @@ def test_counts_are_predicted_by_the_exponential_between_their_bounds():
 
 DOUBTS = {
     "few rows": (100, {}, {}, "fewer than 30 rows"),
-    "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are cut at data_norm"),
-    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "give data_norm"),
+    "cut rows": (2_000, {"data_norm": 0.8}, {}, "rows are clipped by data_norm"),
+    "nobody knows": (2_000, {"data_norm": None, "epsilon": 0.4}, {}, "Set data_norm"),
     "constant column": (20_000, {}, {1: 0.0}, "noise hides this column"),
 }
 

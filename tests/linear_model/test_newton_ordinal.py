@@ -233,9 +233,9 @@ REFUSED = {
     "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["repeats a class"]),
     "no list": ({"classes": "poor"}, ["no sequence of classes"]),
     "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
-    "a set": ({"classes": set(LEVELS)}, ["classes={", "no order", "from the lowest to the highest"]),
-    "an iterator": ({"classes": iter(LEVELS)}, ["no order that lasts"]),
-    "a threshold too many": ({"classes": [*LEVELS, *map(str, range(198))]}, ["classes has too many", "201 at most"]),
+    "a set": ({"classes": set(LEVELS)}, ["`classes` must be a list", "from the lowest to the highest"]),
+    "an iterator": ({"classes": iter(LEVELS)}, ["`classes` must be a list from the lowest to the highest"]),
+    "a threshold too many": ({"classes": [*LEVELS, *map(str, range(198))]}, ["`classes` must have at most 201"]),
 }
 
 

@@ -110,7 +110,7 @@ def test_an_array_of_objects_is_told_before_anything_is_charged():
 def test_the_private_number_of_rows_is_not_told():
     for n in (60, 70):
         _, told = fitted(RAW[["age"]][:n], adjacency=AddRemove(65))
-        assert any(": 65 rows are few to buy" in text for text in told)
+        assert any("65 rows are too few to estimate" in text for text in told)
 
 
 # --- privacy ---

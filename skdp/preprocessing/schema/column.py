@@ -171,18 +171,18 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
         if key not in _ENTRIES[kind]:
             known = ", ".join(("kind", *_ENTRIES[kind]))
             _refuse(name, f"{_show(key)} is not a valid key for the type {kind!r}", f"Use {known}")
-    # Read the entries one by one; a wrong one is refused by its name.
+    # Read the entries one by one; errors name the entry.
     bounds, edges = _read_ends(name, kind, entries)
     categories = entries.get("categories")
     keys = {_key(each) or "" for each in _items(name, "missing_values", entries.get("missing_values", ()))}
-    gaps = tuple(sorted(keys))  # None, NaN and "" say that cells may be empty
+    gaps = tuple(sorted(keys))  # None, NaN and "" declare that cells can be empty
     if kind == "ordinal" and categories is None:
         _refuse(name, "ordinal columns must have categories", "List them in their order")
     scale = entries.get("scale", "linear")
     if not isinstance(scale, str) or scale not in ("linear", "log"):
         _refuse(name, f"unknown scale {_show(scale)}", "Use 'linear' or 'log'")
     listed = None if categories is None else _read_categories(name, categories, gaps)
-    if listed == () and "kind" not in given:  # with its kind, it is what was bought where no category stood out
+    if listed == () and "kind" not in given:  # with a kind, no category was released
         _refuse(name, "the list of categories is empty", "List some, or use the type 'drop'")
     form = _read_format(name, entries["format"]) if "format" in entries else ""
     other = None if entries.get("other") is None else _key(entries["other"])
@@ -265,7 +265,7 @@ def _read_features(name: str, given: Any) -> tuple[str, ...]:
     return tuple(part for part in DATE_PARTS if part in given)
 
 
-# --- categories and gaps ---
+# --- categories and missing values ---
 
 
 def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str, ...]:

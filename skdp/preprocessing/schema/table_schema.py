@@ -70,7 +70,7 @@ def load(text: str) -> Any:
             for node_of_key, _ in node.value:
                 key = self.construct_object(node_of_key, deep=True)
                 if not isinstance(key, Hashable):
-                    break  # which is refused below
+                    break  # which raises an error below
                 if key in found:
                     raise ValueError(f"The schema has the duplicate key {key!r}. Declare each column once.")
                 found.add(key)
@@ -495,7 +495,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# --- a first schema from rows that nobody has to protect ---
+# --- draft of a schema from public rows ---
 
 
 def _draft_column(cells: CellValues, kind: str) -> dict[str, Any]:

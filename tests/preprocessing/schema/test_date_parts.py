@@ -83,7 +83,10 @@ def test_a_schema_of_parts_is_written_and_read():
     assert "2015-01-01 to 2024-12-31, with month and weekday" in str(schema)
     assert schema != TableSchema({**SCHEMA, "since": SCHEMA["since"]["bounds"]})
     for wrong in (["day"], "month", [1], [["month"]]):
-        with pytest.raises(ValueError, match=r"Invalid schema of column 'since': unknown features=.*\. Use a list of 'month', 'weekday'"):
+        with pytest.raises(
+            ValueError,
+            match=r"Invalid schema of column 'since': unknown features=.*\. Use a list of 'month', 'weekday'",
+        ):
             TableSchema({"since": {"kind": "date", "features": wrong}})
     with pytest.raises(ValueError, match="'features' is not a valid key for the type 'number'"):
         TableSchema({"age": {"bounds": (0, 99), "features": ["month"]}})
