@@ -66,17 +66,15 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Number of components to keep. None keeps all of them. "auto" keeps all components whose noisy eigenvalues exceed
-        the noise, and at least one, which is post-processing. In a pipeline, a number above n_features that is found
-        only after the charge keeps all of them.
+        Number of components to keep; None keeps all. "auto" keeps all components whose noisy eigenvalues exceed the
+        noise, and at least one, as post-processing. A number above n_features that a pipeline detects only after the
+        charge keeps all.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a `skdp.Risk`. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -106,13 +104,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
@@ -125,8 +121,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     Attributes
     ----------
     components_ : ndarray of shape (`n_components_`, n_features)
-        Principal axes, as orthonormal rows in order of decreasing eigenvalue. The entry of largest magnitude in each
-        row is positive.
+        Principal axes, as orthonormal rows by decreasing eigenvalue. The entry of largest magnitude in each row is
+        positive.
     explained_variance_ : ndarray of shape (`n_components_`,)
         Eigenvalues of the noisy second moments (about the mean or zero, see `center`), divided by n, with negative
         values replaced by 0.
@@ -135,11 +131,11 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     singular_values_ : ndarray of shape (`n_components_`,)
         Equal to ``sqrt(n_samples_ * explained_variance_)``.
     mean_ : ndarray of shape (n_features,)
-        Noisy mean of the clipped rows, projected as described in the notes; or the public mean; or zeros.
+        Noisy mean of the clipped rows (see Notes), or the public mean, or zeros.
     noise_variance_ : float
         Average variance of the discarded directions by the noisy trace, or 0 if that is negative.
     noise_scale_ : float
-        Standard deviation of the noise on the variance of a single column. It is public.
+        Standard deviation of the noise on the variance of a single column.
     n_components_ : int
         Number of components kept.
     n_samples_ : int
@@ -147,9 +143,9 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns seen during ``fit``, if all are strings.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped.
     epsilon_ : float
         Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float
@@ -157,7 +153,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
@@ -188,8 +184,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
     **Sensitivity.** Divide the rows by R. A symmetric matrix is released as its lower triangle, with entries off the
     diagonal multiplied by sqrt(2), so that the Euclidean norm of this vector is the Frobenius norm of the matrix. One
-    row adds x x', whose norm \\|x\\|**2 <= 1 is the sensitivity under ``zero_out`` and ``add_remove``. (Dwork et al.
-    2014 mirror one triangle, which has more noise off the diagonal at the same privacy cost.)
+    row adds x x', whose norm \\|x\\|**2 <= 1 is the sensitivity under ``zero_out`` and ``add_remove``.
 
     With a private mean, w times the sum of the rows is appended. One row adds (x x', w x), of norm at most sqrt(1 +
     w**2). 3% of mu squared is w**2 / (1 + w**2).
@@ -204,17 +199,16 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
     sensitivity above, and contains the sums of v x x', v k x and v k**2. Means and variances are divided by the noisy
     sum of weights.
 
-    With `groups`, the release is the same. The weights of a group are multiplied by one number in [0, 1], so that the
-    Frobenius norm of its sum of z z' is at most 1. Two such sums are positive semidefinite and differ by at most
-    sqrt(2). n is the number of groups.
+    With `groups`, the weights of a group are multiplied by one number in [0, 1], so that the Frobenius norm of its sum
+    of z z' is at most 1. Two such sums are positive semidefinite and differ by at most sqrt(2). n is the number of
+    groups.
 
     Except under ``add_remove``, float32 rows are multiplied in float32 and summed in float64. The noise is then 0.1%
     larger, which covers the rounding.
 
     **Eigenvalues of the noise.** The eigenvalues of noise of standard deviation s lie within s sqrt(2 d) for large d
     (Wigner's semicircle). ``n_components="auto"`` keeps eigenvalues above 1.1 times this edge. The noisy mean is
-    projected onto the leading eigenvectors of the second moments about zero: those above 1.1 times the edge, and at
-    least `n_components`. This removes noise, because the mean itself lies in directions of large second moments.
+    projected onto the leading eigenvectors of the second moments about zero, which removes noise.
 
     References
     ----------

@@ -18,13 +18,12 @@ from skdp.ensemble.leaf_model import RandomTreesModel
 class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     """Differentially private random trees classifier.
 
-    The splits of the trees are drawn at random. They depend on a public seed and on one noisy count of the cells of
-    each column, which has 3% of the budget. A private logistic regression on the leaves and on the plain columns uses
-    the remaining budget. The trees add interactions between columns to the linear model. There is no bagging and no
-    private search for splits.
+    The splits of the trees depend on a public seed and on noisy marginal counts, which have 3% of the budget. A private
+    logistic regression on the leaves and the plain columns uses the rest. The trees add interactions to the linear
+    model.
 
-    `X` is a raw table of numbers, strings, dates and missing values. Defaults depend on public quantities only, so
-    `schema`, `classes` and `epsilon` are often the only parameters to set.
+    `X` is a raw table of numbers, strings, dates and missing values. Often, only `schema`, `classes` and `epsilon` have
+    to be set.
 
     Parameters
     ----------
@@ -33,51 +32,44 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     max_depth : int, default=8
         Maximum depth of a tree.
     max_leaf_nodes : int, default=16
-        Maximum number of leaves of a tree. Trees grow best-first: the node with the largest expected number of rows is
-        split next.
+        Maximum number of leaves of a tree. The largest node is split next.
     schema : TableSchema, mapping or None, default=None
-        Public description of the columns: a `skdp.preprocessing.TableSchema`, or a mapping that it accepts. It must be
-        complete: bounds of all numbers and dates, categories of all other columns. If None, `bounds` and `categories`
-        describe the columns; if these are None too, the schema that the rows of ``DPTableVectorizer(numbers="codes")``
-        carry is used.
+        Public bounds or categories of all columns: a `skdp.preprocessing.TableSchema`, or a mapping. If None, `bounds`
+        and `categories` are used, or the schema of ``DPTableVectorizer(numbers="codes")``.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds, one pair for all columns or one for each. None is for a column with `categories`.
+        Public bounds of all columns, or of each; None for a column with `categories`.
     categories : list of (list or None) or None, default=None
-        Public categories of each column. None is for a numeric column.
+        Public categories of each column; None for numeric columns.
     n_bins : int, default=16
-        Number of bins, of equal width between public bounds, of a plain numeric or date column. A column with more bins
-        in its schema gets a second block, in which each bin is split into four.
+        Number of equal-width bins of a number or date. If its schema has more, a second block splits each bin into
+        four.
     trees_random_state : int, default=0
-        Public seed of the trees, a nonnegative integer. It is independent of the noise. Choosing it by a score on
-        private rows is hyperparameter tuning and consumes budget.
+        Public seed of the trees. Choosing it by a score on private rows consumes budget.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a `skdp.Risk`. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later runs (`warm_start`, ``partial_fit``) keep the value of the first
-        run.
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
-        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. Rows have norm 1, so gradients have
-        norm at most 1 (sqrt(2) for multiclass). "auto" uses 1/2 for binary and 1 for multiclass problems.
+        Euclidean norm to which the gradient of each row is clipped. "auto" is 1/2 for binary and 1 for multiclass
+        problems.
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If `lot_size` and
-        `sampling_rate` are both None, all rows are used, unless this would take too long.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). By default, all rows
+        are used if affordable.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
         Number of epochs. None makes 100 steps.
     learning_rate : float or "auto", default="auto"
-        Step size for the scaled rows and the mean gradient. "auto" computes it from public quantities.
+        Step size. "auto" computes it from public quantities.
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
     average : bool, default=True
-        Whether to average the iterates of the second half of the steps, which is post-processing.
+        Whether to average the iterates of the second half of the steps.
     alpha : float, default=0.0
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
@@ -85,82 +77,70 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
-        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
-        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
-        rejects any other fit that uses it, before that fit is charged.
+        File from which an interrupted ``fit`` resumes, as in `skdp.DPLogisticRegression`.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step, which is
-        faster. "auto" does so if the expected lot has at least 4,096 rows and eight times as many as there are distinct
-        rows. The run time then depends on the number of repeated rows (``docs/limitations.md``).
+        faster. "auto" does so for large lots of mostly repeated rows. The run time then depends on them
+        (``docs/limitations.md``).
     n_jobs : int or None, default=None
-        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
-        context. -1 means using all processors.
+        Number of threads, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
         fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows
         the value.
     verbose : int, default=0
-        If 1, show a progress bar with the current epsilon on standard error.
+        If 1, show a progress bar with the current epsilon.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued.
     class_weight : dict of class to float, or None, default=None
-        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest weight,
-        so only their ratios matter, and multiply the clipped gradients, as sample weights do. "balanced" is rejected,
-        because it would read the labels: pass ``1 / prevalence`` with public class prevalences instead.
+        Public weights of the classes; a class that is not named has weight 1. Only their ratios matter. "balanced"
+        would read the labels and is rejected: pass ``1 / prevalence`` with public prevalences.
 
     Attributes
     ----------
     embedding_ : PublicTreesEmbedding
-        The fitted trees. ``embedding_.get_feature_names_out()`` returns the names of the columns of `coef_`.
+        The fitted trees.
     coef_ : ndarray of shape (1, n_columns) or (n_classes, n_columns)
-        Contribution of each bin, category and leaf to the score. They sum to zero over each plain column and each tree.
-        They are shrunk if a table has too many columns for the budget (``docs/scaling_and_binning.md``).
+        Contribution of each bin, category and leaf to the score, with sum zero over each column and tree.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`
-        Standard deviation of each coefficient due to the noise alone, computed from public quantities, as for a fit to
-        zeroed-out records.
+        Standard deviation of each coefficient due to the noise, from public quantities.
     feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Importance of each column of the table: its part of the variance of the score, computed from coefficients and
-        public quantities.
+        Importance of each column of the table, from coefficients and public quantities.
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided in the last run; 1.0 for
-        ``weight_bound=None``.
+        Bound to which weights were clipped.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns seen during ``fit``, if all are strings.
     epsilon_ : float
-        Privacy cost (epsilon at `delta_`) of everything that the fitted state depends on: all calls of ``fit`` with
-        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+        Privacy cost (epsilon at `delta_`) of all runs since the last fit from scratch.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
@@ -187,48 +167,32 @@ class DPRandomTreesClassifier(RandomTreesModel, GradientClassifier):
 
     Notes
     -----
-    **Features.** A row has one indicator per plain column (a bin, a category or a missing value) and one per tree (its
-    leaf). Public weights give all rows the norm 1. The trees have two thirds of the squared norm, or down to one third
-    if the noise is large.
-
-    **Trees.** Before the first step, noisy counts are released: 32 cells of each numeric column, and the categories of
-    each other column. Trees are grown from them as if columns were independent: the largest node is split next, and
-    half of the thresholds follow the counts. Later runs (`warm_start`, ``partial_fit``) keep the trees.
-
-    Unlike the random forests of Jagannathan et al. and Fletcher & Islam, no leaf is released by itself. All leaves are
-    features of one linear model, so more trees do not divide the budget.
+    **Trees.** Trees are grown from noisy counts of the cells of each column: the largest expected node is split next,
+    and half of the thresholds follow the counts. All rows have the norm 1. Later runs keep the trees.
 
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is set and
       `random_state` is None.
-    - One row changes the sum of gradients of a step by at most `max_grad_norm_`, for any features, target and weight.
-      The noisy sum is divided by a public constant, the expected number of rows.
-    - With `groups`, the guarantee holds for all rows of one group together. The sum of their clipped gradients is
-      clipped to `max_grad_norm_` again, and all other sums are clipped to the contribution of one row.
-    - Noisy class counts, released once before the first step, set the starting point. Noisy sums of predictions and
-      residuals, released once after the last step, correct `intercept_`. Each has 1% of mu squared of a fit to all rows
-      (2% for the sums without counts) and is part of `privacy_event_`.
-    - The accountant is charged before the rows are read. An interrupted fit stays charged and keeps the model of the
-      completed steps.
-    - Invalid input (unreadable cells, unknown labels, negative weights) raises an error before the charge. Whether an
-      error is raised depends on the data and is not covered.
-    - `embedding_` depends on the schema, the public seed and the noisy counts, which have 3% of mu squared of a fit to
-      all rows and are part of `privacy_event_`.
-    - `feature_importances_` are post-processing of `embedding_` and the coefficients.
+    - One row changes the sum of gradients of a step by at most `max_grad_norm_`. The noisy sum is divided by a public
+      constant, the expected number of rows.
+    - With `groups`, the guarantee holds for all rows of one group together: sums over a group are clipped to the
+      contribution of one row.
+    - Noisy class counts, released before the first step, set the starting point. Noisy sums, released after the last
+      step, correct `intercept_`. Each has 1% of mu squared of a fit to all rows (2% for the sums without counts) and is
+      part of `privacy_event_`.
+    - The accountant is charged before the rows are read. An interrupted fit stays charged.
+    - Errors for invalid input are raised before the charge. They depend on the data and are not covered.
+    - `embedding_` depends on public quantities and on the noisy counts, which have 3% of mu squared of a fit to all
+      rows and are part of `privacy_event_`.
+    - `feature_importances_` are post-processing.
 
-    The guarantee covers the released values. It does not cover the run time or the rounding of sums of more than 2^20
-    rows (``docs/limitations.md``).
+    Run times and the rounding of sums of more than 2^20 rows are not covered (``docs/limitations.md``).
 
     References
     ----------
-    Abadi et al. (2016), "Deep learning with differential privacy".
 
     Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
-
-    Jagannathan, Pillaipakkamnatt & Wright (2009), "A practical differentially private random decision tree classifier".
-
-    Fletcher & Islam (2016), "Differentially private random decision forests using smooth sensitivity".
 
     Examples
     --------

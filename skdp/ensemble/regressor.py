@@ -28,13 +28,11 @@ from skdp.mechanisms.sampling import Sampling
 class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     """Differentially private random trees regressor.
 
-    The splits of the trees are drawn at random. They depend on a public seed and on one noisy count of the cells of
-    each column, which has 3% of the budget. A private linear regression on the leaves and on the plain columns uses the
-    remaining budget. The trees add interactions between columns to the linear model. There is no bagging and no private
-    search for splits.
+    The splits of the trees depend on a public seed and on noisy marginal counts, which have 3% of the budget. A private
+    linear regression on the leaves and the plain columns uses the rest. The trees add interactions to the linear model.
 
-    `X` is a raw table of numbers, strings, dates and missing values. Defaults depend on public quantities only, so
-    `schema`, `y_bounds` and `epsilon` are often the only parameters to set.
+    `X` is a raw table of numbers, strings, dates and missing values. Often, only `schema`, `y_bounds` and `epsilon`
+    have to be set.
 
     Parameters
     ----------
@@ -43,52 +41,43 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     max_depth : int, default=8
         Maximum depth of a tree.
     max_leaf_nodes : int, default=16
-        Maximum number of leaves of a tree. Trees grow best-first: the node with the largest expected number of rows is
-        split next.
+        Maximum number of leaves of a tree. The largest node is split next.
     schema : TableSchema, mapping or None, default=None
-        Public description of the columns: a `skdp.preprocessing.TableSchema`, or a mapping that it accepts. It must be
-        complete: bounds of all numbers and dates, categories of all other columns. If None, `bounds` and `categories`
-        describe the columns; if these are None too, the schema that the rows of ``DPTableVectorizer(numbers="codes")``
-        carry is used.
+        Public bounds or categories of all columns: a `skdp.preprocessing.TableSchema`, or a mapping. If None, `bounds`
+        and `categories` are used, or the schema of ``DPTableVectorizer(numbers="codes")``.
     bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds, one pair for all columns or one for each. None is for a column with `categories`.
+        Public bounds of all columns, or of each; None for a column with `categories`.
     categories : list of (list or None) or None, default=None
-        Public categories of each column. None is for a numeric column.
+        Public categories of each column; None for numeric columns.
     n_bins : int, default=16
-        Number of bins, of equal width between public bounds, of a plain numeric or date column. A column with more bins
-        in its schema gets a second block, in which each bin is split into four.
+        Number of equal-width bins of a number or date. If its schema has more, a second block splits each bin into
+        four.
     trees_random_state : int, default=0
-        Public seed of the trees, a nonnegative integer. It is independent of the noise. Choosing it by a score on
-        private rows is hyperparameter tuning and consumes budget.
+        Public seed of the trees. Choosing it by a score on private rows consumes budget.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a `skdp.Risk`. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later runs (`warm_start`, ``partial_fit``) keep the value of the first
-        run.
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
-        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. Rows have norm 1, so the norm of a
-        gradient is the absolute error in units of `target_scale_`. "auto" uses 0.5, about 1.1 standard deviations of
-        the targets.
+        Euclidean norm to which the gradient of each row is clipped, in units of `target_scale_`. "auto" is 0.5.
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If `lot_size` and
-        `sampling_rate` are both None, all rows are used, unless this would take too long.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). By default, all rows
+        are used if affordable.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
         Number of epochs. None makes 100 steps.
     learning_rate : float or "auto", default="auto"
-        Step size for the scaled rows and the mean gradient. "auto" computes it from public quantities.
+        Step size. "auto" computes it from public quantities.
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
     average : bool, default=True
-        Whether to average the iterates of the second half of the steps, which is post-processing.
+        Whether to average the iterates of the second half of the steps.
     alpha : float, default=0.0
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
@@ -96,87 +85,75 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
-        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
-        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
-        rejects any other fit that uses it, before that fit is charged.
+        File from which an interrupted ``fit`` resumes, as in `skdp.DPLogisticRegression`.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step, which is
-        faster. "auto" does so if the expected lot has at least 4,096 rows and eight times as many as there are distinct
-        rows. The run time then depends on the number of repeated rows (``docs/limitations.md``).
+        faster. "auto" does so for large lots of mostly repeated rows. The run time then depends on them
+        (``docs/limitations.md``).
     n_jobs : int or None, default=None
-        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
-        context. -1 means using all processors.
+        Number of threads, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
         fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows
         the value.
     verbose : int, default=0
-        If 1, show a progress bar with the current epsilon on standard error.
+        If 1, show a progress bar with the current epsilon.
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from `y`; this is not covered by the guarantee, and a `PrivacyLeakWarning` is issued.
     y_transform : {"log"} or None, default=None
-        Transformation of the targets. "log" fits their logarithm and requires positive public `y_bounds`. Predictions
-        are on the original scale, and near the conditional median instead of the mean.
+        "log" fits the logarithm of the targets and requires positive public `y_bounds`. Predictions are on the original
+        scale, near the median.
 
     Attributes
     ----------
     embedding_ : PublicTreesEmbedding
-        The fitted trees. ``embedding_.get_feature_names_out()`` returns the names of the columns of `coef_`.
+        The fitted trees.
     coef_ : ndarray of shape (1, n_columns)
-        Contribution of each bin, category and leaf to the score. They sum to zero over each plain column and each tree.
-        A prediction is ``target_center_ + target_scale_ * score``, clipped to `y_bounds_`.
+        Contribution of each bin, category and leaf to the score. A prediction is ``target_center_ + target_scale_ *
+        score``, clipped to `y_bounds_`.
     intercept_ : ndarray of shape (1,)
         Intercept of the score, zero if ``fit_intercept=False``.
     target_center_ : float
-        Noisy mean of the targets, or the middle of the bounds if the noise is too large; 0.0 if
-        ``fit_intercept=False``.
+        Noisy mean of the targets, or the middle of the bounds; 0.0 without an intercept.
     target_scale_ : float
-        Unit of the score: the noisy standard deviation of the targets divided by 0.45, or half the width of the bounds
-        if the noise is too large. With ``y_transform="log"``, both attributes refer to the logarithm of the targets.
+        Noisy standard deviation of the targets divided by 0.45, or half the width of the bounds.
     coef_noise_ : ndarray of the shape of `coef_`
-        Standard deviation of each coefficient due to the noise alone, computed from public quantities, as for a fit to
-        zeroed-out records.
+        Standard deviation of each coefficient due to the noise, from public quantities.
     feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Importance of each column of the table: its part of the variance of the score, computed from coefficients and
-        public quantities.
+        Importance of each column of the table, from coefficients and public quantities.
     y_bounds_ : (float, float)
         Bounds on targets and predictions.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided in the last run; 1.0 for
-        ``weight_bound=None``.
+        Bound to which weights were clipped.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns seen during ``fit``, if all are strings.
     epsilon_ : float
-        Privacy cost (epsilon at `delta_`) of everything that the fitted state depends on: all calls of ``fit`` with
-        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+        Privacy cost (epsilon at `delta_`) of all runs since the last fit from scratch.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
@@ -188,7 +165,7 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
     data_norm_ : float
         Norm of every row, 1.0.
     learning_rate_ : float
-        Step size of the last run.
+        Step size.
     n_iter_ : int
         Number of epochs over all runs.
     n_steps_ : int
@@ -196,60 +173,37 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
 
     See Also
     --------
-    PublicTreesEmbedding : Random trees as a transformer.
     DPRandomTreesClassifier : Classification with the same trees.
     skdp.DPRidge : Linear model for numeric columns, from one release.
-    skdp.tabular_pipeline : Pipeline that estimates an incomplete schema privately.
 
     Notes
     -----
-    **Features.** A row has one indicator per plain column (a bin, a category or a missing value) and one per tree (its
-    leaf). Public weights give all rows the norm 1. The trees have two thirds of the squared norm, or down to one third
-    if the noise is large.
-
-    **Trees.** Before the first step, noisy counts are released: 32 cells of each numeric column, and the categories of
-    each other column. Trees are grown from them as if columns were independent: the largest node is split next, and
-    half of the thresholds follow the counts. Later runs (`warm_start`, ``partial_fit``) keep the trees.
-
-    **Targets.** The mean and standard deviation of the targets are estimated with 2% of the budget, and targets are
-    standardized by them. The mean error due to clipping is estimated after the last step with another 2%, and
-    `intercept_` is corrected by it, unless ``fit_intercept=False`` or the run was interrupted.
-
-    Unlike the random forests of Jagannathan et al. and Fletcher & Islam, no leaf is released by itself. All leaves are
-    features of one linear model, so more trees do not divide the budget.
+    **Trees.** Trees are grown from noisy counts of the cells of each column: the largest expected node is split next,
+    and half of the thresholds follow the counts. All rows have the norm 1. Later runs keep the trees.
 
     **Guarantees.**
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is set and
       `random_state` is None.
-    - One row changes the sum of gradients of a step by at most `max_grad_norm_`, for any features, target and weight.
-      The noisy sum is divided by a public constant, the expected number of rows.
-    - With `groups`, the guarantee holds for all rows of one group together. The sum of their clipped gradients is
-      clipped to `max_grad_norm_` again, and all other sums are clipped to the contribution of one row.
-    - The accountant is charged before the rows are read. An interrupted fit stays charged and keeps the model of the
-      completed steps.
-    - Invalid input (unreadable cells, NaN as a target, negative weights) raises an error before the charge. Whether an
-      error is raised depends on the data and is not covered.
-    - `embedding_` depends on the schema, the public seed and the noisy counts, which have 3% of mu squared of a fit to
-      all rows and are part of `privacy_event_`.
-    - `target_center_` and `target_scale_` depend on `y_bounds` and on noisy sums of weights, targets and squared
-      targets, released once before the first step. The correction of `intercept_` depends on noisy sums of weights and
-      errors, released once after the last step. Each has 2% of mu squared of a fit to all rows and is part of
-      `privacy_event_`.
-    - `feature_importances_` are post-processing of `embedding_` and the coefficients.
+    - One row changes the sum of gradients of a step by at most `max_grad_norm_`. The noisy sum is divided by a public
+      constant, the expected number of rows.
+    - With `groups`, the guarantee holds for all rows of one group together: sums over a group are clipped to the
+      contribution of one row.
+    - The accountant is charged before the rows are read. An interrupted fit stays charged.
+    - Errors for invalid input are raised before the charge. They depend on the data and are not covered.
+    - `embedding_` depends on public quantities and on the noisy counts, which have 3% of mu squared of a fit to all
+      rows and are part of `privacy_event_`.
+    - `target_center_` and `target_scale_`, and the correction of `intercept_` by the mean error, depend on noisy sums
+      that are released once before the first and after the last step. Each has 2% of mu squared of a fit to all rows
+      and is part of `privacy_event_`.
+    - `feature_importances_` are post-processing.
 
-    The guarantee covers the released values. It does not cover the run time or the rounding of sums of more than 2^20
-    rows (``docs/limitations.md``).
+    Run times and the rounding of sums of more than 2^20 rows are not covered (``docs/limitations.md``).
 
     References
     ----------
-    Abadi et al. (2016), "Deep learning with differential privacy".
 
     Geurts, Ernst & Wehenkel (2006), "Extremely randomized trees".
-
-    Jagannathan, Pillaipakkamnatt & Wright (2009), "A practical differentially private random decision tree classifier".
-
-    Fletcher & Islam (2016), "Differentially private random decision forests using smooth sensitivity".
 
     Examples
     --------

@@ -24,9 +24,8 @@ class DPLinearRegression(MomentsRegressor):
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
         None, they are read from `y`; this is not covered by the guarantee, and a `PrivacyLeakWarning` is issued.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)``. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -41,7 +40,7 @@ class DPLinearRegression(MomentsRegressor):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1, with a warning.
     rows_per_group : int or None, default=None
         With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
         the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
@@ -54,13 +53,11 @@ class DPLinearRegression(MomentsRegressor):
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
@@ -85,7 +82,7 @@ class DPLinearRegression(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are clipped.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped, 1.0 for None.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -97,7 +94,7 @@ class DPLinearRegression(MomentsRegressor):
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
@@ -191,9 +188,8 @@ class DPRidge(MomentsRegressor):
         `sklearn.linear_model.Ridge`. "auto" uses a tenth of the smallest eigenvalue that the noise permits, a public
         quantity. The intercept is not penalized.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)``. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
@@ -208,7 +204,7 @@ class DPRidge(MomentsRegressor):
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1, with a warning.
     rows_per_group : int or None, default=None
         With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
         the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
@@ -221,13 +217,11 @@ class DPRidge(MomentsRegressor):
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
@@ -257,7 +251,7 @@ class DPRidge(MomentsRegressor):
     data_norm_ : float
         Norm to which rows are clipped.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped, 1.0 for None.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -269,7 +263,7 @@ class DPRidge(MomentsRegressor):
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float

@@ -27,52 +27,43 @@ from skdp.linear_model.newton import NewtonSolver
 class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     """Differentially private logistic regression classifier.
 
-    The model is trained by noisy gradient descent (DP-SGD, Abadi et al. 2016) on the binary or multinomial logistic
-    loss. Each step clips the gradient of every row and adds Gaussian noise to the sum of the gradients. By default,
-    every step uses all rows, and the last iterates are averaged. Defaults depend on public quantities only, so
-    `epsilon` is often the only parameter to set.
+    The model is trained by noisy gradient descent (DP-SGD): each step clips the gradient of every row and adds Gaussian
+    noise to their sum. By default, every step uses all rows.
 
-    Rows are clipped to the public norm `data_norm`. Scale the columns to [-1, 1] or [0, 1] by *public* bounds first.
-    Otherwise, columns with large values dominate the norm, and clipping shrinks all other columns.
-
-    Rows of `skdp.PublicTreesEmbedding` with ``data_norm=None`` are trained with the defaults of
-    `skdp.DPRandomTreesClassifier`.
+    Scale the columns to [-1, 1] or [0, 1] by *public* bounds first, because rows are clipped to the norm `data_norm`.
+    Rows of `skdp.PublicTreesEmbedding` are trained as in `skdp.DPRandomTreesClassifier`.
 
     Parameters
     ----------
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``: a number, or a `skdp.Risk`. Must be None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later runs (`warm_start`, ``partial_fit``) keep the value of the first
-        run.
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float or "auto", default="auto"
-        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. Scaled rows have norm at most 1,
-        hence gradients have norm at most 1 (sqrt(2) for multiclass). "auto" uses 1/2 for binary problems. For
-        multiclass, it uses 1 on rows of `skdp.preprocessing.DPTableVectorizer`, else a function of public quantities.
+        Euclidean norm to which the gradient of each row is clipped. "auto" is 1/2 for binary problems; for multiclass,
+        it is 1 on rows of `skdp.preprocessing.DPTableVectorizer`, else a function of public quantities.
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
-        the public norm of rows that `skdp.preprocessing.DPTableVectorizer` or `skdp.PublicTreesEmbedding` has
-        transformed, and otherwise sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+        the public norm that `skdp.preprocessing.DPTableVectorizer` or `skdp.PublicTreesEmbedding` attaches to rows,
+        otherwise sqrt(n_features), which suits columns in [-1, 1].
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If `lot_size` and
-        `sampling_rate` are both None, all rows are used, unless this would take too long.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). By default, all rows
+        are used if affordable.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
         Number of epochs. None makes 200 steps, or 100 on rows of `skdp.PublicTreesEmbedding`.
     learning_rate : float or "auto", default="auto"
-        Step size for the scaled rows and the mean gradient. "auto" computes it from public quantities.
+        Step size. "auto" computes it from public quantities.
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
     average : bool, default=True
-        Whether to average the iterates of the second half of the steps, which is post-processing.
+        Whether to average the iterates of the second half of the steps.
     alpha : float, default=0.0
         Strength of the L2 penalty ``alpha / 2 * ||coef_||**2``, which is added to the mean loss.
     fit_intercept : bool, default=True
@@ -81,92 +72,76 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued.
     class_weight : dict of class to float, or None, default=None
-        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest weight,
-        so only their ratios matter, and multiply the clipped gradients, as sample weights do. "balanced" is rejected,
-        because it would read the labels: pass ``1 / prevalence`` with public class prevalences instead.
+        Public weights of the classes; a class that is not named has weight 1. Only their ratios matter. "balanced"
+        would read the labels and is rejected: pass ``1 / prevalence`` with public prevalences.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
+        mean weight. None is 1.
     rows_per_group : int or None, default=None
-        With `groups`, the public maximum number k of rows per group. A group contributes at most as much as k rows of
-        the largest norm: each row of a smaller group has full weight, the rows of a larger group share the weight of k
-        rows, and the noise is k times larger. Choose a k that few groups exceed. None is 1. Requires
-        ``inference=True``.
+        With `groups` and ``inference=True``, the public maximum number k of rows per group. The rows of larger groups
+        share the weight of k rows, and the noise is k times larger. None is 1.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
+        - "zero_out": it is zeroed out and adds nothing to any sum.
+        - "replace_one": it is replaced by another one.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed; every rule uses the public number `n_public`.
 
-        None uses the relation of `accountant`, otherwise "zero_out".
+        None uses that of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     inference : bool, default=False
-        Whether to fit by Newton steps and to estimate what `summary` needs, with 10% of mu squared. Rows must be in
-        memory, and the number of columns times (number of classes - 1) is at most 200. Parameters of gradient descent
-        must have their default values.
+        Whether to fit by Newton steps and to estimate what `summary` needs, with 10% of mu squared. Requires rows in
+        memory, at most 200 columns times (number of classes - 1), and defaults for gradient descent.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
-        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
-        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
-        rejects any other fit that uses it, before that fit is charged.
+        File that stores the state of the fit until it completes. An interrupted ``fit`` with the same parameters and
+        rows resumes from it and is not charged again. A lock on ``<checkpoint>.lock`` rejects concurrent fits.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
         Whether equal rows, with equal targets and weights, are found once and then computed once a step, which is
-        faster. "auto" does so if the expected lot has at least 4,096 rows and eight times as many as there are distinct
-        rows. The run time then depends on the number of repeated rows (``docs/limitations.md``).
+        faster. "auto" does so for large lots of mostly repeated rows. The run time then depends on them
+        (``docs/limitations.md``).
     n_jobs : int or None, default=None
-        Number of threads. The result does not depend on it. None means 1 unless in a ``joblib.parallel_config``
-        context. -1 means using all processors. Large models on dense rows use at least as many threads as BLAS.
+        Number of threads, as in scikit-learn. The result does not depend on it.
     random_state : int, RandomState or Generator instance or None, default=None
         Source of sampling and noise. None draws a fresh secret key from the operating system. Any other value makes the
         fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows
         the value.
     verbose : int, default=0
-        If 1, show a progress bar with the current epsilon on standard error.
+        If 1, show a progress bar with the current epsilon.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; binary problems have one row. With `inference` and more than two classes, those of the first class
-        are 0. With more columns than the budget suffices for, coefficients are shrunk
-        (``docs/scaling_and_binning.md``).
+        Coefficients; one row for binary problems. With `inference`, those of the first of several classes are 0.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts, zero if ``fit_intercept=False``.
     coef_noise_ : ndarray of the shape of `coef_`
-        Standard deviation of each coefficient due to the noise alone, computed from public quantities for a fit to
-        zeroed-out records. It is usually smaller for coefficients that the rows determine. With `inference`, it is that
-        of `summary`.
+        Standard deviation of each coefficient due to the noise.
     classes_ : ndarray of shape (n_classes,)
         Class labels known to the classifier.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided in the last run; 1.0 for
-        ``weight_bound=None``.
+        Bound to which weights were clipped.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns seen during ``fit``, if all are strings.
     epsilon_ : float
-        Privacy cost (epsilon at `delta_`) of everything that the fitted state depends on: all calls of ``fit`` with
-        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+        Privacy cost (epsilon at `delta_`) of all runs since the last fit from scratch.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit of the guarantee.
     privacy_event_ : DpEvent
         Privacy event from which `epsilon_` is computed.
     noise_multiplier_ : float
-        Noise multiplier of the last run. If the noise varies between steps, it is that of constant noise with the same
-        privacy cost; `privacy_event_` lists each step.
+        Noise multiplier of the last run: that of constant noise with the same privacy cost.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float
@@ -185,7 +160,6 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
     DPMLPClassifier : Neural network trained in the same way.
     skdp.DPRandomTreesClassifier : Logistic regression on random trees, with interactions between columns.
     DPGridSearchCV : Differentially private hyperparameter tuning.
-    allocate_budget : One budget for a pipeline of private steps.
 
     Notes
     -----
@@ -193,51 +167,41 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `classes` is set and
       `random_state` is None.
-    - One row changes the sum of gradients of a step by at most `max_grad_norm_`, for any features, target and weight.
-      The noisy sum is divided by a public constant, the expected number of rows.
-    - Rows of `skdp.PublicTreesEmbedding` are checked one by one: a row that does not have the declared public layout
-      counts as a zeroed-out record.
-    - With `groups`, the guarantee holds for all rows of one group together. The sum of their clipped gradients is
-      clipped to `max_grad_norm_` again, and all other sums are clipped to the contribution of one row.
-    - Noisy class counts, released once before the first step, set the starting point. Noisy sums of predictions and
-      residuals, released once after the last step, correct `intercept_`. Each has 1% of mu squared of a fit to all rows
-      (2% for the sums without counts) and is part of `privacy_event_`.
+    - One row changes the sum of gradients of a step by at most `max_grad_norm_`. The noisy sum is divided by a public
+      constant, the expected number of rows.
+    - A row of `skdp.PublicTreesEmbedding` without the declared public layout counts as a zeroed-out record.
+    - With `groups`, the guarantee holds for all rows of one group together: sums over a group are clipped to the
+      contribution of one row.
+    - Noisy class counts, released before the first step, set the starting point. Noisy sums, released after the last
+      step, correct `intercept_`. Each has 1% of mu squared of a fit to all rows (2% for the sums without counts) and is
+      part of `privacy_event_`.
     - With `inference`, one row changes the score and curvature of a step by a joint norm of at most 1, one group by at
-      most `max_grad_norm_`. Gradients are not clipped, but rows are clipped to `data_norm_`.
-    - The accountant is charged before the rows are read. An interrupted fit stays charged and keeps the model of the
-      completed steps.
-    - Invalid input raises an error before the charge, or after it if rows are not in memory. Whether an error is raised
-      depends on the data and is not covered.
+      most `max_grad_norm_`. Gradients are not clipped.
+    - The accountant is charged before the rows are read. An interrupted fit stays charged.
+    - Errors for invalid input are raised before the charge, or after it if rows are not in memory. They depend on the
+      data and are not covered.
 
-    **Inference.** With ``inference=True``, the fit consists of eight Newton steps on noisy scores and curvatures, and
-    one release for a sandwich estimator of the standard errors, which include the noise. `summary` states no interval
-    if the noise hides a coefficient, events are too rare, the steps did not converge, rows were clipped, or fewer than
-    40 informative rows per coefficient are left (``docs/inference.md``).
+    **Inference.** With ``inference=True``, the fit makes eight noisy Newton steps and one release for the standard
+    errors of `summary`, which include the noise. Coefficients without a valid interval have none
+    (``docs/inference.md``).
 
-    The guarantee covers the released values. It does not cover the run time or the rounding of sums of more than 2^20
-    rows (``docs/limitations.md``).
+    Run times and the rounding of sums of more than 2^20 rows are not covered (``docs/limitations.md``).
 
     References
     ----------
     Abadi et al. (2016), "Deep learning with differential privacy".
 
-    Bassily, Smith & Thakurta (2014), "Private empirical risk minimization".
-
     Ganesh, Haghifam, Steinke & Thakurta (2023), "Faster differentially private convex optimization via second-order
     methods".
 
-    Avella-Medina, Bradshaw & Loh (2023), "Differentially private inference via noisy optimization".
-
     Examples
     --------
-    >>> import numpy as np
     >>> from skdp import DPLogisticRegression
     >>> from skdp.datasets import make_census
-    >>> people = make_census(20_000, random_state=0)
-    >>> low, high = np.array([people.bounds[name] for name in people.feature_names]).T
-    >>> X = (people.data - low) / (high - low)
-    >>> model = DPLogisticRegression(epsilon=1.0, classes=people.classes).fit(X, people.target)
-    >>> model.score(X, people.target)
+    >>> census = make_census(20_000, random_state=0)
+    >>> X = census.data / [high for _, high in census.bounds.values()]
+    >>> model = DPLogisticRegression(epsilon=1.0, classes=census.classes).fit(X, census.target)
+    >>> model.score(X, census.target)
     0.7...
     """
 

@@ -322,7 +322,7 @@ class Purchase:
 
         Returns
         -------
-        Bought
+        NamedTuple
         """
         if len(words) and np.ndim(weights):
             raise ValueError("Categories do not support weights. Use weights=1.0.")
