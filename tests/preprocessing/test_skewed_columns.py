@@ -105,9 +105,7 @@ def test_few_rows_drop_categories_beside_numbers():
     with pytest.warns(QualityWarning) as told:
         vectorizer.fit(X)
     texts = [str(each.message) for each in told]
-    assert any(
-        text.startswith("Set bounds of columns 'amount', 'income' in `schema`, which helps most:") for text in texts
-    )
+    assert any("Set bounds of columns 'amount', 'income' in `schema`, which helps most." in text for text in texts)
     assert vectorizer.schema_["job"].kind == "drop"
     assert any("No information in" in text and "'job'" in text for text in texts)
     with warnings.catch_warnings(action="ignore"):
