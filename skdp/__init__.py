@@ -1,6 +1,6 @@
 """Differentially private estimators for scikit-learn.
 
-Importing the package is cheap: a public name is loaded when it is first used (PEP 562).
+Public names are imported when they are first used (PEP 562), so that importing the package is fast.
 """
 
 from __future__ import annotations
@@ -130,11 +130,11 @@ def __getattr__(name: str) -> Any:
 
 
 def _suggest(name: str) -> str:
-    """The public name that was meant, as scikit-learn's names have no "DP" before them, or nothing."""
+    """Return a suggestion for a misspelled name, or "". The prefix "DP" is ignored, as scikit-learn does not use it."""
     from difflib import get_close_matches
 
     if moved := _MOVED.get(name):
-        return f". It is part of skdp.{moved} now"
+        return f". It was moved to skdp.{moved}"
     known = {public.lower().removeprefix("dp"): public for public in (*_PUBLIC, *_MODULES)}
     near = get_close_matches(name.lower().removeprefix("dp"), known, n=1, cutoff=0.6)
     return f". Did you mean {known[near[0]]!r}?" if near else ""

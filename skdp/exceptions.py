@@ -1,4 +1,4 @@
-"""Errors and warnings about privacy, how a warning points at the user's line, and parameters that were replaced."""
+"""Errors and warnings about privacy, the stack level of warnings, and messages for removed parameters."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ _NOT_THE_USER = {"skdp", "sklearn", "joblib"}
 
 
 class BudgetExceededError(RuntimeError):
-    """A charge would take an accountant above its budget; nothing was charged and nothing was read."""
+    """Raised if a charge would exceed the budget of an accountant. No budget was consumed and no data were read."""
 
 
 class AccountantDetachedError(RuntimeError):
-    """A pickled copy of an accountant was asked to spend: it can be read, but the balance lives elsewhere."""
+    """Raised if a detached copy of an accountant is charged. Pickled copies of in-memory accountants are read-only."""
 
 
 class BudgetFileError(RuntimeError):
-    """The file of a budget cannot be read, written or trusted; nothing was charged and nothing was read of the data."""
+    """Raised if a budget file cannot be read, written or verified. No budget was consumed and no data were read."""
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something was read from private data, or can be foreseen by others, without being paid for."""
+    """Warning about information that the privacy guarantee does not cover, such as classes read from the labels."""
 
 
 class QualityWarning(UserWarning):
-    """A result is worth little, or less than it could be: told by public numbers and by releases alone."""
+    """Quality diagnostic: a result is likely inaccurate. It uses only public values and private estimates."""
 
 
 class FitInterruptedWarning(UserWarning):
-    """Ctrl-C ended a fit: the model of the steps done is kept, and so is the full charge."""
+    """Warning that Ctrl-C interrupted a fit. The model of the completed steps is kept; the full budget was consumed."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the first line outside skdp and scikit-learn, which is the user's or that of another library."""
+    """Issue a warning that points to the first calling line outside skdp, scikit-learn and joblib."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
@@ -48,35 +48,35 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 REMOVED = {
     "accounting": "set it on the accountant, PrivacyAccountant(method=...)",
-    "adam_noise_floor": "use solver='adam' with a small adam_epsilon, whose steps hardly depend on max_grad_norm",
-    "balanced": "rows are always balanced; sample_sets draws independent rows",
-    "ceiling": "its name is budget",
-    "class_shares": "its name is class_prevalences",
-    "confidence": "its name is level",
+    "adam_noise_floor": "use solver='adam' with a small adam_epsilon instead",
+    "balanced": "remove it; rows are always balanced. Use sample_sets for independent rows",
+    "ceiling": "use budget instead",
+    "class_shares": "use class_prevalences instead",
+    "confidence": "use level instead",
     "decay_epochs": "pass a pair, learning_rate_end=(end, epochs)",
-    "label_shares": "its name is class_prevalences",
-    "labour_force_only": "its name is labor_force_only",
-    "ledger": "its name is accountant",
-    "n_directions": "a component always has up to 100 main directions",
+    "label_shares": "use class_prevalences instead",
+    "labour_force_only": "use labor_force_only instead",
+    "ledger": "use accountant instead",
+    "n_directions": "remove it; each component has up to 100 main directions",
     **dict.fromkeys(
         ["n_samples_public", "n_groups_public", "n_households_public"], "pass adjacency=skdp.AddRemove(n_public=...)"
     ),
-    "n_tries": "its name is n_trials",
-    "noise_multiplier": "set epsilon, from which the noise of all parts follows",
-    **dict.fromkeys(["parities", "rounds"], "remove it, as it improved no real table"),
-    "plain_share": "plain columns always have a third of the squared norm of a row",
-    "prices": "its name is privacy_costs",
+    "n_tries": "use n_trials instead",
+    "noise_multiplier": "set epsilon; the noise of all parts is calibrated to it",
+    **dict.fromkeys(["parities", "rounds"], "remove it"),
+    "plain_share": "remove it; unbinned columns always have one third of the squared row norm",
+    "prices": "use privacy_costs instead",
     "risk": "pass epsilon=skdp.Risk(advantage=...) or skdp.Risk(tpr=..., fpr=...)",
-    "score_share": "its name is score_fraction",
-    "shares": "its name is fractions",
-    "threshold_share": "the threshold of categories always has 1% of delta; set delta",
-    "units": "its name is scales",
+    "score_share": "use score_fraction instead",
+    "shares": "use fractions instead",
+    "threshold_share": "remove it; partition selection always uses 1% of delta. Set delta instead",
+    "units": "use scales instead",
 }
-"""Parameters of earlier versions, or of single estimators alone, and what replaces them."""
+"""Parameters of earlier versions, or of other estimators, and their replacements."""
 
 
 def refuse_removed(call: Any, names: Iterable[str]) -> None:
-    """Raise a TypeError for a name of the table that is not a parameter of the class or function."""
+    """Raise a TypeError for a removed name that is not a parameter of the class or function."""
     for name in names:
         if name in REMOVED and name not in inspect.signature(call).parameters:
             shown = getattr(call, "_public_name", "") or call.__qualname__.removesuffix(".__init__").rpartition(".")[2]
@@ -84,7 +84,7 @@ def refuse_removed(call: Any, names: Iterable[str]) -> None:
 
 
 def without_removed(call: Call) -> Call:
-    """Let a function, or the constructor of a class, refuse them; its signature stays."""
+    """Decorate a function or class so that removed parameters raise a TypeError; the signature does not change."""
     if isinstance(call, type):
         call.__init__ = without_removed(call.__init__)  # type: ignore[misc]
         return call

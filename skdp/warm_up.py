@@ -1,7 +1,7 @@
-"""Compile what first fits need, for an image or a fresh install: ``python -m skdp.warm_up``.
+"""Compile the numerical code in advance, for example in a container image: ``python -m skdp.warm_up``.
 
-Models are fitted to made-up rows, so that Numba keeps their machine code beside the package or in the folder that
-``NUMBA_CACHE_DIR`` names. It holds for processors of one kind: run it on the one that the image is for.
+The command fits models to simulated data. Numba then stores the machine code beside the package, or in the directory
+set by ``NUMBA_CACHE_DIR``. The code is specific to the processor, so run the command on the target machine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def _fits() -> dict[str, Callable[[], object]]:
-    """What is fitted, by what it compiles for."""
+    """Return the fits to run, by the name of the estimator that is compiled."""
     import skdp
 
     rng = np.random.default_rng(0)
@@ -31,11 +31,11 @@ def _fits() -> dict[str, Callable[[], object]]:
 
 
 def main() -> None:
-    """Fit each model, and say how long it took."""
+    """Fit each model and print its CPU time."""
     for name, fit in _fits().items():
         start = time.process_time()
         fit()
-        print(f"{name}: {time.process_time() - start:.1f} s of CPU", flush=True)
+        print(f"{name}: {time.process_time() - start:.1f} s CPU time", flush=True)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_cross_val_score_runs_in_processes(adjacency):
 
 
 def test_accountants_take_a_relation_without_a_number():
-    with pytest.raises(ValueError, match=r"give 'add_remove' here, and AddRemove to estimators\.$"):
+    with pytest.raises(ValueError, match=r"must be 'add_remove' here, .* Pass AddRemove to estimators only\.$"):
         PrivacyAccountant(adjacency=AddRemove(600))
 
 

@@ -64,9 +64,9 @@ def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, p
     accountant.record_rejection("DPPCA", note="NaN in a column")
     assert run(capsys, "increase", path, "--epsilon", "4", "--note", "agreed by the board")[0] == 0
     out = run(capsys, "show", path)[1]
-    words = ("epsilon=0.25, delta=1e-06", "refused, not priced", "NaN in a column", "budget raised from 2 to 4")
+    words = ("epsilon=0.25, delta=1e-06", "input rejected", "NaN in a column", "budget increased from 2 to 4")
     assert all(
-        word in out for word in (*words, "agreed by the board", "raised from 2", "3 charges, 1 refusal, 1 raise")
+        word in out for word in (*words, "agreed by the board", "increased from 2", "1 rejected input, 1 budget increase")
     )
     found = json.loads(run(capsys, "show", path, "--json")[1])
     assert [entry["kind"] for entry in found["charges"][3:]] == ["refusal", "raise"]
@@ -93,11 +93,11 @@ def test_create_and_raise(capsys, tmp_path):
     assert (accountant.epsilon, accountant.delta, accountant.unit) == (1.0, 1e-5, "person")
     code, _, err = run(capsys, "create", path, "--epsilon", "9", "--delta", "1e-5")
     assert code == 2
-    assert "not written over" in err
+    assert "already exists" in err
     accountant.spend(GaussianDpEvent(3.8))
     for arguments, named in (
-        (("--epsilon", "1"), "does not raise the budget"),
-        (("--epsilon", "3", "--delta", "1e-4"), "cannot be raised"),
+        (("--epsilon", "1"), "must exceed the present budget"),
+        (("--epsilon", "3", "--delta", "1e-4"), "cannot be changed"),
     ):
         code, _, err = run(capsys, "increase", path, *arguments)
         assert code == 2
@@ -117,8 +117,8 @@ def test_create_takes_a_ceiling_in_risk(capsys, tmp_path):
         assert run(capsys, "create", tmp_path / name, *given, "--delta", "1e-6")[0] == 0
         assert fresh_epsilon(tmp_path / name) == PrivacyAccountant(risk, 1e-6).epsilon
     for given, named in (
-        ((), "give --epsilon, or --advantage, or --tpr and --fpr"),
-        (("--advantage", "0.1", "--epsilon", "1"), "needs one budget"),
+        ((), "Set --epsilon, or --advantage, or --tpr and --fpr"),
+        (("--advantage", "0.1", "--epsilon", "1"), "exactly one budget"),
         (("--tpr", "0.1"), "tpr and fpr"),
     ):
         code, _, err = run(capsys, "create", tmp_path / "c", *given, "--delta", "1e-6")
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_not_shown(capsys, path):
     for command in ("show", "verify", "export"):
         code, out, err = run(capsys, command, path)
         assert (code, out) == (1, "")
-        assert "begin a new ledger that starts with the largest sum that can be read, or with the budget" in err
+        assert "charge to it the largest spent epsilon that can still be read, or the whole budget" in err
 
 
 def fresh_epsilon(path):
@@ -162,7 +162,7 @@ def fresh_epsilon(path):
 
 def test_verify(capsys, path):
     head = json.loads(run(capsys, "export", path)[1])["head"]
-    assert run(capsys, "verify", path) == (0, f"{path}: 2 entries, each as it was written\nhead: {head}\n", "")
+    assert run(capsys, "verify", path) == (0, f"{path}: 2 entries, none altered\nhead: {head}\n", "")
     PrivacyAccountant.open(path).spend(GaussianDpEvent(100.0), "third")
     assert run(capsys, "verify", path, "--head", head)[0] == 0
     code, out, err = run(capsys, "verify", path, "--head", "0" * 64)
@@ -186,9 +186,9 @@ def test_wrong_calls(capsys, tmp_path, path):
     assert run(capsys)[0] == run(capsys, "spend", path)[0] == run(capsys, "show", path, "--delta", "x")[0] == 2
     code, out, err = run(capsys, "show", path, "--delta", "2")
     assert (code, out) == (2, "")
-    assert "delta=2" in err
+    assert "`delta` must be" in err
     (tmp_path / "table.csv").write_text("age,income\n" * 100)
     code, out, err = run(capsys, "show", tmp_path / "table.csv")
     assert (code, out) == (1, "")
     assert "not a budget file" in err
-    assert "is not a file: give the file of a ledger." in run(capsys, "show", tmp_path)[2]
+    assert "is not a file. Pass an existing budget file." in run(capsys, "show", tmp_path)[2]

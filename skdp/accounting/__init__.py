@@ -1,19 +1,19 @@
 """Privacy accounting: the privacy cost of a computation on private data.
 
-The package stands alone: beside NumPy and SciPy it imports `skdp.exceptions` only.
+Besides NumPy and SciPy, the package imports only `skdp.exceptions`.
 
-- `events`: what was done, without behaviour: frozen specifications, named as in dp-accounting, and their composition
-- `formulas`: closed forms, and the searches and sums that they share
-- `releases`: a composition sorted by kind of release, as the methods read it
-- `rdp`: Rényi divergences of a composition (`rdp`), and of one release (`mechanisms`)
-- `classic`: composition of (epsilon, delta) statements (naive, strong, optimal, strong of 2016), and the moments
+- `events`: privacy events (frozen specifications, named as in dp-accounting) and their composition
+- `formulas`: closed forms and shared numerical methods
+- `releases`: a composition sorted by type of release, the input of the accounting methods
+- `rdp`: Rényi divergences of a composition (`rdp`) and of one release (`mechanisms`)
+- `classic`: composition of (epsilon, delta) guarantees (naive, strong, optimal, strong of 2016), and the moments
   accountant
-- `pld`: privacy loss distributions: the releases of an event go down once, and a number comes up once
-- `methods`: `get_epsilon`, `get_delta` by the method that is named, and `get_epsilon_bounds`, the truth from both
-  sides
-- `statements`: what is said of an event, or of a budget: curves (`curves`), and the target of a budget (`targets`)
-- `calibration`: from a budget back to the noise that fits it
-- `ledger`: `PrivacyAccountant`: the record of one data set, what a budget admits, and where it is kept
+- `pld`: privacy loss distributions
+- `methods`: `get_epsilon` and `get_delta` by a given method, and `get_epsilon_bounds` with certified bounds
+- `statements`: Rényi curve, privacy profile and trade-off function of an event (`privacy_curves`), and the target of a
+  calibration (`targets`)
+- `calibration`: noise that meets a privacy budget
+- `ledger`: `PrivacyAccountant`: the charges to one data set, the admission of further charges, and their storage
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
-"""Command line for the file of a ledger.
+"""Manage the budget file of a data set.
 
     python -m skdp.accounting create FILE --epsilon E --delta D [--unit U] [--filter-family F]
-                                                           a new ledger with a budget, or with one in risk:
-                                                           --advantage A, or --tpr T --fpr F, instead of --epsilon
-    python -m skdp.accounting show FILE [--delta D] [--json]   the entries, what was spent and what is left
-    python -m skdp.accounting verify FILE [--head HASH]        check that no entry was altered
-    python -m skdp.accounting export FILE                      everything as JSON, with the hash to note elsewhere
+                                   create a budget file; instead of --epsilon, the budget can be
+                                   a membership-inference risk: --advantage A, or --tpr T --fpr F
+    python -m skdp.accounting show FILE [--delta D] [--json]
+                                   print the entries, the spent budget and the remaining budget
+    python -m skdp.accounting verify FILE [--head HASH]
+                                   check that no entry was altered
+    python -m skdp.accounting export FILE
+                                   print the budget and all entries as JSON
     python -m skdp.accounting increase FILE --epsilon E [--note TEXT] [--yes]
-                                                           a higher budget, as an entry of the ledger
+                                   increase the budget
 
-`show`, `verify` and `export` never write to the file. Exit codes: 0 success, 1 the file cannot be read or trusted, 2
-the call is invalid (for example, no file has this name).
+The commands show, verify and export do not write to the file. Exit codes: 0 success; 1 the file cannot be read or
+verified; 2 invalid arguments (for example, the file does not exist).
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Arguments. If None, those of the process.
+        Arguments. If None, ``sys.argv[1:]``.
 
     Returns
     -------
@@ -45,10 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     exists = os.path.lexists(given.file)
     if given.command is _create and exists:
-        parser.error(f"file={given.file!r} exists, and a ledger is not written over: give another name.")
+        parser.error(f"file={given.file!r} already exists. Use another name.")
     if given.command is not _create and not os.path.isfile(given.file):
-        fault = "is not a file: give" if exists else "does not exist: create it, or give"
-        parser.error(f"file={given.file!r} {fault} the file of a ledger.")
+        fault = "is not a file. Pass" if exists else "does not exist. Create it, or pass"
+        parser.error(f"file={given.file!r} {fault} an existing budget file.")
     try:
         _print(given.command(given))
     except BudgetFileError as error:
@@ -60,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print(text: str) -> None:
-    """Print. A reader that closes the pipe, as `head` does, has read enough."""
+    """Print, and ignore a closed pipe, as by `head`."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -78,30 +81,34 @@ def _parser() -> argparse.ArgumentParser:
         subs[name] = sub = commands.add_parser(name, description=command.__doc__)
         sub.add_argument("file", metavar="FILE")
         sub.set_defaults(command=command)
-    subs["create"].add_argument("--epsilon", type=float, help="the budget")
-    subs["create"].add_argument("--advantage", type=float, help="the budget, as an attacker's advantage")
-    subs["create"].add_argument("--tpr", type=float, help="the budget, as records found at a share of false positives")
-    subs["create"].add_argument("--fpr", type=float, help="that share")
+    subs["create"].add_argument("--epsilon", type=float, help="budget")
+    subs["create"].add_argument("--advantage", type=float, help="budget as membership inference advantage (TPR - FPR)")
+    subs["create"].add_argument("--tpr", type=float, help="budget as true positive rate at --fpr")
+    subs["create"].add_argument("--fpr", type=float, help="false positive rate of --tpr")
     subs["create"].add_argument("--delta", type=float, required=True, help="delta of the budget")
-    subs["create"].add_argument("--unit", help="what one record is, such as person; row if left out")
-    subs["create"].add_argument("--method", help="accounting method of the fits; pld if left out")
-    subs["create"].add_argument("--adjacency", help="neighboring relation; that of the first charge if left out")
-    subs["create"].add_argument("--filter-family", metavar="F", help="auto, gaussian or renyi; auto if left out")
-    subs["show"].add_argument("--delta", type=float, help="delta of the figures; the budget's if left out")
+    subs["create"].add_argument("--unit", help="privacy unit, such as person (default: row)")
+    subs["create"].add_argument("--method", help="accounting method of the fits (default: pld)")
+    subs["create"].add_argument("--adjacency", help="neighboring relation (default: that of the first charge)")
+    subs["create"].add_argument(
+        "--filter-family", metavar="F", help="privacy filter: auto, gaussian or renyi (default: auto)"
+    )
+    subs["show"].add_argument("--delta", type=float, help="delta of the spent epsilon (default: that of the budget)")
     subs["show"].add_argument("--json", action="store_true", help="print JSON")
-    subs["verify"].add_argument("--head", help="a hash noted earlier, which has to be among those of the file")
-    subs["increase"].add_argument("--epsilon", type=float, required=True, help="the new budget")
-    subs["increase"].add_argument("--delta", type=float, help="the ledger's; it cannot be raised")
-    subs["increase"].add_argument("--note", default="", help="why")
-    subs["increase"].add_argument("--yes", action="store_true", help="raise it even if less is left then than before")
+    subs["verify"].add_argument("--head", help="hash stored earlier, which must occur in the file")
+    subs["increase"].add_argument("--epsilon", type=float, required=True, help="new budget")
+    subs["increase"].add_argument("--delta", type=float, help="delta of the budget, which cannot be changed")
+    subs["increase"].add_argument("--note", default="", help="reason for the increase")
+    subs["increase"].add_argument(
+        "--yes", action="store_true", help="increase even if this lowers the remaining budget"
+    )
     return parser
 
 
 def _create(given: argparse.Namespace) -> str:
-    """Create a ledger with a budget, in a file that does not exist."""
+    """Create a budget file."""
     risk = {name: getattr(given, name) for name in ("advantage", "tpr", "fpr") if getattr(given, name) is not None}
     if (given.epsilon is None) != bool(risk):
-        raise ValueError("a ledger needs one budget: give --epsilon, or --advantage, or --tpr and --fpr.")
+        raise ValueError("Expected exactly one budget. Set --epsilon, or --advantage, or --tpr and --fpr.")
     terms = {name: getattr(given, name) for name in ("unit", "method", "adjacency", "filter_family")}
     epsilon = Risk(**risk) if risk else given.epsilon
     accountant = PrivacyAccountant(epsilon, given.delta, **terms, path=given.file)
@@ -110,7 +117,7 @@ def _create(given: argparse.Namespace) -> str:
 
 
 def _show(given: argparse.Namespace) -> str:
-    """Print the entries, what was spent and what is left."""
+    """Print the entries, the spent budget and the remaining budget."""
     accountant = PrivacyAccountant.open(given.file)
     text = accountant.to_json()
     content, read = json.loads(text), PrivacyAccountant.from_json(text)  # read once, while others may charge
@@ -123,7 +130,7 @@ def _show(given: argparse.Namespace) -> str:
 
 
 def _figures(read: PrivacyAccountant, delta: float | None) -> dict[str, Any]:
-    """Return the figures of spent and remaining budget under a budget; without one, at a delta."""
+    """Return the spent and the remaining budget; without a budget, the spent epsilon at a delta."""
     at = read.delta if delta is None else delta
     spent = {"delta": at, "plans_fixed_in_advance": None if at is None else _finite(read.get_epsilon(at))}
     if read.epsilon is None:
@@ -140,19 +147,19 @@ def _finite(value: float) -> float | str:
 
 
 def _verify(given: argparse.Namespace) -> str:
-    """Check the file and the chain of its entries; print how many there are and the last hash."""
+    """Check that no entry was altered; print the number of entries and the last hash."""
     accountant = PrivacyAccountant.open(given.file)
     number = accountant.verify(given.head)
-    return f"{accountant.path}: {number} entries, each as it was written\nhead: {accountant.head}"
+    return f"{accountant.path}: {number} entries, none altered\nhead: {accountant.head}"
 
 
 def _export(given: argparse.Namespace) -> str:
-    """Print the ledger as JSON, as PrivacyAccountant.from_json reads it."""
+    """Print the budget and all entries as JSON, the input of PrivacyAccountant.from_json."""
     return json.dumps(json.loads(PrivacyAccountant.open(given.file).to_json()), indent=2)
 
 
 def _increase(given: argparse.Namespace) -> str:
-    """Raise the budget, as an entry of the ledger; after a charge the odometer's figure decides from then on."""
+    """Increase the budget. After the first charge, this can lower the remaining budget; then --yes is required."""
     accountant = PrivacyAccountant.open(given.file)
     before = accountant.remaining()
     accountant.increase_budget(given.epsilon, delta=given.delta, note=given.note, allow_less=given.yes)

@@ -1,10 +1,10 @@
-"""From a budget back to the noise that fits it.
+"""Calibration of the noise to a privacy budget.
 
-Every result is on the safe side: the price of its event is computed and is within the budget. A search starts from
-the central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues on coarse grids, and needs
-two or three prices of full accuracy. A budget out of reach is refused after a few prices, at places far apart, because
-a bound may be loose at the end of the range and tight before it. If the search ends just above the budget, the
-parameter grows in increasing steps until a price fits.
+Every result is safe: the privacy cost of its event is computed and is within the budget. The search starts from the
+central limit of Bu, Dong, Long & Su 2020, mu^2 = T q^2 (e^{1/sigma^2} - 1), continues with coarse grids, and requires
+two or three computations at full accuracy. A budget out of reach is rejected after a few computations at distant
+values, because a bound can be loose at the end of the range and tight before it. If the search ends just above the
+budget, the parameter is increased in growing steps until the cost is within the budget.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
 
 
 def log_of(price: float) -> float:
-    """Log of a price; what is without effect costs less than anything else."""
+    """Return the log of a privacy cost; the log of the smallest float for a cost of 0."""
     return math.log(max(price, sys.float_info.min))
 
 
 def _search(price: Price, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
-    """Log of a noise multiplier whose log price is within `off` of `goal`, and the slope there.
+    """Return the log of a noise multiplier whose log cost is within `off` of `goal`, and the slope there.
 
-    Secant steps kept inside a bracket; `price` falls with the noise. Returns an end of the admitted
-    range if the goal lies beyond it.
+    The search uses secant steps inside a bracket; the cost decreases with the noise. If the goal is out of range, an
+    end of the range is returned.
     """
     low, high = ends
     at = min(max(start, low), high)
@@ -50,7 +50,7 @@ def _search(price: Price, goal: float, off: float, start: float, slope: float, e
         error = log_of(price(math.exp(at))) - goal
         if abs(error) <= off:
             return at, secant.slope
-        if high - low < 1e-7:  # the price jumps over the goal, as it does where delta covers the event
+        if high - low < 1e-7:  # the cost jumps over the goal, as it does if delta covers the event
             return high, secant.slope
         nxt = at + secant.move(at, error)
         if (at == ends[0] and error < 0.0) or (at == ends[1] and error > 0.0):
@@ -64,7 +64,7 @@ def _search(price: Price, goal: float, off: float, start: float, slope: float, e
 
 
 def _plain(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool) -> float:
-    """Log noise multiplier for plain Gaussian releases, by the closed form and bisection on mu."""
+    """Return the log noise multiplier of plain Gaussian releases, by the closed form and bisection on mu."""
     goal = target.mu / (2.0 if replace_one else 1.0)
 
     def fits(at: float) -> bool:
@@ -81,7 +81,7 @@ def _plain(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace
 
 
 def _limit_mu(found: Releases, replace_one: bool) -> float:
-    """Size mu of a composition in the central limit; for a first guess only."""
+    """Return mu of a composition in the central limit, as a first guess."""
     total = found.mu_squared
     for rate, noise, count in found.sampled:
         inverse = min(noise**-2.0, 1e12)
@@ -95,7 +95,7 @@ def _limit_mu(found: Releases, replace_one: bool) -> float:
 
 
 def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace_one: bool, ends: Range) -> float:
-    """Log of the noise multiplier at which the central limit would meet the budget."""
+    """Return the log of the noise multiplier that meets the budget in the central limit."""
     goal = target.mu
     return 0.5 * sum(
         bisect(lambda at: _limit_mu(releases(make_event(math.exp(at))), replace_one) > goal, *ends, steps=20)
@@ -103,7 +103,7 @@ def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace
 
 
 def _in_reach(price: Price, goal: float, places: Sequence[float], refusal: str) -> float:
-    """The first of some parameters whose price is at most `goal`, or a ValueError."""
+    """Return the first parameter whose cost is at most `goal`, or raise a ValueError."""
     for place in places:
         if price(place) <= goal:
             return place
@@ -111,7 +111,7 @@ def _in_reach(price: Price, goal: float, places: Sequence[float], refusal: str) 
 
 
 def _affordable(parameter: float, price: Price, goal: float, most: float, refusal: str) -> float:
-    """The parameter, raised in growing steps up to `most` until its price is at most `goal`."""
+    """Return the parameter, increased in growing steps up to `most` until its cost is at most `goal`."""
     step = 1e-5
     while parameter < most:
         if price(parameter) <= goal:
@@ -129,24 +129,30 @@ def calibrate_noise_multiplier(
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> float:
-    """Least noise multiplier whose event fits a budget.
+    """Compute the smallest noise multiplier that meets a privacy budget.
 
     Parameters
     ----------
     make_event : callable
-        `make_event(noise_multiplier)` gives the event to be priced; its price falls with the noise.
+        Function ``make_event(noise_multiplier)`` that returns an event, whose privacy cost decreases with the noise.
     epsilon : float or Risk
-        Above 0, in nats.
+        Budget: epsilon above 0 in nats, or a membership-inference risk.
     delta : float, optional
-        In (0, 1); of `epsilon`.
+        Delta in (0, 1). Not used for a risk.
     method, adjacency : str
-        As in `get_epsilon`.
+        Accounting method and neighboring relation, see `get_epsilon`.
 
     Returns
     -------
     float
-        Between 1e-3 and 1e7. The price of its event is at most the budget and, unless the result is 1e-3,
-        at most 0.02 % below.
+        Noise multiplier between 1e-3 and 1e7. The privacy cost of its event is at most the budget and, unless the
+        result is 1e-3, at most 0.02% below it.
+
+    Examples
+    --------
+    >>> from skdp.accounting import GaussianDpEvent, calibrate_noise_multiplier
+    >>> round(calibrate_noise_multiplier(GaussianDpEvent, epsilon=1.0, delta=1e-5), 2)
+    3.73
     """
     method, adjacency = check_method(method), check_adjacency(adjacency)
     return calibrate_to(make_event, target_of(epsilon, delta), method=method, adjacency=adjacency)
@@ -155,7 +161,7 @@ def calibrate_noise_multiplier(
 def calibrate_to(
     make_event: Callable[[float], DpEvent], target: BudgetTarget, *, method: str = "pld", adjacency: str = "zero_out"
 ) -> float:
-    """`calibrate_noise_multiplier` for a target, by parameters that were checked.
+    """Return `calibrate_noise_multiplier` for a target and validated parameters.
 
     Parameters
     ----------
@@ -167,7 +173,7 @@ def calibrate_to(
     -------
     float
     """
-    # functions have no equality: one is recognised by the events that it makes, at two places and at the result
+    # functions cannot be compared: one is identified by its events at two values and at the result
     key = (resolve(make_event(1.0)), resolve(make_event(2.5)), target, method, adjacency)
     known = _memory.get(key)
     if known is not None and resolve(make_event(known[0])) == known[1]:
@@ -181,7 +187,7 @@ def calibrate_to(
 
     replace_one = adjacency == "replace_one"
     refusal = (
-        f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+        f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}. "
         f"{target.remedy}, or make fewer releases."
     )
     # the bound may be loose at the end of the range and tight before it
@@ -205,11 +211,11 @@ _NEAR_JOINT = 6e-4  # accepted distance below the budget, relative
 def _check_fractions(fractions: Sequence[float], number: int) -> list[float]:
     found = [read_real(share) for share in fractions]
     if len(found) != number or number == 0:
-        raise ValueError(f"fractions={show(fractions)} are not {number} numbers; give one fraction for each event.")
+        raise ValueError(f"`fractions` must have one number for each of the {number} events, got {show(fractions)}.")
     kept = [share for share in found if share is not None and 0.0 < share < math.inf]
     if len(kept) != number:
         wrong = next(given for given, share in zip(fractions, found, strict=True) if share not in kept)
-        raise ValueError(f"fractions={show(wrong)} is not valid; give numbers above 0.")
+        raise ValueError(f"`fractions` must be finite numbers above 0, got {show(wrong)}.")
     return [share / math.fsum(kept) for share in kept]
 
 
@@ -222,26 +228,27 @@ def calibrate_jointly(
     *,
     adjacency: str = "zero_out",
 ) -> tuple[float, ...]:
-    """Noise multipliers of several events that together fit one budget.
+    """Compute noise multipliers of several events that meet one budget together.
 
     Parameters
     ----------
     make_events : sequence of callable
-        Each `make_event(noise_multiplier)` gives one event; its price falls with the noise.
+        Functions ``make_event(noise_multiplier)`` that return an event, whose privacy cost decreases with the noise.
     epsilon : float or Risk
-        Above 0, in nats: budget of all events, composed jointly by PLD.
+        Budget of the composition of all events (by PLD): epsilon above 0 in nats, or a membership-inference risk.
     delta : float or None
-        In (0, 1); of `epsilon`.
+        Delta in (0, 1). Not used for a risk.
     fractions : sequence of float
-        Above 0, one for each event, scaled to sum to 1: its part of mu^2. The size mu of an event is that of
-        the Gaussian mechanism with the same epsilon at `delta`, or with the same risk; of plain Gaussians it is
-        sqrt(count) / noise_multiplier and sums in squares (Dong, Roth & Su 2022).
+        Positive fraction of the budget of each event, as a fraction of mu^2; they are scaled to sum to 1. The mu of an
+        event is that of the Gaussian mechanism with the same epsilon at `delta`, or with the same risk. For plain
+        Gaussian releases it is sqrt(count) / noise_multiplier, and the squares add up (Dong, Roth & Su 2022).
     adjacency : {"zero_out", "add_remove", "replace_one"}
+        Neighboring relation.
 
     Returns
     -------
     tuple of float
-        The joint price is at most the budget and at most 0.1 % below it.
+        Noise multiplier of each event. The composed privacy cost is at most the budget and at most 0.1% below it.
     """
     return calibrate_jointly_to(make_events, target_of(epsilon, delta), fractions, adjacency=adjacency)
 
@@ -253,7 +260,7 @@ def calibrate_jointly_to(
     *,
     adjacency: str = "zero_out",
 ) -> tuple[float, ...]:
-    """`calibrate_jointly` for a target.
+    """Return `calibrate_jointly` for a target.
 
     Parameters
     ----------
@@ -269,12 +276,14 @@ def calibrate_jointly_to(
     adjacency, parts = check_adjacency(adjacency), _check_fractions(fractions, len(make_events))
 
     def noise(log_size: float) -> tuple[float, ...]:
-        """Noise of each event when mu^2 sums to e^{2 log_size}."""
+        """Return the noise of each event if mu^2 sums to e^{2 log_size}."""
         found = []
         for make_event, part in zip(make_events, parts, strict=True):
             each = target.of_size(math.exp(log_size) * math.sqrt(part))
             if each.goal <= 0.0:
-                raise ValueError(f"fractions: {part:.3g} of this budget is nothing at {target.place}; raise it.")
+                raise ValueError(
+                    f"`fractions` must leave each event a positive budget at {target.place}, got {part:.3g}."
+                )
             found.append(calibrate_to(make_event, each, adjacency=adjacency))
         return tuple(found)
 
@@ -295,7 +304,7 @@ def calibrate_jointly_to(
         noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
         if max(noises) > MOST_NOISE:
             raise ValueError(
-                f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}; "
+                f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}. "
                 f"{target.remedy}, or make fewer releases."
             )
     return noises
@@ -305,12 +314,12 @@ SHAPES = (0.0, 1.0, math.inf)
 
 
 class CalibratedSelection(NamedTuple):
-    """Law of the number of trials and noise of a trial, as found by `calibrate_selection`.
+    """Result of `calibrate_selection`.
 
     Parameters
     ----------
     trials : NumberOfTrials
-        Law of the number of trials.
+        Distribution of the number of trials.
     noise_multiplier : float
         Noise multiplier of one trial.
     """
@@ -327,26 +336,26 @@ def fewest_trials(
     method: str = "pld",
     adjacency: str = "zero_out",
 ) -> tuple[NumberOfTrials, float]:
-    """The cheapest law of the number of trials, for runs whose noise is given.
+    """Compute the distribution of the number of trials with the smallest epsilon, for given noise.
 
     Parameters
     ----------
     make_event : callable
-        `make_event(trials)` gives the event of the whole search, for instance
-        `compose([trials.event(run), score, refit])`.
+        Function ``make_event(trials)`` that returns the event of the whole search, for example
+        ``compose([trials.event(run), score, refit])``.
     expected : float
         Expected number of trials, at least 1.
     delta : float
-        In (0, 1).
+        Delta in (0, 1).
     method, adjacency : str
-        As in `get_epsilon`.
+        Accounting method and neighboring relation, see `get_epsilon`.
 
     Returns
     -------
     trials : NumberOfTrials
-        Logarithmic, geometric or Poisson; the first of them if prices are equal.
+        Logarithmic, geometric or Poisson distribution; the first of them in case of ties.
     epsilon : float
-        Price of its event, in nats.
+        Epsilon of its event, in nats.
     """
     laws = [NumberOfTrials(expected, shape) for shape in SHAPES]
     prices = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
@@ -365,27 +374,29 @@ def calibrate_selection(
     adjacency: str = "zero_out",
     shapes: Sequence[float] = SHAPES,
 ) -> CalibratedSelection:
-    """The law of the number of trials that needs least noise, and that noise.
+    """Compute the distribution of the number of trials with the smallest noise, and that noise.
 
     Parameters
     ----------
     make_event : callable
-        `make_event(trials, noise_multiplier)` gives the event of the whole search; its price falls with the noise.
+        Function ``make_event(trials, noise_multiplier)`` that returns the event of the whole search. Its privacy cost
+        decreases with the noise.
     expected : float
         Expected number of trials, at least 1.
     epsilon : float or Risk
-        Above 0, in nats: budget of everything in the event.
+        Budget of the whole event: epsilon above 0 in nats, or a membership-inference risk.
     delta : float, optional
-        In (0, 1); of `epsilon`.
+        Delta in (0, 1). Not used for a risk.
     method, adjacency : str
-        As in `get_epsilon`.
+        Accounting method and neighboring relation, see `get_epsilon`.
     shapes : sequence of float
-        The laws to choose from, as `NumberOfTrials` names them.
+        Candidate distributions, as the parameter `shape` of `NumberOfTrials`.
 
     Returns
     -------
     CalibratedSelection
-        The price of its event is at most the budget. Laws of the same mean are compared by price alone.
+        Distribution and noise multiplier. The privacy cost of the event is at most the budget. The candidates have the
+        same mean and are compared by their noise only.
     """
     target, method, adjacency = target_of(epsilon, delta), check_method(method), check_adjacency(adjacency)
     best: CalibratedSelection | None = None
@@ -397,7 +408,7 @@ def calibrate_selection(
 
         if best is not None:
             price = target.price(made(best.noise_multiplier), method, adjacency)
-            if price >= target.goal * (1.0 - 2e-4):  # it needs as much noise or more
+            if price >= target.goal * (1.0 - 2e-4):  # it requires at least as much noise
                 continue
         noise = calibrate_to(made, target, method=method, adjacency=adjacency)
         if best is None or noise < best.noise_multiplier:

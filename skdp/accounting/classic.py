@@ -216,9 +216,9 @@ def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = 
 
 
 def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
-    """Why `optimal_exact_epsilon` has no price, without a remedy; None if it has one."""
+    """Return why `optimal_exact_epsilon` does not support a composition, without a remedy; None if it does."""
     if found.kinds_of_steps > 1:
-        return TypeError("event=ComposedDpEvent of unequal steps has no price here by method='optimal_exact'")
+        return TypeError("event=ComposedDpEvent of unequal steps is not supported by method='optimal_exact'")
     return None
 
 
@@ -377,23 +377,23 @@ def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False)
 
 
 def moments_refusal(found: Releases, replace_one: bool) -> Exception | None:
-    """Why log moments have no price for a composition, without a remedy; None if they have one."""
+    """Return why log moments do not support a composition, without a remedy; None if they do."""
     if any(statement.delta > 0.0 for statement in found.epsilon_delta):
-        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no price here by method='moments'")
+        return TypeError("event=EpsilonDeltaDpEvent with delta > 0 is not supported by method='moments'")
     return None
 
 
 def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
-    """Which condition of Lemma 3 a composition breaks, without a remedy; None if it keeps them all."""
+    """Return the condition of Lemma 3 that a composition violates, without a remedy; None if it satisfies all."""
     for rate, noise, _ in found.sampled:
         if noise < 1.0:
             return ValueError(
-                f"noise_multiplier={noise:g} breaks the condition sigma >= 1 of method='moments_asymptotic'"
+                f"noise_multiplier={noise:g} violates the condition sigma >= 1 of method='moments_asymptotic'"
             )
         if not rate < 1.0 / (16.0 * noise):
             return ValueError(
-                f"sampling_probability={rate:g} breaks the condition q < 1 / (16 sigma) = {1.0 / (16.0 * noise):g} of "
-                "method='moments_asymptotic'"
+                f"sampling_probability={rate:g} violates the condition q < 1 / (16 sigma) = {1.0 / (16.0 * noise):g} "
+                "of method='moments_asymptotic'"
             )
     return None
 

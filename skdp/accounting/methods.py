@@ -1,4 +1,4 @@
-"""`get_epsilon`, `get_delta` by the method that is named, and `get_epsilon_bounds`, the truth from both sides."""
+"""`get_epsilon` and `get_delta` by a given method, and `get_epsilon_bounds` with certified bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skdp.accounting.pld.lower_bounds import pld_bounds
 from skdp.accounting.rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
 from skdp.accounting.releases import Releases, releases, releases_of_group, without_failures
 
-# --- what each method can price: what it cannot is refused by name, with a method that can ---
+# --- supported events of each method; the error for other events names a method that supports them ---
 
 METHOD_NAMES = {
     "pld": "privacy loss distributions (PLD)",
@@ -28,13 +28,13 @@ METHOD_NAMES = {
     "optimal_exact": "optimal composition, computed exactly (Kairouz, Oh & Viswanath 2015)",
     "optimal": "optimal composition (Kairouz, Oh & Viswanath 2015)",
     "strong": "strong composition (Dwork, Rothblum & Vadhan 2010)",
-    "naive": "naive composition: epsilons and deltas are added up",
-    "moments_asymptotic": "leading term of the log moment: not a guarantee",
-    "strong_2016": "strong composition as published in 2016: not a guarantee",
+    "naive": "naive composition: sums of the epsilons and deltas",
+    "moments_asymptotic": "leading term of the log moment; not a guarantee",
+    "strong_2016": "strong composition as published in 2016; not a guarantee",
 }
-# Figures of the literature that are not guarantees: to be read, never charged.
+# Approximations from the literature, which are not guarantees and cannot be charged.
 APPROXIMATIONS = ("moments_asymptotic", "strong_2016")
-# Never below the truth: may be charged.
+# Upper bounds, which can be charged.
 METHODS = tuple(method for method in METHOD_NAMES if method not in APPROXIMATIONS)
 
 
@@ -49,12 +49,12 @@ def _pld_refusal(found: Releases, replace_one: bool) -> Exception | None:
     for each in found.others:
         why = pair_refusal(each.event)
         if why is not None:
-            return TypeError(f"event={name_of(each.event)}{why} has no price here by method='pld'")
+            return TypeError(f"event={name_of(each.event)}{why} is not supported by method='pld'")
     runs = (run for selection in found.selected for run in selection.runs)
     return next(filter(None, (refusal(run, "pld", replace_one, remedy=False) for run in runs)), None)
 
 
-# What a method asks of a composition beside the kinds that it prices and the adjacency.
+# Conditions of a method besides the supported releases and the adjacency.
 _CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
     "pld": _pld_refusal,
     "rdp": lambda found, replace_one: rdp_refusal(without_failures(found), replace_one=replace_one),
@@ -65,12 +65,12 @@ _CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
 
 
 def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None:
-    """Why a method cannot price a composition: the table of kinds, a condition of its own, or the adjacency."""
+    """Return why a method does not support a composition: the releases, a condition or the adjacency."""
     for kind in found.kinds:
         if method not in FORMS[kind].methods:
-            return TypeError(f"event={_name(found, kind)} has no price here by method={method!r}")
+            return TypeError(f"event={_name(found, kind)} is not supported by method={method!r}")
     if replace_one and found.sampled and method in ("moments", "moments_asymptotic", "strong_2016"):
-        return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent has no price by method={method!r}")
+        return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent is not supported by method={method!r}")
     condition = _CONDITIONS.get(method)
     return (condition(found, replace_one) if condition else None) or found.adjacency_refusal(replace_one)
 
@@ -78,16 +78,16 @@ def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None
 def _remedy(found: Releases, method: str, replace_one: bool) -> str:
     for other in METHODS:
         if other != method and refusal(found, other, replace_one, remedy=False) is None:
-            return f"use method={other!r} (of a fit: PrivacyAccountant(method={other!r}))"
+            return f"Use method={other!r} (for a fit: PrivacyAccountant(method={other!r}))"
     for other in (method, *METHODS):
         if refusal(found, other, not replace_one, remedy=False) is None:
             adjacency = "zero_out" if replace_one else "replace_one"
-            return f"use adjacency={adjacency!r}" + ("" if other == method else f" and method={other!r}")
-    return "no method prices this composition: price its parts apart"
+            return f"Use adjacency={adjacency!r}" + ("" if other == method else f" and method={other!r}")
+    return "No method supports this composition; compute the epsilon of its parts separately"
 
 
 def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = True) -> Exception | None:
-    """Why a method cannot price a composition.
+    """Return the error of a method that does not support a composition.
 
     Parameters
     ----------
@@ -97,29 +97,29 @@ def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = T
     replace_one : bool
         Whether neighbours replace a record.
     remedy : bool
-        Whether to look for a method that can.
+        Whether to search for a method that supports it.
 
     Returns
     -------
     Exception or None
-        TypeError for an event, ValueError for an adjacency or a condition; None if there is a price.
+        TypeError for an event, ValueError for an adjacency or a condition; None if the method supports it.
     """
     if found.empty or found.non_private:
         return None
     error = _reason(found, method, replace_one)
     if error is None or not remedy:
         return error
-    return type(error)(f"{error}; {_remedy(found, method, replace_one)}.")
+    return type(error)(f"{error}. {_remedy(found, method, replace_one)}.")
 
 
 def check_priced(found: Releases, method: str, replace_one: bool) -> None:
-    """Raise if a method cannot price a composition; see `refusal`."""
+    """Raise if a method does not support a composition; see `refusal`."""
     error = refusal(found, method, replace_one)
     if error is not None:
         raise error
 
 
-# --- prices ---
+# --- privacy costs ---
 
 ADJACENCIES = ("zero_out", "add_remove", "replace_one")
 
@@ -131,8 +131,8 @@ class AddRemove:
     Parameters
     ----------
     n_public : int
-        Public number of rows, or of groups where ``fit`` is given `groups`: a round number near the private one. Every
-        rule uses it instead.
+        Public estimate of the number of rows, or of groups if `groups` is passed to ``fit``. Set it to a round number
+        near the private one. All rules of an estimator use it instead of the private number.
 
     Examples
     --------
@@ -145,55 +145,55 @@ class AddRemove:
     def __post_init__(self) -> None:
         number = read_whole(self.n_public)
         if number is None or number < 1:
-            raise ValueError(f"AddRemove: n_public must be a whole number above 0, got {show(self.n_public)}.")
+            raise ValueError(f"AddRemove: `n_public` must be a positive integer, got {show(self.n_public)}.")
         object.__setattr__(self, "n_public", number)
 
 
 def check_delta(delta: Any) -> float:
-    """`delta` as a float in (0, 1), or a ValueError that says so."""
+    """Return `delta` as a float in (0, 1), or raise a ValueError."""
     number = read_real(delta)
     if number is None or not 0.0 < number < 1.0:
-        raise ValueError(f"delta={show(delta)} is not valid; give a number above 0 and below 1, such as 1e-5.")
+        raise ValueError(f"`delta` must be a number above 0 and below 1, such as 1e-5, got {show(delta)}.")
     return number
 
 
 def check_epsilon(epsilon: Any, *, positive: bool = False) -> float:
-    """`epsilon` as a finite float of at least 0 (above 0 if `positive`), or a ValueError that says so."""
+    """Return `epsilon` as a finite float of at least 0 (above 0 if `positive`), or raise a ValueError."""
     number = read_real(epsilon)
     if number is None or not 0.0 <= number < math.inf or (positive and number == 0.0):
-        least = "above 0" if positive else "of 0 or more"
-        raise ValueError(f"epsilon={show(epsilon)} is not valid; give a finite number {least}.")
+        least = "above 0" if positive else "of at least 0"
+        raise ValueError(f"`epsilon` must be a finite number {least}, got {show(epsilon)}.")
     return number
 
 
 def check_known(name: str, value: Any, known: Sequence[str]) -> str:
-    """`value` if it is one of the names that are `known`, or a ValueError that lists them."""
+    """Return `value` if it is one of the `known` names, or raise a ValueError that lists them."""
     if not isinstance(value, str) or value not in known:
-        raise ValueError(f"{name}={show(value)} is not known; choose one of {', '.join(known)}.")
+        raise ValueError(f"`{name}` must be one of {', '.join(known)}, got {show(value)}.")
     return value
 
 
 def check_adjacency(adjacency: Any) -> str:
-    """`adjacency` if it is known, or a ValueError that lists what is."""
+    """Return `adjacency` if it is known, or raise a ValueError that lists the known ones."""
     if isinstance(adjacency, AddRemove):
         raise ValueError(
-            f"adjacency={adjacency!r} has the number of records of one fit: give 'add_remove' here, and AddRemove to "
-            "estimators."
+            f"`adjacency` must be 'add_remove' here, got {adjacency!r}, which holds the number of records of one fit. "
+            "Pass AddRemove to estimators only."
         )
     return check_known("adjacency", adjacency, ADJACENCIES)
 
 
 def check_method(method: Any) -> str:
-    """`method` if its figures may be charged, or a ValueError that lists those that may."""
+    """Return `method` if it is an upper bound that can be charged, or raise a ValueError."""
     if isinstance(method, str) and method in APPROXIMATIONS:
         raise ValueError(
-            f"method={method!r} is not a guarantee and cannot be charged; choose one of {', '.join(METHODS)}."
+            f"method={method!r} is not a guarantee and cannot be charged. Use one of {', '.join(METHODS)}."
         )
     return check_known("method", method, METHODS)
 
 
 def _check_reading(method: Any) -> str:
-    """`method` if it is known at all, approximations included, or a ValueError that lists what is."""
+    """Return `method` if it is known, including approximations, or raise a ValueError."""
     return check_known("method", method, METHODS + APPROXIMATIONS)
 
 
@@ -227,13 +227,13 @@ def _epsilon(
 
 
 def _round_up(value: float, method: str) -> float:
-    """The figure of a method that is a guarantee, rounded up; any other as it is."""
-    # each method rounds up what cancels within it; this covers the rounding of the rest, sums of positive terms
+    """Round up the result of a method that is a guarantee."""
+    # each method rounds up its own cancellations; this covers the rounding of sums of positive terms
     return value * (1.0 + 1e-12) if method in METHODS else value
 
 
 def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, accuracy: float = 1e-3) -> float:
-    """`get_epsilon` with a relative error of about `accuracy`, above, in a fraction of the time; for searches."""
+    """Return a faster upper bound of `get_epsilon`, with a relative error of about `accuracy`, for searches."""
     found = releases(event)
     if found.empty or found.non_private:
         return get_epsilon(event, delta, method=method, adjacency=adjacency)
@@ -249,62 +249,75 @@ def _delta(found: Releases, epsilon: float, method: str, replace_one: bool, reco
         return pld_delta(found, epsilon, replace_one=replace_one)
     if method in _DELTA:
         return _round_up(_DELTA[method](found, epsilon, replace_one=replace_one), method)
-    # no formula of its own: the delta at which its epsilon is this one
+    # without a formula: the delta at which the method's epsilon equals this one
     return least_delta(lambda at: _round_up(_EPSILON[method](found, at, replace_one=replace_one), method), epsilon)
 
 
 def explain_refusal(event: DpEvent, method: str, adjacency: str) -> Exception | None:
-    """Why a method cannot price an event, with a remedy; None if it can."""
+    """Return the error of a method that does not support an event, with a remedy; None if it does."""
     return refusal(releases(event), _check_reading(method), check_adjacency(adjacency) == "replace_one")
 
 
 def check_group(group_size: Any) -> int:
-    """`group_size` as a whole number from 1 to `MOST_IN_GROUP`, or a ValueError that says so."""
+    """Return `group_size` as an integer from 1 to `MOST_IN_GROUP`, or raise a ValueError."""
     number = read_whole(group_size)
     if number is None or not 1 <= number <= MOST_IN_GROUP:
-        raise ValueError(
-            f"group_size={show(group_size)} is not valid; give a whole number of records from 1 to {MOST_IN_GROUP}."
-        )
+        raise ValueError(f"`group_size` must be an integer from 1 to {MOST_IN_GROUP}, got {show(group_size)}.")
     return number
 
 
 def _grouped(event: DpEvent, group_size: Any, method: str) -> tuple[Releases, int]:
-    """`releases_of_group`, or an error where the group has no price by this method."""
+    """Return `releases_of_group`, or raise if the method does not support the group."""
     number = check_group(group_size)
     found, left = releases_of_group(event, number)
     if left > 1 and method != "pld":
         name = type(resolve(event)).__name__
-        raise TypeError(f"event={name} has no price for group_size={number} by method={method!r}; use method='pld'.")
+        raise TypeError(
+            f"event={name} with group_size={number} is not supported by method={method!r}. Use method='pld'."
+        )
     return found, left
 
 
 def get_epsilon(
     event: DpEvent, delta: float, *, method: str = "pld", adjacency: str = "zero_out", group_size: int = 1
 ) -> float:
-    """Epsilon that an event costs at `delta`: by the methods in `METHODS`, never below the truth.
+    """Compute the epsilon of an event at `delta`.
+
+    All methods except the two approximations return an upper bound.
 
     Parameters
     ----------
     event : DpEvent
-        Event to price.
+        Privacy event.
     delta : float
-        In (0, 1).
+        Delta in (0, 1).
     method : str
-        "pld": privacy loss distributions, exact to about 1e-4 and better. Looser: "rdp" (Rényi), "moments"
-        (Abadi et al. 2016), "optimal_exact", "optimal", "strong" and "naive" composition. Not guarantees, and
-        refused wherever something is charged: "moments_asymptotic", "strong_2016". See `docs/accounting.md`. An
-        event that a method cannot price is refused by name.
+        Accounting method. "pld" uses privacy loss distributions, with an error of about 1e-4 or less. Looser bounds are
+        "rdp" (Rényi differential privacy), "moments" (Abadi et al. 2016), and the composition theorems "optimal_exact",
+        "optimal", "strong" and "naive". "moments_asymptotic" and "strong_2016" are approximations without a guarantee
+        and cannot be charged. See ``docs/accounting.md``.
     adjacency : {"zero_out", "add_remove", "replace_one"}
-        What neighbours differ in. `zero_out` has the price of `add_remove`.
+        Neighboring relation. "zero_out" and "add_remove" have the same privacy cost.
     group_size : int
-        In how many records neighbours differ. Most events are priced as exactly as for one record; the rest, such as
-        samples of fixed size, by "pld" alone, by a bound on their privacy profile.
+        Number of records in which neighbors differ. Most events are as tight as for one record. Others, such as samples
+        of fixed size, require "pld", which then uses a bound on the privacy profile.
 
     Returns
     -------
     float
-        In nats. 0.0 means that nothing was released: where delta alone covers a release, the smallest
-        positive number is returned. inf for `NonPrivateDpEvent`, and where no epsilon holds at this delta.
+        Epsilon in nats. 0.0 only if nothing was released; if delta alone covers a release, it is the smallest positive
+        float. inf for `NonPrivateDpEvent`, and if no finite epsilon holds at this delta.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the method does not support the event or the adjacency. The message names a method that does.
+
+    Examples
+    --------
+    >>> from skdp.accounting import GaussianDpEvent, get_epsilon
+    >>> round(get_epsilon(GaussianDpEvent(4.0), delta=1e-5), 3)
+    0.926
     """
     delta, method, adjacency = check_delta(delta), _check_reading(method), check_adjacency(adjacency)
     found, records = _grouped(event, group_size, method)
@@ -312,7 +325,7 @@ def get_epsilon(
 
 
 def epsilon_of(found: Releases, delta: float, method: str, adjacency: str, records: int = 1) -> float:
-    """`get_epsilon` of a composition, by parameters that were checked."""
+    """Return `get_epsilon` of a composition, for validated parameters."""
     if found.empty:
         return 0.0
     if found.non_private:
@@ -324,24 +337,27 @@ def epsilon_of(found: Releases, delta: float, method: str, adjacency: str, recor
 def get_delta(
     event: DpEvent, epsilon: float, *, method: str = "pld", adjacency: str = "zero_out", group_size: int = 1
 ) -> float:
-    """Delta that an event costs at `epsilon`: by the methods in `METHODS`, never below the truth.
+    """Compute the delta of an event at `epsilon`.
+
+    All methods except the two approximations return an upper bound.
 
     Parameters
     ----------
     event : DpEvent
-        Event to price.
+        Privacy event.
     epsilon : float
-        Finite, at least 0, in nats.
+        Finite epsilon in nats, at least 0.
     method : str
-        As in `get_epsilon`.
+        Accounting method, see `get_epsilon`.
     adjacency : {"zero_out", "add_remove", "replace_one"}
+        Neighboring relation.
     group_size : int
-        As in `get_epsilon`.
+        Number of records in which neighbors differ, see `get_epsilon`.
 
     Returns
     -------
     float
-        In [0, 1]; 0.0 only for nothing, 1.0 for `NonPrivateDpEvent`.
+        Delta in [0, 1]; 0.0 only if nothing was released, 1.0 for `NonPrivateDpEvent`.
     """
     epsilon, method, adjacency = check_epsilon(epsilon), _check_reading(method), check_adjacency(adjacency)
     found, records = _grouped(event, group_size, method)
@@ -354,26 +370,29 @@ def get_delta(
 
 
 def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_out") -> tuple[float, float]:
-    """Certified bracket of the least epsilon at which an event is (epsilon, delta)-private.
+    """Compute certified lower and upper bounds of the epsilon of an event.
 
     Parameters
     ----------
     event : DpEvent
-        What `get_epsilon` prices by method "pld".
+        Privacy event that `get_epsilon` supports with method "pld".
     delta : float
-        In (0, 1).
+        Delta in (0, 1).
     adjacency : {"zero_out", "add_remove", "replace_one"}
-        What neighbours differ in.
+        Neighboring relation.
 
     Returns
     -------
     lower, upper : float
-        In nats. `upper` is what `get_epsilon` gives; the mechanism alone costs at least `lower`, by the
-        proof in `skdp.accounting.pld.lower_bounds`. Mostly within 1e-3 of each other; wider, at worst with a `lower`
-        of what a single release costs, where losses are large and rare or noise is nearly absent. Both are
-        inf where no epsilon holds at this delta. Of events that are priced by weighted losses (Laplace and integer
-        noise on samples, samples of fixed size, mixtures) only `upper` is a statement: `lower` is what the rest
-        costs, 0 if there is none. Of a third party's event `lower` is 0.
+        Bounds in nats of the smallest epsilon at which the event is (epsilon, delta)-private. `upper` is the result of
+        `get_epsilon`. Both are inf if no finite epsilon holds at this delta.
+
+    Notes
+    -----
+    The bounds usually differ by less than 1e-3. They differ more if privacy losses are large and rare, or if there is
+    almost no noise; in the worst case, `lower` is the epsilon of a single release. `lower` ignores releases without a
+    lower bound: Laplace and integer-valued noise on samples, samples of fixed size, and mixtures. It is 0 for events
+    that consist of such releases only, and for third-party events.
     """
     delta, adjacency = check_delta(delta), check_adjacency(adjacency)
     found = releases(event)

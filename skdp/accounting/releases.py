@@ -1,4 +1,4 @@
-"""A composition sorted by kind of release, as the methods read it."""
+"""A composition sorted by type of release, the input of the accounting methods."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from skdp.accounting.events.specifications import (
 from skdp.accounting.formulas.dominating import has_pair
 from skdp.accounting.formulas.selection_law import NumberOfTrials
 
-# fields of Releases whose entries are made a number of times
+# fields of Releases whose entries have a number of repetitions
 _COUNTED = (
     "sampled", "gaussian", "laplace", "epsilon_delta", "without_replacement", "sampled_pure", "selected", "others",
 )  # fmt: skip
 
 
 class PlainNoise(NamedTuple):
-    """A Gaussian or Laplace release from all records: noise multiplier, times it is made."""
+    """A Gaussian or Laplace release from all records: noise multiplier and number of repetitions."""
 
     noise: float
     times: int
 
 
 class SampledGaussian(NamedTuple):
-    """A Gaussian release from a sample: sampling probability or sample size / source size, noise multiplier, times."""
+    """A Gaussian release from a sample: sampling rate, noise multiplier and number of repetitions."""
 
     rate: float
     noise: float
@@ -47,7 +47,7 @@ class SampledGaussian(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A release of which only (epsilon, delta)-privacy is known, and times it is made."""
+    """A release with a known (epsilon, delta) guarantee, and its number of repetitions."""
 
     epsilon: float
     delta: float
@@ -62,22 +62,22 @@ class Concentrated(NamedTuple):
 
 
 class OtherRelease(NamedTuple):
-    """A release that no other entry holds: its event, sampled or not, and times it is made."""
+    """A release of another type: its event, sampled or not, and its number of repetitions."""
 
     event: DpEvent
     times: int
 
 
 class Selection(NamedTuple):
-    """Releases of which one output is released.
+    """Selection of one output of several releases.
 
     Attributes
     ----------
     runs : tuple of Releases
-        One try, of each kind; the worst of them counts.
+        Trial of each type; the largest privacy cost counts.
     trials : NumberOfTrials or None
-        How often one is tried, the best output being released; None where nothing is selected and one of the
-        kinds, which one being drawn at random or fixed beforehand, is all that happens.
+        Number of trials, of which the best output is released. None for one trial without a selection, whose type is
+        drawn at random or fixed in advance.
     times : int
     """
 
@@ -91,8 +91,8 @@ class Selection(NamedTuple):
         return 1.0 if self.trials is None else self.trials.mean
 
 
-# Entries are sorted by their text, and sums over them have the last digits of that order: a text without names of
-# classes and fields keeps both, whatever those are called.
+# Entries are sorted by their text, and the last digits of sums depend on the order. A text without the names of classes
+# and fields does not change if these are renamed.
 for _entry in (PlainNoise, SampledGaussian, Statement, Concentrated, OtherRelease, Selection):
     _entry.__repr__ = tuple.__repr__  # type: ignore[method-assign]
 
@@ -102,25 +102,25 @@ _NOT_CONCENTRATED = Concentrated(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Releases:
-    """A composition as the methods read it; order does not matter to any of them.
+    """A composition in the form that the accounting methods read; the order does not matter.
 
     Attributes
     ----------
     mu_squared : float
-        Sum of 1 / noise_multiplier^2 over the plain Gaussian releases: together they are one Gaussian
-        mechanism with this squared mean shift (Dong, Roth & Su 2022, Corollary 3.3).
+        Sum of 1 / noise_multiplier^2 over the plain Gaussian releases. Their composition is a Gaussian mechanism with
+        this squared mean shift (Dong, Roth & Su 2022, Corollary 3.3).
     sampled : tuple of SampledGaussian
         Sorted, as are all tuples here.
     non_private : bool
         Whether anything was released without a guarantee.
     gaussian : tuple of PlainNoise
-        The plain Gaussian releases one by one, for methods that compute a cost for each step on its own.
+        Plain Gaussian releases one by one, for methods that compute the cost of each step.
     laplace : tuple of PlainNoise
     epsilon_delta : tuple of Statement
     zcdp : Concentrated
-        Sums over all `ZCDpEvent`s, which compose by addition (Bun & Steinke 2016, Lemma 1.7); (0, 0) for none.
+        Sums over all `ZCDpEvent`s, which add up (Bun & Steinke 2016, Lemma 1.7); (0, 0) without any.
     without_replacement : tuple of SampledGaussian
-        From samples of fixed size.
+        Gaussian releases from samples of fixed size.
     sampled_pure : tuple of OtherRelease
         Laplace and (epsilon, delta) releases from samples of both kinds.
     selected : tuple of Selection
@@ -141,30 +141,30 @@ class Releases:
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """Names of the fields that hold something, in order; the methods say which of them they can price."""
+        """Names of the non-empty fields, in order, which `FORMS` compares with the supported ones of each method."""
         return tuple(kind for kind in FORMS if any(getattr(self, kind)))
 
     @property
     def kinds_of_steps(self) -> int:
-        """How many different steps there are, for methods that make a statement of each; they price no other kinds."""
+        """Number of different steps, for methods that compute a guarantee for each."""
         return sum(len(getattr(self, name)) for name in _COUNTED)
 
     def adjacency_refusal(self, replace_one: bool) -> Exception | None:
-        """Why there is no price under an adjacency, by any method and without a remedy; None if there may be one."""
+        """Return the error if no method supports the adjacency, without a remedy; None otherwise."""
         fixed = ["SampledWithoutReplacementDpEvent"] if self.without_replacement else []
         fixed += [name_of(each.event) for each in self.paired if sampled_form(each.event)[0] == "fixed"]
         if not fixed or replace_one:
             return None
-        return ValueError(f"{fixed[0]} has a price under adjacency='replace_one' alone")
+        return ValueError(f"{fixed[0]} requires adjacency='replace_one'")
 
     @property
     def paired(self) -> tuple[OtherRelease, ...]:
-        """What has a dominating pair by its event: the `others`, and what is pure in a sample."""
+        """Releases whose event has a dominating pair: the `others`, and the `sampled_pure`."""
         return (*self.others, *self.sampled_pure)
 
     @property
     def most(self) -> int:
-        """How often the most frequent release is made, in all or within a trial."""
+        """Largest number of repetitions of a release, in total or within a trial."""
         own = [entry.times for name in _COUNTED for entry in getattr(self, name)]
         return max(own + [run.most for each in self.selected for run in each.runs], default=0)
 
@@ -187,7 +187,7 @@ def _add_up(parts: list[Concentrated]) -> Concentrated:
 
 
 def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
-    """The field of `Releases` that holds a basic event, and its entry there; refuse any other event by name."""
+    """Return the field of `Releases` for a basic event, and its entry; raise for unsupported events."""
     kind, share, inner = sampled_form(event)
     if isinstance(inner, GaussianDpEvent):
         noise = inner.noise_multiplier
@@ -209,23 +209,23 @@ def _field_and_entry(event: DpEvent, count: int) -> tuple[str, Any]:
     if has_pair(event):
         return "others", OtherRelease(event, count)
     raise TypeError(
-        f"event={name_of(event)} has no price here by any method; sample and select only what is listed in "
-        f"docs/accounting.md: {event!r}."
+        f"event={name_of(event)} is not supported by any accounting method. Sample and select only events listed in "
+        f"docs/accounting.md, got {event!r}."
     )
 
 
 def _runs(events: tuple[DpEvent, ...]) -> Runs:
-    """Each of several events once, sorted; of the worst of several its parts."""
+    """Return the distinct events, sorted; a `WorstOfDpEvent` is replaced by its parts."""
     runs = set[Releases]()
     for found in map(_sort, events):
-        # the worst of several and nothing else: its parts stand in its place
+        # only the worst of several: replace it by its parts
         only = found.selected[0] if found.kinds == ("selected",) and len(found.selected) == 1 else None
         runs |= set(only.runs) if only and only.trials is None and only.times == 1 else {found}
     return tuple(sorted(runs, key=repr))
 
 
 def releases(event: DpEvent) -> Releases:
-    """Sort a composition by what the methods can price; refuse any other event by name.
+    """Sort a composition by type of release; raise for unsupported events.
 
     Parameters
     ----------
@@ -239,20 +239,20 @@ def releases(event: DpEvent) -> Releases:
 
 
 def releases_of_group(event: DpEvent, k: int) -> tuple[Releases, int]:
-    """Sort what a composition is for groups of several records.
+    """Sort a composition for groups of several records.
 
     Parameters
     ----------
     event : DpEvent
     k : int
-        Records in which neighbours differ, 1 or more.
+        Number of records in which neighbors differ, at least 1.
 
     Returns
     -------
     found : Releases
-        Of the event whose price for one record is that for the group; of `event` itself where no event says it.
+        Releases of the event whose cost for one record is that for the group, or of `event` if there is no such event.
     left : int
-        For groups of how many records `found` has still to be priced: 1, or `k`.
+        Group size for which the cost of `found` must still be computed: 1, or `k`.
     """
     event = resolve(event)
     grouped = group_event(event, k)
@@ -261,7 +261,7 @@ def releases_of_group(event: DpEvent, k: int) -> tuple[Releases, int]:
 
 @lru_cache(maxsize=4096)
 def _sort(event: DpEvent) -> Releases:
-    """`releases` of an event that is resolved: what is cached is compared by types of our own alone."""
+    """Return `releases` of a resolved event; the cache compares events of this package only."""
     found: dict[str, list[Any]] = defaultdict(list)
     non_private = False
     for basic, count in flatten_own(event).items():
@@ -272,7 +272,7 @@ def _sort(event: DpEvent) -> Releases:
             non_private |= any(_sort(part).non_private for part in parts_of(basic))
         kind, entry = _field_and_entry(basic, count)
         found[kind].append(entry)
-    # events and compositions have no order of their own: their entries are sorted by text
+    # events and compositions are not ordered: sort their entries by text
     by_text = ("sampled_pure", "selected", "others")
     entries: dict[str, Any] = {
         kind: tuple(sorted(found[kind], key=repr if kind in by_text else None)) for kind in _COUNTED
@@ -282,8 +282,8 @@ def _sort(event: DpEvent) -> Releases:
 
 
 def pure_of_sample(event: DpEvent, change: float) -> tuple[float, float, float, bool]:
-    """Epsilon and delta of what is done to a sample if neighbors differ by `change` times C, the share of the sample,
-    and whether the output may show that the record was drawn: of replaced records (see `dominating`)."""
+    """Return epsilon and delta of the event on a sample if neighbors differ by `change` times C, the sampling rate, and
+    whether the output can reveal that the record was drawn, for replaced records (see `dominating`)."""
     kind, share, inner = sampled_form(event)
     if isinstance(inner, LaplaceDpEvent):
         return change / inner.noise_multiplier, 0.0, share, False
@@ -292,7 +292,7 @@ def pure_of_sample(event: DpEvent, change: float) -> tuple[float, float, float, 
 
 
 def repeat(found: Releases, count: int) -> Releases:
-    """The same releases, `count` times."""
+    """Return the releases repeated `count` times."""
 
     def times(entries: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(entry._replace(times=entry.times * count) for entry in entries)
@@ -303,14 +303,14 @@ def repeat(found: Releases, count: int) -> Releases:
 
 
 def without_failures(found: Releases) -> Releases:
-    """The releases with each (epsilon, delta) event replaced by its pure part."""
+    """Return the releases with each (epsilon, delta) event replaced by its pure part."""
     if not found.epsilon_delta:
         return found
     return replace(found, epsilon_delta=tuple(each._replace(delta=0.0) for each in found.epsilon_delta))
 
 
 def join(parts: Iterable[Releases]) -> Releases:
-    """Several compositions as one."""
+    """Return the composition of several compositions."""
     parts = tuple(parts)
     entries: dict[str, Any] = {
         name: tuple(sorted((e for p in parts for e in getattr(p, name)), key=repr)) for name in _COUNTED

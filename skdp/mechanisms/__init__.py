@@ -1,12 +1,12 @@
-"""What draws: noise and sampling, each with its event, from secret streams; second moments as one vector to release.
+"""Noise mechanisms and samplers with their privacy events, and sums with bounded contributions.
 
-- `gaussian`: normal noise, and what all mechanisms share
-- `discrete_noise`: noise in whole numbers
-- `sampling`: samplers of rows
-- `bounded_sum`: sums over records, bounded and with groups
+- `gaussian`: Gaussian mechanism, and the base class of all mechanisms
+- `discrete_noise`: mechanisms with integer-valued noise
+- `sampling`: Poisson sampling of rows
+- `bounded_sum`: sums over records with bounded contributions, also for groups
 - `second_moments`: sums of products
-- `streams`: secret words, normals and samples
-- `release_log`: what audits record of them
+- `streams`: cryptographic random streams for noise and samples
+- `release_log`: record of releases and samples for audits
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Normal noise, and what it is worth."""
+"""Gaussian mechanism, and the base class of mechanisms with additive noise."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from skdp.mechanisms.streams import SecretStream
 
 
 class AdditiveMechanism(Protocol):
-    """Base of mechanisms that add independent noise to each coordinate of a value.
+    """Base class of mechanisms that add independent noise to each coordinate of a value.
 
-    A subclass states `event`, the price of the noise that its `_add_noise` adds, and says by `_checked` what it takes.
+    A subclass defines `event`, the privacy event of its noise, and validates values in `_checked`.
     """
 
     norm_order: ClassVar[int] = 2
-    """1 where the sensitivity is a sum of sizes and noise is of Laplace's kind, 2 where it is Euclidean and normal."""
+    """Norm of the sensitivity: 1 for the L1 norm with Laplace noise, 2 for the L2 norm with Gaussian noise."""
     is_whole: ClassVar[bool] = False
-    """Whether value and noise are whole numbers: the noise then has the discrete law of its kind."""
+    """Whether value and noise are integers. The noise then has the discrete distribution of its type."""
 
     @property
     def event(self) -> DpEvent:
-        """Event of one release."""
+        """Privacy event of one release."""
 
     def release(
         self,
@@ -40,44 +40,43 @@ class AdditiveMechanism(Protocol):
         adjacency: str = "zero_out",
         label: str | None = None,
     ) -> Any:
-        """Charge the release, and return the value with noise added.
+        """Charge the release to an accountant and return the noisy value.
 
         Parameters
         ----------
         value : number or array-like of numbers
-            Exact private value of any shape: finite real numbers, or whole ones for noise in whole numbers. It is not
-            modified.
+            Exact private value of any shape: finite numbers, or integers for integer-valued noise. It is not modified.
         random_state : int, RandomState instance, Generator instance or None, default=None
-            Source of the noise. None draws a fresh secret key. Any other value makes the noise reproducible and issues
-            a `PrivacyLeakWarning`.
+            Source of the noise. If None, a new secret key is drawn. Any other value makes the noise reproducible, which
+            is not private, and issues a `skdp.PrivacyLeakWarning`.
         accountant : PrivacyAccountant, str, path-like or None, default=None
-            Ledger to charge. A path names the file of an existing ledger. If None, nothing is charged.
+            Accountant to charge. A path refers to an existing budget file. If None, the release is not recorded.
         adjacency : {"zero_out", "add_remove", "replace_one"}, default="zero_out"
-            Neighbouring relation of the charge. `sensitivity` is what one record adds in each case.
+            Neighboring relation of the charge. For every relation, `sensitivity` bounds the contribution of one record.
         label : str or None, default=None
-            Name of the release in the ledger. None is the name of the class.
+            Label of the charge. If None, the name of the class.
 
         Returns
         -------
         number or ndarray of the shape of `value`
-            Noisy value, of float64, or of int64 for noise in whole numbers.
+            Noisy value of dtype float64, or int64 for integer-valued noise.
 
         Raises
         ------
         ValueError
-            `value` holds something else than such numbers. Nothing was charged.
+            If `value` holds other values. No budget is consumed.
         BudgetExceededError
-            The budget does not admit the release. Nothing was charged.
+            If the release would exceed the budget. No budget is consumed.
         """
         stream, exact, of_fit = random_state, value, isinstance(random_state, SecretStream) and accountant is None
-        if not of_fit:  # a fit has charged its releases
+        if not of_fit:  # fits charge their releases in advance
             check_choice("adjacency", adjacency, ADJACENCIES)
             if not isinstance(stream, SecretStream):
                 stream = SecretStream.from_random_state(random_state, type(self).__name__)
             if random_state is not None and stream is not random_state:
                 report_leak(
-                    f"random_state={random_state!r} makes the noise reproducible. If it is used for two releases, "
-                    "anyone can subtract their noise: use random_state=None."
+                    f"random_state={random_state!r} makes the noise reproducible. Anyone who knows the seed, or two "
+                    "releases with it, can remove the noise. Use random_state=None for private data."
                 )
             ledger = resolve_accountant(accountant)
             exact = self._checked(value)
@@ -90,7 +89,7 @@ class AdditiveMechanism(Protocol):
         return noisy if of_fit or exact.ndim > 0 else noisy.item()
 
     def _checked(self, value: Any) -> np.ndarray:
-        """Return `value` as an array of numbers to which noise is added, or raise a ValueError that shows none."""
+        """Return `value` as an array of valid numbers, or raise a ValueError that does not reveal them."""
 
     def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """Return `value` with noise from the stream."""
@@ -98,49 +97,47 @@ class AdditiveMechanism(Protocol):
 
 @dataclass(frozen=True)
 class GaussianMechanism(AdditiveMechanism):
-    """Gaussian mechanism, which adds independent normal noise to a number or an array and prices the release.
+    """Gaussian mechanism, which adds independent Gaussian noise to a number or an array.
+
+    The caller must ensure that `sensitivity` bounds the contribution of one record, for example by clipping the
+    records.
 
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation sigma of the noise, divided by `sensitivity`. Above 0.
+        Standard deviation of the noise divided by `sensitivity`; above 0. `skdp.accounting.calibrate_noise_multiplier`
+        computes it for a given epsilon and delta.
     sensitivity : float
-        Largest Euclidean norm C of what one record adds to the value. Above 0, in the units of the value.
+        Largest Euclidean norm C of one record's contribution to the value; above 0, in the units of the value.
 
     Attributes
     ----------
     standard_deviation : float
-        Of the noise that is drawn for each coordinate, in the units of the value.
+        Standard deviation of the noise in each coordinate, in the units of the value.
 
-    Notes
-    -----
-    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, and larger by
-    one part in 4,055. The event states the same `noise_multiplier` (Dwork & Roth 2014, appendix A; Balle & Wang 2018).
-    The released value is the exact one with ideal normal noise, rounded to a grid. The grid and the standard deviation
-    follow from the two parameters alone, and not from the value or its number of coordinates, which may therefore be
-    private. The value may be a sum of up to 2**20 records' contributions, added up as doubles in any order. `release`
-    charges the accountant before it draws noise. A value that it rejects is not charged.
+    Notes ----- **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`,
+    increased by one part in 4,055 for rounding errors. The event has the same `noise_multiplier` (Dwork & Roth 2014,
+    appendix A; Balle & Wang 2018). The released value is the exact value plus ideal Gaussian noise, rounded to a grid.
+    Grid and standard deviation depend only on the two parameters, so the number of coordinates can be private. The
+    value can be a floating-point sum of up to 2**20 records in any order. The accountant is charged before noise is
+    drawn. A rejected value is not charged.
 
-    Proof. Sums of doubles depend on their order, and all behind a record that leaves may round otherwise (Casacuberta
-    et al. 2022). Let each of m contributions have a norm of at most C, and pass through at most h additions, each of
-    which rounds its result by u = 2**-53 of it. Then a coordinate is wrong by at most 1.01 h u times the sum of the
-    sizes that are added to it (Higham 2002, section 4.2), and these sums have a norm of at most m C. So two sums are
-    further apart than C by at most 2.02 h m u C: in any order, where h < m, by 1.01 C / 2**12 for m up to 2**20. The
-    noise is larger than sigma C by this factor. The same holds for all h m up to 2**40, for example for sums of up to
-    2**24 rows in blocks of 512. Under ``replace_one`` all of this is doubled, as the sensitivity is.
+    *Floating-point sums.* The rounding errors of a sum depend on the order of its terms, so removing a record can
+    change all later roundings (Casacuberta et al. 2022). Let each of m contributions have a norm of at most C and pass
+    through at most h additions with relative rounding error u = 2**-53. A coordinate then has an error of at most 1.01
+    h u times the sum of its absolute terms (Higham 2002, section 4.2), and these sums have a norm of at most m C. So
+    the distance of two neighboring sums exceeds C by at most 2.02 h m u C. In any order, h < m, so this is 1.01 C /
+    2**12 for m up to 2**20. The noise is increased by this factor, which suffices for all h m up to 2**40, for example
+    for sums of up to 2**24 rows in blocks of 512. Under ``replace_one`` all terms double, as does the sensitivity.
 
-    Let D be the standard deviation with this factor, and g the step of the grid, a power of two of at most D / 2**26.
-    A value v is split into a multiple of g and a rest r g, with r from -1/2 to 1/2 (`skdp._kernels.bits`). The split is
-    exact, but for rests below 2**-1022 steps, for which D has room. To the multiple g floor(r + s z + 1/2) is added,
-    where s = D / g and z is a normal number of infinitely many bits, of which as many are drawn as the rounding needs
-    (`skdp.mechanisms.streams`). The sum is v + D z, rounded to the nearest multiple of g. This is
-    post-processing of the Gaussian mechanism, one coordinate at a time, and has the same event. Rounding the exact
-    value first would move it by up to g / 2 in every coordinate, and the noise would depend on their number. Doubles
-    hold both summands exactly, and round their sum where it has more than 53 bits, which is post-processing too. Thus
-    the low bits of a released number do not depend on the value, as they do in a sum of two doubles (Mironov 2012).
-
-    That `sensitivity` bounds what one record adds is the caller's promise: clip the records. A mean is released as a
-    sum of clipped records, divided by a public number of rows.
+    *Floating-point noise.* Let D be the increased standard deviation, and g the step of the grid, a power of two of at
+    most D / 2**26. A value v is split into a multiple of g and a remainder r g, with r from -1/2 to 1/2. The split is
+    exact except for remainders below 2**-1022 steps, which D covers. The mechanism adds g floor(r + s z + 1/2) to the
+    multiple, where s = D / g and z is a normal number with as many bits as the rounding requires. The result is v + D
+    z, rounded to the nearest multiple of g: post-processing of the Gaussian mechanism in each coordinate. (Rounding the
+    exact value first would change it by up to g / 2 in every coordinate.) Doubles represent both summands exactly, and
+    the rounding of their sum is post-processing. So the low-order bits of a released number do not depend on the value,
+    unlike those of a sum of two doubles (Mironov 2012).
 
     Examples
     --------
@@ -153,8 +150,8 @@ class GaussianMechanism(AdditiveMechanism):
     >>> sigma = calibrate_noise_multiplier(GaussianDpEvent, epsilon=0.5, delta=1e-6)
     >>> noisy = GaussianMechanism(sigma, sensitivity=100.0).release(ages.sum(), accountant=accountant)
     >>> mean = noisy / 4  # post-processing; the number of rows is public under zero_out
-    >>> bool(accountant.get_epsilon(1e-6) <= 0.5)
-    True
+    >>> round(accountant.spent, 2)
+    0.5
     """
 
     noise_multiplier: float
@@ -164,18 +161,18 @@ class GaussianMechanism(AdditiveMechanism):
     _grid_and_scale: tuple[float, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # as doubles: in the arithmetic of what was given, a product could overflow to 0
+        # as doubles: in other arithmetic, the product could underflow to 0
         event = GaussianDpEvent(self.noise_multiplier)
         noise = event.noise_multiplier
-        remedy = "give the norm that records are clipped to"
+        remedy = "use the norm to which records are clipped"
         sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
-        # All numbers that are derived from the standard deviation are normal doubles.
+        # All numbers derived from the standard deviation are normal doubles.
         if not 2.0**-960 <= noise * sensitivity <= 2.0**990:
             raise ValueError(
-                f"noise_multiplier={noise!r}, sensitivity={sensitivity!r}: their product, the standard deviation of "
-                "the noise, is not between 1e-288 and 1e298; scale the value."
+                "The standard deviation of the noise, `noise_multiplier` times `sensitivity`, must be from 1e-288 to "
+                f"1e298, got noise_multiplier={noise!r} and sensitivity={sensitivity!r}. Rescale the value."
             )
-        # The grid follows from the standard deviation alone: a number of coordinates can be private. Its step is a
+        # The grid depends only on the standard deviation, as the number of coordinates can be private. Its step is a
         # power of two of at most this fraction.
         deviation = noise * sensitivity * _INFLATION
         grid = math.ldexp(0.5, math.frexp(deviation * 2.0**-26)[1])
@@ -186,27 +183,28 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def event(self) -> GaussianDpEvent:
-        """Event of one release."""
+        """Privacy event of one release."""
         return self._event
 
     def _checked(self, value: Any) -> np.ndarray:
         return checked_value(value, whole=False)
 
     def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
-        """The only line of the library that adds normal noise is here."""
+        """Add noise. Only this line of the library adds Gaussian noise."""
         grid, scale = self._grid_and_scale
         return stream.noisy(value.ravel(), scale, grid).reshape(value.shape)
 
 
-_INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # two sums of doubles may differ by more than C; products are rounded
+_INFLATION = 1.0 + 1.01 * 2.0**-12 + 2.0**-50  # for the rounding of sums of doubles, and of products
 
 
 def checked_value(value: Any, *, whole: bool) -> np.ndarray:
-    """Return `value` as an array of int64 or of float64, or raise a ValueError that says nothing of what is in it.
+    """Return `value` as an array of int64 or float64, or raise a ValueError that does not reveal its content.
 
-    Refused are masked arrays, whose hidden cells would be released, and whole numbers that a double would round.
+    Masked arrays are rejected, because their masked cells would be released. Integers that a double would round are
+    rejected, too.
     """
-    largest = 2**53  # whole numbers up to here are doubles
+    largest = 2**53  # all integers up to this one are doubles
     try:
         exact = np.asarray(value)
         usable = exact.dtype.kind in ("uib" if whole else "buif") and not np.ma.isMaskedArray(value)
@@ -214,19 +212,19 @@ def checked_value(value: Any, *, whole: bool) -> np.ndarray:
             usable = bool((exact <= largest).all() and (exact >= -largest).all())
         made = exact.astype(np.int64 if whole else np.float64) if usable else exact
         usable = usable and bool(np.isfinite(made).all())
-    except Exception:  # somebody's own array may raise anything, with values in its message
+    except Exception:  # third-party arrays can raise any exception, with values in its message
         usable = False
     if usable:
         return made
-    needed = "finite real number in double precision: give a float or an array of floats."
-    needed = "whole number up to 2**53: give an int or an array of ints." if whole else needed
-    raise ValueError(f"value holds what is no {needed}") from None
+    needed = "finite real numbers in double precision. Pass a float or an array of floats."
+    needed = "integers up to 2**53 in absolute value. Pass an int or an array of ints." if whole else needed
+    raise ValueError(f"`value` must hold only {needed}") from None
 
 
 def noise_ratio(share: float, rate: float = 1.0, n_steps: int = 1) -> float:
-    """Noise multiplier of a Gaussian release over that of steps beside it, of whose common mu^2 it has this share.
+    """Return the ratio of the noise multipliers of a release and of `n_steps` steps, for a fraction of the common mu^2.
 
-    Steps at a sampling rate q have a mu^2 of about T (q / sigma)^2, and exactly that at q = 1. At a smaller rate they
-    may cost more, and then the release has less than its share.
+    T steps at a sampling rate q have a mu^2 of about T (q / sigma)^2, and exactly this value at q = 1. At a smaller
+    rate they can cost more, and then the release has a smaller fraction.
     """
     return math.sqrt((1.0 - share) / (share * n_steps)) / rate

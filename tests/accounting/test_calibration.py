@@ -61,7 +61,7 @@ def test_unreachable_budget_is_one_line_with_a_remedy():
         lambda s: ComposedDpEvent((GaussianDpEvent(1.0), GaussianDpEvent(s))),
         lambda s: NonPrivateDpEvent(),
     ):
-        with pytest.raises(ValueError, match=r"epsilon=0\.01, delta=1e-06 cannot be reached.*raise epsilon") as error:
+        with pytest.raises(ValueError, match=r"epsilon=0\.01, delta=1e-06 cannot be reached.*Raise epsilon") as error:
             calibrate_noise_multiplier(make, 0.01, 1e-6)
         assert "\n" not in str(error.value)
 
@@ -85,7 +85,7 @@ def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
         kept.append(s)
         return GaussianDpEvent(1e9 if s == 1e7 and next(looks, None) else 0.5)
 
-    with pytest.raises(ValueError, match=r"^epsilon=1\.0, delta=1e-05 cannot be reached .* raise epsilon"):
+    with pytest.raises(ValueError, match=r"^epsilon=1\.0, delta=1e-05 cannot be reached .* Raise epsilon"):
         calibrate_noise_multiplier(restless, 1.0, 1e-5)
     assert 1e7 in kept
     with pytest.raises(ValueError, match=r"^x$"):

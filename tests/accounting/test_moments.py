@@ -67,6 +67,6 @@ def test_asymptotic_bound_is_the_formula():
 
 @over_rows(("q", "sigma", "condition"), [(0.001, 0.9, "sigma >= 1"), (0.05, 4.0, r"q < 1 / \(16 sigma\)")])
 def test_asymptotic_conditions_are_named(q, sigma, condition):
-    with pytest.raises(ValueError, match=f"breaks the condition {condition}.*; use method='pld'") as error:
+    with pytest.raises(ValueError, match=f"violates the condition {condition}.*Use method='pld'") as error:
         get_epsilon(dpsgd(q, sigma, 10), 1e-5, method="moments_asymptotic")
     assert "\n" not in str(error.value)

@@ -75,5 +75,5 @@ def test_the_gaussian_of_a_target_just_fits_it(target):
 
 
 def test_a_risk_out_of_reach_says_so():
-    with pytest.raises(ValueError, match=r"epsilon=Risk.* cannot be reached .* raise the risk, or make fewer"):
+    with pytest.raises(ValueError, match=r"epsilon=Risk.* cannot be reached .* Raise the risk, or make fewer"):
         calibrate_noise_multiplier(lambda sigma: LaplaceDpEvent(1.0), ADVANTAGE)

@@ -33,13 +33,13 @@ NO_RISKS = (
 
 CALLS = [
     *(
-        (price, (G, bad), {}, r"delta=.* above 0 and below 1")
+        (price, (G, bad), {}, r"`delta` must be a number above 0 and below 1")
         for price in (get_epsilon, get_epsilon_bounds)
         for bad in (0.0, 1.0, math.nan, "1e-5")
     ),
-    *((get_delta, (G, bad), {}, r"epsilon=.* finite number") for bad in (-1.0, math.inf, "1")),
+    *((get_delta, (G, bad), {}, r"`epsilon` must be a finite number") for bad in (-1.0, math.inf, "1")),
     *(
-        (price, (G, 0.5), {"group_size": bad}, "group_size=.* is not valid; give a whole number")
+        (price, (G, 0.5), {"group_size": bad}, "`group_size` must be an integer")
         for price in (get_epsilon, get_delta)
         for bad in (0, 1.0, 10**6)
     ),
@@ -48,22 +48,22 @@ CALLS = [
         for price in (get_epsilon, get_delta, get_epsilon_bounds)
     ),
     (get_epsilon, (G, 1e-5), {"method": "prv"}, "pld, rdp, moments"),
-    (RenyiCurve(G), (1.0,), {}, r"orders=1.0 is not valid"),
-    (RenyiCurve, (G,), {"adjacency": "other"}, "adjacency='other' is not known"),
+    (RenyiCurve(G), (1.0,), {}, r"`orders` must be numbers above 1, got 1.0"),
+    (RenyiCurve, (G,), {"adjacency": "other"}, "`adjacency` must be one of .*, got 'other'"),
     (PrivacyProfile, (G,), {"method": "strong_2016"}, "not a guarantee"),
-    (PrivacyProfile, (G,), {"least_delta": 0.0}, "delta=0"),
-    (PrivacyProfile(G), (-1.0,), {}, "epsilon=-1.0"),
-    (PrivacyProfile(G).trade_off, (1.5,), {}, "type_1=1.5"),
-    (PrivacyProfile(G).mu, (0.0,), {}, "alpha_min=0.0 is not valid; give a number from 1e-15 to below 0.5."),
-    (PrivacyProfile(G).bayes_risk, (1.0,), {}, "prior=1.0 is not valid; give a number above 0 and below 1."),
-    (PrivacyProfile(G).true_positive_rate, (1.5,), {}, "fpr=1.5 is not valid; give shares from 0 to 1."),
-    (PrivacyProfile(G).reconstruction, (-0.1,), {}, "baseline=-0.1 is not valid"),
+    (PrivacyProfile, (G,), {"least_delta": 0.0}, "`delta` must be"),
+    (PrivacyProfile(G), (-1.0,), {}, "`epsilon` must be"),
+    (PrivacyProfile(G).trade_off, (1.5,), {}, "`type_1` must be"),
+    (PrivacyProfile(G).mu, (0.0,), {}, "`alpha_min` must be a number from 1e-15 to below 0.5, got 0.0"),
+    (PrivacyProfile(G).bayes_risk, (1.0,), {}, "`prior` must be a number above 0 and below 1, got 1.0"),
+    (PrivacyProfile(G).true_positive_rate, (1.5,), {}, "`fpr` must be numbers from 0 to 1, got 1.5"),
+    (PrivacyProfile(G).reconstruction, (-0.1,), {}, "`baseline` must be numbers from 0 to 1, got -0.1"),
     *(
-        (calibrate_noise_multiplier, (GaussianDpEvent, bad, 1e-5), {}, r"epsilon=.*above 0")
+        (calibrate_noise_multiplier, (GaussianDpEvent, bad, 1e-5), {}, r"`epsilon` must be .*above 0")
         for bad in (0.0, -1.0, math.nan, math.inf, "1")
     ),
     *(
-        (calibrate_jointly, ([GaussianDpEvent] * 2, 1.0, 1e-5, bad), {}, "fractions=")
+        (calibrate_jointly, ([GaussianDpEvent] * 2, 1.0, 1e-5, bad), {}, "`fractions` must")
         for bad in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan])
     ),
     *(
@@ -71,19 +71,19 @@ CALLS = [
             Risk,
             (),
             bad,
-            "Risk.* number above 0 and below 1|Risk takes advantage alone, or tpr and fpr|fpr must be below tpr",
+            "Risk.* number above 0 and below 1|expected `advantage`, or both|must be smaller than",
         )
         for bad in NO_RISKS
     ),
-    (calibrate_noise_multiplier, (GaussianDpEvent, None), {}, "epsilon=None is not valid"),
+    (calibrate_noise_multiplier, (GaussianDpEvent, None), {}, "`epsilon` must be a finite number above 0, got None"),
     *(
-        (PrivacyAccountant, bad, {}, r"(epsilon|delta)=.*give")
+        (PrivacyAccountant, bad, {}, r"`(epsilon|delta)`.* must .*got")
         for bad in ((1.0, None), (None, 1e-5), (0.0, 1e-5), (1.0, 0.0), (math.inf, 1e-5), ("1", 1e-5))
     ),
-    (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "unit=''"),
-    (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "filter_family='rdp '"),
-    (PrivacyAccountant, (RISK,), {}, "delta must be set"),
-    (PrivacyAccountant, (RISK, 0.2), {}, "from no epsilon at delta=0.2; lower delta, or raise the"),
+    (PrivacyAccountant, (1.0, 1e-5), {"unit": ""}, "`unit` must be a non-empty string"),
+    (PrivacyAccountant, (1.0, 1e-5), {"filter_family": "rdp "}, "`filter_family` must be one of"),
+    (PrivacyAccountant, (RISK,), {}, "`delta` must be set"),
+    (PrivacyAccountant, (RISK, 0.2), {}, "cannot be guaranteed at delta=0.2. Lower `delta`, or raise the risk"),
 ]
 
 
@@ -97,7 +97,7 @@ def test_argument_that_is_not_valid_raises_one_line(call, arguments, options, me
 @over_rows(
     ("arguments", "options", "kind", "message"),
     [
-        ((1.0,), {}, TypeError, "not a DpEvent"),
+        ((1.0,), {}, TypeError, "must be a DpEvent"),
         ((G, 3), {}, TypeError, "label"),
         ((G,), {"adjacency": "other"}, ValueError, "adjacency"),
     ],

@@ -43,7 +43,7 @@ BAD_INPUT = [
     ({"delta": 0}, ["delta=0 ", "choose a number in (0, 1)"]),
     ({"noise_multiplier": 1.0}, ["epsilon=1.0 and noise_multiplier=1.0", "set exactly one"]),
     ({"epsilon": None}, ["epsilon=None and noise_multiplier=None", "set exactly one"]),
-    ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "raise epsilon or delta"]),
+    ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "Raise epsilon or delta"]),
     ({"lot_size": 41}, ["lot_size=41 ", "from 1 to the 40 rows"]),
     ({"sampling_rate": 1.5}, ["sampling_rate=1.5 ", "choose a probability from 1e-9 to 1"]),
     ({"lot_size": 20, "sampling_rate": 0.5}, ["lot_size=20 and sampling_rate=0.5", "at most one"]),
@@ -96,7 +96,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(method, changes, fra
 
 @over_rows("accountant", [1.0, b"x", PrivacyAccountant])
 def test_an_accountant_of_another_kind_is_refused(accountant):
-    with pytest.raises(TypeError, match=r"accountant=.* is not valid; give a PrivacyAccountant, the path of a ledger"):
+    with pytest.raises(TypeError, match=r"`accountant` must be a PrivacyAccountant, a path of a budget file or None"):
         binary(accountant=accountant).fit(X_GOOD, Y_GOOD)
 
 

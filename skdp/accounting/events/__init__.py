@@ -1,1 +1,1 @@
-"""What was done, without behaviour: frozen specifications, named as in dp-accounting, and their composition."""
+"""Privacy events (frozen specifications, named as in dp-accounting) and their composition."""

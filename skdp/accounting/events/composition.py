@@ -1,6 +1,6 @@
-"""How events combine: `compose` joins them, `flatten` lists the basic releases they consist of.
+"""Composition of events: `compose` joins events, and `flatten` lists the basic releases of an event.
 
-`walk` visits all that an event is made of; `group_event` and `of_parts` make of it what follows from its parts.
+`walk` yields an event and all its parts; `of_parts` and `group_event` transform an event by transforming its parts.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from skdp.accounting.events.specifications import (
     resolve,
 )
 
-# Of one kind, in a run or a trial. Beyond it neither a grid nor doubles distinguish the loss of one release from 0.
+# Limit for one type of release, in a run or a trial. Beyond it, the loss of one release is numerically 0.
 MOST_RELEASES = 10**12
 
 
 def compose(events: Iterable[DpEvent]) -> DpEvent:
-    """Join events into one, counting equal neighbours instead of listing them.
+    """Compose events into one event.
+
+    Equal consecutive events are counted instead of listed.
 
     Parameters
     ----------
@@ -40,8 +42,14 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
     Returns
     -------
     DpEvent
-        `NoOpDpEvent` for none, the event itself for one, otherwise `SelfComposedDpEvent` or
-        `ComposedDpEvent`. Events without effect are left out.
+        `NoOpDpEvent` without events, the event itself for one, otherwise `SelfComposedDpEvent` or `ComposedDpEvent`.
+        Events without effect are omitted.
+
+    Examples
+    --------
+    >>> from skdp.accounting import GaussianDpEvent, compose
+    >>> compose([GaussianDpEvent(2.0), GaussianDpEvent(2.0)])
+    SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=2.0), count=2)
     """
     runs: list[tuple[DpEvent, int]] = []
     for item in events:
@@ -62,9 +70,9 @@ def compose(events: Iterable[DpEvent]) -> DpEvent:
 
 
 def _simplify_inner(event: DpEvent) -> DpEvent:
-    """An event that is applied to one sample, in its simplest equal form.
+    """Simplify an event that is applied to one sample.
 
-    Several Gaussian releases from the same sample are one Gaussian release: rescale and stack them
+    Several Gaussian releases from the same sample equal one Gaussian release, after rescaling and stacking
     (McMahan et al. 2018, arXiv:1812.06210, Section 3).
     """
     if not isinstance(event, (SelfComposedDpEvent, ComposedDpEvent)):
@@ -83,7 +91,7 @@ def _simplify_inner(event: DpEvent) -> DpEvent:
 
 
 def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
-    """A sampled event in its simplest equal form."""
+    """Simplify a sampled event."""
     inner = _simplify_inner(event.event)
     if isinstance(event, SampledWithoutReplacementDpEvent):
         share = event.sample_size / event.source_dataset_size
@@ -101,19 +109,19 @@ def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDp
 
 
 def _simplify_basic(event: DpEvent) -> DpEvent:
-    """An event without parts, or nothing if it is without effect."""
+    """Return an event without parts; `NoOpDpEvent` if it has no effect."""
     return event if kind_of(event).has_effect(event) else NoOpDpEvent()
 
 
 def _simplify_once(event: DpEvent) -> DpEvent:
-    """A basic event in its simplest equal form; `NoOpDpEvent` if it is without effect."""
+    """Simplify a basic event; return `NoOpDpEvent` if it has no effect."""
     if isinstance(event, (PoissonSampledDpEvent, SampledWithoutReplacementDpEvent)):
         return _simplify_sampled(event)
     if isinstance(event, RepeatAndSelectDpEvent):
         if event.mean == 1.0 and event.shape < math.inf:
-            return event.event  # one trial, for certain
+            return event.event  # always one trial
         return event if flatten_own(event.event) else NoOpDpEvent()
-    if isinstance(event, WorstOfDpEvent):  # each once, none without effect
+    if isinstance(event, WorstOfDpEvent):  # without duplicates and events without effect
         kept = tuple(part for part in dict.fromkeys(event.events) if flatten_own(part))
         if not kept:
             return NoOpDpEvent()
@@ -122,24 +130,29 @@ def _simplify_once(event: DpEvent) -> DpEvent:
 
 
 def flatten(event: DpEvent) -> dict[DpEvent, int]:
-    """Basic events of a composition and how often each occurs.
+    """Return the basic events of a composition and their numbers.
 
     Parameters
     ----------
     event : DpEvent
-        Event to take apart.
+        Event to decompose.
 
     Returns
     -------
     dict of DpEvent to int
-        Keys are neither compositions nor without effect; sampling with probability 1 is undone. No count is above
-        `MOST_RELEASES`: more are refused here, however they are nested.
+        Number of each basic event. Compositions are expanded, events without effect are omitted, and sampling with
+        probability 1 is removed.
+
+    Raises
+    ------
+    ValueError
+        If an event occurs more than 10^12 times.
     """
     return flatten_own(resolve(event))
 
 
 def flatten_own(event: DpEvent) -> dict[DpEvent, int]:
-    """`flatten` of an event of this package's own types."""
+    """Return `flatten` of a resolved event."""
     found: dict[DpEvent, int] = {}
     stack: list[tuple[DpEvent, int]] = [(event, 1)]
     while stack:
@@ -157,14 +170,14 @@ def flatten_own(event: DpEvent) -> dict[DpEvent, int]:
             found[node] = found.get(node, 0) + count
             if found[node] > MOST_RELEASES:
                 raise ValueError(
-                    f"count: {type(node).__name__} about 10^{math.log10(found[node]):.1f} times in all is not priced; "
-                    f"make at most 10^{math.log10(MOST_RELEASES):.0f} releases of a kind."
+                    f"The number of {type(node).__name__}s must be at most 10^{math.log10(MOST_RELEASES):.0f}, "
+                    f"got about 10^{math.log10(found[node]):.1f}."
                 )
     return found
 
 
 def parts_of(event: DpEvent) -> tuple[DpEvent, ...]:
-    """What an event is made of, each part once; nothing of a basic one."""
+    """Return the parts of an event; empty for a basic event."""
     whole: Any = event
     if hasattr(event, "events"):
         return cast(tuple[DpEvent, ...], whole.events)
@@ -172,7 +185,7 @@ def parts_of(event: DpEvent) -> tuple[DpEvent, ...]:
 
 
 def walk(event: DpEvent) -> Iterator[DpEvent]:
-    """An event and all that it is made of, down to basic ones: those of samples, of trials and of possibilities too.
+    """Yield an event and all its parts, including those of samples, trials and alternatives.
 
     Parameters
     ----------
@@ -181,7 +194,7 @@ def walk(event: DpEvent) -> Iterator[DpEvent]:
     Yields
     ------
     DpEvent
-        Of a type in this package.
+        Event of a type in this package.
     """
     stack = [resolve(event)]
     while stack:
@@ -191,7 +204,7 @@ def walk(event: DpEvent) -> Iterator[DpEvent]:
 
 
 def of_parts(event: DpEvent, change: Callable[[DpEvent], DpEvent | None]) -> DpEvent | None:
-    """An event with `change` made to each of its parts; None if it has none, or one of them has no change."""
+    """Return an event with `change` applied to each part; None without parts, or if a change is None."""
     whole: Any = event
     several, changed = hasattr(event, "events"), tuple(change(part) for part in parts_of(event))
     if None in changed or not (several or changed):
@@ -200,19 +213,19 @@ def of_parts(event: DpEvent, change: Callable[[DpEvent], DpEvent | None]) -> DpE
 
 
 def group_event(event: DpEvent, k: int) -> DpEvent | None:
-    """The event whose price for one record is that of `event` for a group of k; see `kinds`, with proofs.
+    """Return an event whose privacy cost for one record is that of `event` for a group of k; see `kinds` for proofs.
 
     Parameters
     ----------
     event : DpEvent
-        Of a type in this package.
+        Event of a type in this package.
     k : int
-        Records in which neighbours differ, 1 or more.
+        Number of records in which neighbors differ, at least 1.
 
     Returns
     -------
     DpEvent or None
-        None where no event says it.
+        None if there is no such event.
     """
     if k == 1:
         return event

@@ -1,31 +1,30 @@
-"""A table with a row for each type of event, and one for each form in which methods read a release.
+"""Table of the properties of each type of event, and of each form of release that the methods support.
 
-Everything that lists types of events reads this table, and everything known about one of them is in its row. Code that
-takes compositions, samples and selections apart names these types itself. The pair that dominates an event is in its
-row of `dominating.LAWS`.
+All code that depends on the type of an event reads this table, except for compositions, samples and selections, whose
+types are named in the code. The dominating pairs are in `dominating.LAWS`.
 
-**Groups.** Functions `*_of_group` give the event whose privacy cost for one record is that of an event for a group of
-k, where there is one; `Kind.grouped` names the function of each event.
+**Groups.** The functions `*_of_group` return the event whose privacy cost for one record is that of an event for a
+group of k, if there is one. `Kind.grouped` holds the function of each event.
 
-Neighbors of a group of k differ in k records. A sum changes by at most k C, so noise counts as divided by k (Gaussian,
-Laplace, and both discrete ones). On a Poisson sample each of the k is drawn on its own: the norm of the shift is the
-number of those that are drawn, which is binomial. By the proof in `dominating` the mixture over that number dominates,
-which is `MixtureOfGaussiansDpEvent`; numbers with a probability below 1e-300 are left out. Ranges of losses add up
-along a chain of neighbors, and so do pure epsilons; (epsilon, delta) becomes delta (1 + e^epsilon + .. + e^((k-1)
-epsilon)), and rho-zero-concentrated privacy k^2 rho. Compositions, selections and the worst of several hold for any
-relation between data sets, so the event of the group is the same composition of the events of its parts.
+Neighbors differ in the k records of a group. A sum changes by at most k C, which has the same effect as noise divided
+by k (Gaussian, Laplace and discrete noise). A Poisson sample contains each of the k records independently, so the norm
+of the shift is binomial. By the proof in `dominating`, the mixture over this number dominates:
+`MixtureOfGaussiansDpEvent`, without numbers that have a probability below 1e-300. Ranges of losses and pure epsilons
+add up along a chain of neighbors. For (epsilon, delta), delta becomes delta (1 + e^epsilon + .. + e^((k-1) epsilon)).
+For zero-concentrated privacy, rho becomes k^2 rho. Compositions, selections and the worst of several events hold for
+any relation between data sets, so the event of the group is the same composition of the events of its parts.
 
-*k^2 rho* is Bun & Steinke's (2016), restated and proved here. With a = (k alpha - 1) / (k - 1), p = a / alpha and 1 / p
-+ 1 / p' = 1, P^alpha Q^(1-alpha) is the product of P^alpha R^((1-a)/p) and R^((a-1)/p) Q^(1-alpha). Hölder's inequality
-with p and p' makes of it, after division by alpha - 1,
+The factor *k^2* is due to Bun & Steinke (2016). Proof: with a = (k alpha - 1) / (k - 1), p = a / alpha and 1 / p + 1 /
+p' = 1, P^alpha Q^(1-alpha) is the product of P^alpha R^((1-a)/p) and R^((a-1)/p) Q^(1-alpha). Hölder's inequality with
+p and p' yields, after division by alpha - 1,
 
     D_alpha(P, Q) <= k alpha / (k alpha - 1) D_a(P, R) + D_(k alpha)(R, Q).
 
-If R differs from P in k - 1 records and from Q in one, the first term is (k-1) k rho alpha at most, by induction, and
-the second k rho alpha: in all k^2 rho alpha.
+If R differs from P in k - 1 records and from Q in one, the first term is at most (k-1) k rho alpha, by induction, and
+the second at most k rho alpha. The sum is k^2 rho alpha.
 
-**Conversion** to and from events of Google's dp-accounting, which have the same names and fields: which of them can be
-converted depends on the installed version.
+**Conversion.** Events of Google's dp-accounting have the same names and fields. Which events can be converted depends
+on the installed version.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ from scipy.special import gammaln
 from skdp.accounting.events import specifications
 from skdp.accounting.events.specifications import DpEvent, show
 
-# Most records of a group: beyond, a binomial mixture has too many parts.
+# Largest group: beyond, a binomial mixture has too many parts.
 MOST_IN_GROUP = 1000
 
 
 def noise_of_group(event: Any, k: int) -> DpEvent:
-    """A sum moves k times as far; without a guarantee where so little noise has no event."""
+    """Return the event with the noise divided by k; non-private if the noise is below the smallest valid value."""
     noise = event.noise_multiplier / k
     if noise < specifications.LEAST_NOISE:
         return specifications.NonPrivateDpEvent()
@@ -55,16 +54,16 @@ def noise_of_group(event: Any, k: int) -> DpEvent:
 
 
 def integers_of_group(event: Any, k: int) -> DpEvent | None:
-    """The same of a sum of integers."""
+    """Return the event with k times the sensitivity, for sums of integers."""
     moved = event.sensitivity * k
     return replace(event, sensitivity=moved) if moved <= specifications.MOST_SENSITIVE else None
 
 
 def statement_of_group(event: specifications.EpsilonDeltaDpEvent, k: int) -> DpEvent:
-    """What follows along a chain of k neighbours."""
+    """Return the guarantee that follows along a chain of k neighbors."""
     if event.delta == 0.0:
         return specifications.EpsilonDeltaDpEvent(k * event.epsilon, 0.0)
-    if event.epsilon * k > 700.0:  # e^epsilon of the group has no double
+    if event.epsilon * k > 700.0:  # e^epsilon of the group overflows
         return specifications.NonPrivateDpEvent()
     delta = event.delta * math.fsum(math.exp(i * event.epsilon) for i in range(k)) * (1.0 + 1e-14)
     if delta >= 1.0:
@@ -78,7 +77,7 @@ def _mixture(noise: float, parts: dict[float, float]) -> DpEvent:
 
 
 def sample_of_group(event: specifications.PoissonSampledDpEvent, k: int) -> DpEvent | None:
-    """The number of records of the group in the sample, of a share above 0 and below 1, is binomial."""
+    """Return the mixture over the binomial number of the group's records in the sample (0 < probability < 1)."""
     q, inner = event.sampling_probability, event.event
     if not isinstance(inner, specifications.GaussianDpEvent):
         return None
@@ -88,7 +87,7 @@ def sample_of_group(event: specifications.PoissonSampledDpEvent, k: int) -> DpEv
 
 
 def mixture_of_group(event: specifications.MixtureOfGaussiansDpEvent, k: int) -> DpEvent | None:
-    """The sum of the sensitivities of k records, each drawn on its own."""
+    """Return the event with the sum of the sensitivities of k records, each drawn independently."""
     total = {0.0: 1.0}
     for _ in range(k):
         grown: dict[float, float] = {}
@@ -103,7 +102,7 @@ def mixture_of_group(event: specifications.MixtureOfGaussiansDpEvent, k: int) ->
 
 
 class Sample(NamedTuple):
-    """Who takes part: the share of all records, in words, and in short as in a ledger."""
+    """Sampling of the records: sampling rate, description, and short form for tables."""
 
     share: float
     rows: str
@@ -111,26 +110,26 @@ class Sample(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What is known of one type of event.
+    """Properties of one type of event.
 
     Attributes
     ----------
     event : type of DpEvent
     words : str
-        What it is, for people; empty of what is shown by its parts.
+        Description in reports; empty if the parts are described instead.
     note : callable
-        Its figures, for people.
+        Function that returns the parameters as text, for reports.
     sample : callable or None
-        Who takes part, if not every record does.
+        Function that returns the sampling; None if all records are used.
     has_effect : callable
-        Whether anything depends on a record.
+        Function that returns whether the output depends on a record.
     grouped : callable or None
-        The event for groups of k records, or None; without it compositions are made of what their parts are, and
-        anything else is priced by a bound on its profile.
+        Function that returns the event for groups of k records, or None. Without it, compositions are transformed by
+        their parts, and the cost of other events follows from a bound on their profile.
     scaled : callable or None
-        The event with `factor` times the noise.
+        Function that returns the event with `factor` times the noise.
     substitute : str
-        What stands in for it in dp-accounting 0.6.0, which does not have it, and costs as much or more.
+        Remedy for the conversion to dp-accounting 0.6.0, if it lacks the event: a substitute with at least its cost.
     """
 
     event: type[DpEvent]
@@ -144,7 +143,7 @@ class Kind(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How methods read a release: the event as messages name it, empty if the event says so itself; who prices it."""
+    """Form of a release: its name in messages (empty for the name of the event), and the methods that support it."""
 
     name: str
     methods: tuple[str, ...]
@@ -168,7 +167,7 @@ FORMS = {
 
 
 def _scale(name: str, power: float, low: float, high: float) -> Callable[[Any, float], DpEvent]:
-    """By the field that holds the noise, the power of it by which it grows, and its range."""
+    """Return a function that scales the noise field of an event by a power of the factor, within a range."""
 
     def scaled(event: Any, factor: float) -> DpEvent:
         value: float = getattr(event, name) * factor**power
@@ -182,7 +181,7 @@ _BY_EPSILON = _scale("epsilon", -1.0, 0.0, 1e300)
 
 
 def law_of(event: specifications.RepeatAndSelectDpEvent) -> str:
-    """Name of the law of the number of trials."""
+    """Return the name of the distribution of the number of trials."""
     if event.shape == math.inf:
         return "Poisson"
     return {0.0: "logarithmic", 1.0: "geometric"}.get(event.shape, f"negative binomial ({event.shape:g})")
@@ -195,16 +194,16 @@ _ROWS = (
     Kind(specifications.LaplaceDpEvent, "Laplace noise", grouped=noise_of_group, scaled=_BY_MULTIPLIER),
     Kind(
         specifications.EpsilonDeltaDpEvent,
-        "a release known by its epsilon and delta",
+        "a release with a known (epsilon, delta) guarantee",
         lambda event: f"epsilon {event.epsilon:g}, delta {event.delta:g}",
         has_effect=lambda event: event.epsilon > 0.0 or event.delta > 0.0,
         grouped=statement_of_group,
         scaled=_BY_EPSILON,
-        substitute="compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
+        substitute="Compose pld.privacy_loss_distribution.from_privacy_parameters with the other losses",
     ),
     Kind(
         specifications.ZCDpEvent,
-        "a release known by its concentrated privacy",
+        "a release with a known zCDP guarantee",
         lambda event: f"rho {event.rho:g}, xi {event.xi:g}",
         has_effect=lambda event: event.rho > 0.0 or event.xi > 0.0,
         grouped=lambda event, k: specifications.ZCDpEvent(k * k * event.rho) if event.xi == 0.0 else None,
@@ -225,11 +224,11 @@ _ROWS = (
         has_effect=lambda event: event.sensitivity > 0,
         grouped=integers_of_group,
         scaled=_scale("standard_deviation", 1.0, 0.01, 1e9),
-        substitute="give ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
+        substitute="Use ZCDpEvent(sensitivity**2 / (2 * standard_deviation**2))",
     ),
     Kind(
         specifications.MixtureOfGaussiansDpEvent,
-        words="Gaussian noise, with sensitivities drawn at random",
+        words="Gaussian noise with random sensitivities",
         note=lambda e: f"standard deviation {e.standard_deviation:g}, sensitivities up to {max(e.sensitivities):g}",
         has_effect=lambda e: any(c > 0.0 and p > 0.0 for c, p in zip(e.sensitivities, e.sampling_probs, strict=True)),
         grouped=mixture_of_group,
@@ -253,20 +252,20 @@ _ROWS = (
     Kind(
         specifications.RepeatAndSelectDpEvent,
         "the best of a secret number of trials",
-        lambda event: f"{law_of(event)} law, {event.mean:.4g} trials on average",
+        lambda event: f"{law_of(event)} distribution, {event.mean:.4g} trials on average",
     ),
     Kind(
         specifications.WorstOfDpEvent,
-        "one of several, priced as the worst",
-        lambda event: f"{len(event.events)} possibilities",
-        substitute="give the costliest of its events",
+        "one of several events, counted as the worst",
+        lambda event: f"{len(event.events)} events",
+        substitute="Use the event with the largest privacy cost",
     ),
     Kind(specifications.SelfComposedDpEvent),
     Kind(specifications.ComposedDpEvent),
 )
 
 EVENT_KINDS = {row.event: row for row in _ROWS}
-# The types of events, as files and dp-accounting name them.
+# Types of events by their names in files and in dp-accounting.
 BY_NAME = {row.event.__name__: row.event for row in _ROWS}
 
 # Events without an implementation here, by the names in dp-accounting and in older files, and valid substitutes.
@@ -282,12 +281,12 @@ REMOVED_EVENTS = {
 
 
 def kind_of(event: DpEvent) -> Kind:
-    """The row of an event; that of the base of all events, and of others' types, says nothing."""
+    """Return the row of an event; an empty row for the base class and third-party types."""
     return EVENT_KINDS.get(type(event), Kind(DpEvent))
 
 
 def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
-    """How records are sampled, with which share, and what is done to the sample.
+    """Return the type of sampling, the sampling rate, and the event on the sample.
 
     Parameters
     ----------
@@ -307,17 +306,17 @@ def sampled_form(event: DpEvent) -> tuple[str, float, DpEvent]:
 
 
 def name_of(event: DpEvent) -> str:
-    """An event as messages name it."""
+    """Return the name of an event for messages."""
     inner = getattr(event, "event", None)
     return type(event).__name__ + (f" of {type(inner).__name__}" if isinstance(inner, DpEvent) else "")
 
 
 def _counterpart(caller: str, name: str) -> Any:
-    """The class of that name in the installed dp-accounting, if it has the fields of ours; None elsewhere."""
+    """Return the class of the installed dp-accounting with this name and the same fields, or None."""
     try:
         from dp_accounting import dp_event
     except ImportError as error:
-        raise ImportError(f"{caller} needs dp-accounting; run `pip install dp-accounting`.") from error
+        raise ImportError(f"{caller} requires dp-accounting. Run `pip install dp-accounting`.") from error
     theirs, ours = getattr(dp_event, name, None), BY_NAME.get(name)
     if ours is None or not isinstance(theirs, type):
         return None
@@ -326,7 +325,7 @@ def _counterpart(caller: str, name: str) -> Any:
 
 
 def _rebuilt(event: Any, cls: Any, convert: Callable[[Any], Any]) -> Any:
-    """The event as one of another class with the same fields, its parts converted."""
+    """Return the event as an instance of another class with the same fields, with converted parts."""
     values = {field.name: getattr(event, field.name) for field in fields(cast(Any, BY_NAME[cls.__name__]))}
     if "event" in values:
         values["event"] = convert(values["event"])
@@ -336,7 +335,7 @@ def _rebuilt(event: Any, cls: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def to_dp_accounting(event: DpEvent) -> Any:
-    """The same event as an object of the `dp_accounting` package.
+    """Convert an event to the package ``dp_accounting``.
 
     Parameters
     ----------
@@ -346,19 +345,24 @@ def to_dp_accounting(event: DpEvent) -> Any:
     Returns
     -------
     dp_accounting.DpEvent
-        With `noise_multiplier` unchanged: relative to the contribution of one record, whatever the adjacency.
-        Its Rényi accountant does not double that under REPLACE_ONE, as `skdp` does.
+        Event with the same `noise_multiplier`, relative to the bound C of one record for every adjacency. Under
+        REPLACE_ONE, the Rényi accountant of dp-accounting does not double the sensitivity, unlike skdp.
+
+    Raises
+    ------
+    TypeError
+        If the installed version of dp-accounting lacks the event.
     """
     name = type(event).__name__
     theirs = _counterpart("to_dp_accounting", name)
     if theirs is None or type(event) is not BY_NAME[name]:
-        remedy = kind_of(event).substitute or "give an event of skdp.accounting, or what dominates this one"
-        raise TypeError(f"event={event!r} has no counterpart in dp-accounting; {remedy}.")
+        remedy = kind_of(event).substitute or "Use an event of skdp.accounting"
+        raise TypeError(f"event={event!r} has no counterpart in dp-accounting. {remedy}.")
     return _rebuilt(event, theirs, to_dp_accounting)
 
 
 def from_dp_accounting(event: Any) -> DpEvent:
-    """An event of the `dp_accounting` package as one of ours.
+    """Convert an event from the package ``dp_accounting``.
 
     Parameters
     ----------
@@ -368,16 +372,16 @@ def from_dp_accounting(event: Any) -> DpEvent:
     Returns
     -------
     DpEvent
-        Validated as if it had been written here.
+        Validated event of `skdp.accounting`.
 
     Raises
     ------
     TypeError
-        The event has no counterpart. The message names it and a substitute.
+        If the event has no counterpart. The message names a substitute.
     """
     name = type(event).__name__
     theirs = _counterpart("from_dp_accounting", name)
     if theirs is None or type(event) is not theirs:
         use = REMOVED_EVENTS.get(name, "EpsilonDeltaDpEvent(epsilon, delta) or ZCDpEvent(rho), whichever is known")
-        raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting; use {use}.")
+        raise TypeError(f"event={show(event)} has no counterpart in skdp.accounting. Use {use}.")
     return cast(DpEvent, _rebuilt(event, BY_NAME[name], from_dp_accounting))

@@ -183,7 +183,7 @@ class LossAtoms:
         infinite = q * self.infinite
         rest = 1.0 - infinite - float(np.exp(higher).sum() + np.exp(lower).sum())
         if rest < -1e-9:
-            raise ArithmeticError("a pair that is not symmetric has no sample of fixed size; report this as an error")
+            raise ArithmeticError("Samples of fixed size require a symmetric pair. Please report this as a bug.")
         middle = math.log(rest) if rest > 0.0 else -math.inf
         every = np.concatenate([-loss, [0.0], loss]), np.concatenate([lower, [middle], higher])
         return LossAtoms.of(*every, infinite, infinite)
@@ -267,7 +267,7 @@ def connect(
     """
     at_knots, slopes = np.maximum.accumulate(density(knots)[0]), np.broadcast_to(slope, knots.size - 1)
     if float((0.5 * np.diff(knots) * slopes).max()) > max(MOST.values()):
-        raise ArithmeticError("cells are too wide for the densities in them; report this as an error")
+        raise ArithmeticError("The grid cells are too wide for the densities. Please report this as a bug.")
     parts, step = [], 1 << 14  # cells at a time, so that memory stays small
     for k in range(0, knots.size - 1, step):
         kept = slice(k, k + step + 1)

@@ -1,12 +1,12 @@
-"""The number of trials under random stopping: its law, how it is drawn, and what it makes of a chain of outputs.
+"""Distribution of the number of trials under random stopping, and its sampling.
 
-K is drawn independently of the data and never shown (Papernot & Steinke 2022). All that prices need of it is the
+K is drawn independently of the data and kept secret (Papernot & Steinke 2022). The privacy cost depends only on the
 derivative of its generating function phi(x) = E[x^K], a power or an exponential:
 
     truncated negative binomial, shape eta    phi'(x) = m (gamma / (1 - (1 - gamma) x))^(eta + 1)
     Poisson                                   phi'(x) = m e^(m (x - 1))
 
-with m = phi'(1) the mean. eta = 0 is the logarithmic law, eta = 1 the geometric one; only Poisson can draw 0.
+with m = phi'(1) the mean. eta = 0 is the logarithmic and eta = 1 the geometric distribution; only Poisson can be 0.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from scipy.special import betaln, gammaln
 from skdp.accounting.events.specifications import DpEvent, RepeatAndSelectDpEvent, read_whole, show
 from skdp.accounting.formulas.numeric import bisect
 
-_DEEPEST = 100.0  # tails below e^-100 are left out of the table: 128 bits do not reach there
-_MOST_DRAWN = 1e4  # expected trials, above which the table would be too long
+_DEEPEST = 100.0  # tails below e^-100 are omitted from the table, as 128 bits do not reach them
+_MOST_DRAWN = 1e4  # largest expected number of trials, which limits the table
 
 
 def _mean_of_runs(gamma: float, shape: float) -> float:
@@ -39,7 +39,7 @@ def _mean_of_runs(gamma: float, shape: float) -> float:
 
 @lru_cache(maxsize=1024)
 def halting_probability(mean: float, shape: float) -> float:
-    """The parameter gamma at which the truncated negative binomial has a given mean, rounded down.
+    """Return the parameter gamma of the truncated negative binomial with a given mean, rounded down.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def halting_probability(mean: float, shape: float) -> float:
     Returns
     -------
     float
-        In (0, 1]. A smaller gamma is a larger price, so rounding down is the safe side.
+        Gamma in (0, 1]. A smaller gamma has a larger privacy cost, so rounding down is safe.
     """
     if mean == 1.0:
         return 1.0
 
     def is_below(log_inverse: float) -> bool:
-        return _mean_of_runs(math.exp(-log_inverse), shape) < mean  # the mean rises with log(1 / gamma)
+        return _mean_of_runs(math.exp(-log_inverse), shape) < mean  # the mean increases with log(1 / gamma)
 
     low, high = 0.0, 1.0
     while is_below(high):
@@ -67,7 +67,7 @@ def halting_probability(mean: float, shape: float) -> float:
 
 @lru_cache(maxsize=16)
 def _tables(trials: NumberOfTrials) -> tuple[np.ndarray, np.ndarray]:
-    """P(K <= k) and P(K > k) for k = 0, 1, ..., each summed from its own end."""
+    """Return P(K <= k) and P(K > k) for k = 0, 1, ..., each summed from its own end."""
     k = np.arange(trials._longest() + 1)
     mass = trials.pmf(k)
     return np.cumsum(mass), np.concatenate([np.cumsum(mass[:0:-1])[::-1], [0.0]])
@@ -75,27 +75,30 @@ def _tables(trials: NumberOfTrials) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class NumberOfTrials:
-    """Law of the number of trials: what draws it and what prices it come from this one object.
+    """Distribution of the number of trials of a private selection.
+
+    The same object is used to draw the number and to compute the privacy cost.
 
     Parameters
     ----------
     mean : float
         Expected number of trials; from 1 to 1e12.
     shape : float
-        0: logarithmic; 1: geometric; any other number above 0: truncated negative binomial; infinity: Poisson.
+        Type of the distribution: 0 for logarithmic, 1 for geometric, infinity for Poisson. Any other positive value is
+        the shape of a truncated negative binomial distribution.
     """
 
     mean: float
     shape: float
 
     def __post_init__(self) -> None:
-        event = RepeatAndSelectDpEvent(DpEvent(), self.mean, self.shape)  # the same ranges, checked in one place
+        event = RepeatAndSelectDpEvent(DpEvent(), self.mean, self.shape)  # validates the ranges
         object.__setattr__(self, "mean", event.mean)
         object.__setattr__(self, "shape", event.shape)
 
     @property
     def poisson(self) -> bool:
-        """Whether this is the Poisson law, the only one that can be 0."""
+        """Whether this is the Poisson distribution, the only one that can be 0."""
         return self.shape == math.inf
 
     @property
@@ -105,16 +108,16 @@ class NumberOfTrials:
 
     @property
     def none(self) -> float:
-        """Probability of no try at all."""
+        """Probability of zero trials."""
         return math.exp(-self.mean) if self.poisson else 0.0
 
     def event(self, run: DpEvent) -> RepeatAndSelectDpEvent:
-        """Return the event of releasing the best of all runs.
+        """Return the event of releasing the best output of all runs.
 
         Parameters
         ----------
         run : DpEvent
-            Event of one run, its score included.
+            Event of one run, including its score.
 
         Returns
         -------
@@ -134,7 +137,7 @@ class NumberOfTrials:
         Returns
         -------
         ndarray
-            Probabilities; 0 below 0 and between whole numbers.
+            Probabilities; 0 for negative and non-integer numbers.
         """
         k = np.asarray(k, dtype=np.float64)
         whole = (k >= (0.0 if self.poisson else 1.0)) & (k == np.floor(k))
@@ -176,12 +179,12 @@ class NumberOfTrials:
         return math.expm1(-self.shape * log_rest) / math.expm1(-self.shape * log_gamma)
 
     def slope(self, t: np.ndarray) -> np.ndarray:
-        """Compute phi'(1 - t), which bounds what an output keeps of its probability in the choice.
+        """Compute phi'(1 - t), which bounds the factor of an output's probability in the selection.
 
         Parameters
         ----------
         t : ndarray
-            Chances to be beaten in one trial, in [0, 1].
+            Probabilities of a better output in one trial, in [0, 1].
 
         Returns
         -------
@@ -198,7 +201,7 @@ class NumberOfTrials:
         Parameters
         ----------
         t : ndarray
-            Chances to be beaten in one trial, in [0, 1].
+            Probabilities of a better output in one trial, in [0, 1].
 
         Returns
         -------
@@ -211,7 +214,7 @@ class NumberOfTrials:
         return (self.shape + 1.0) * rise / (1.0 + rise * t) * self.slope(t)
 
     def chances(self, cells: int) -> np.ndarray:
-        """Return chances t from 0 to 1 between which phi'(1 - t) changes by about the same factor.
+        """Return probabilities t from 0 to 1 between which phi'(1 - t) changes by about the same factor.
 
         Parameters
         ----------
@@ -221,7 +224,7 @@ class NumberOfTrials:
         Returns
         -------
         ndarray of shape (cells + 1,)
-            Chances, ascending.
+            Increasing probabilities.
         """
         steps = np.linspace(0.0, 1.0, cells + 1)
         if self.poisson or self.mean == 1.0:
@@ -232,7 +235,7 @@ class NumberOfTrials:
         return result
 
     def _longest(self) -> int:
-        """A number of trials that is exceeded with probability below e^-100: the mass falls geometrically beyond."""
+        """Return a number of trials that is exceeded with probability below e^-100, by a geometric bound."""
         k = math.ceil(4.0 * self.mean) + 64
         while True:
             if self.poisson:
@@ -244,30 +247,30 @@ class NumberOfTrials:
             k += k // 4
 
     def draw(self, words: Iterable[int]) -> int:
-        """The number of trials, by inversion of its law.
+        """Draw the number of trials by inversion of the distribution function.
 
         Parameters
         ----------
         words : iterable of int
-            Independent uniform 64-bit words, from a secret source; two are enough. More words make the uniform
-            number finer: n of them put every probability within 2^{-64 n} and a rounding of 1e-11 relative. The
-            tail is looked up from its own end, so that rare large numbers keep their probability.
+            Independent uniform 64-bit words from a secret source; two suffice. With n words, every probability has an
+            error of at most 2^{-64 n} plus a relative rounding error of 1e-11. The tail is summed from its own end, so
+            that rare large numbers keep their probability.
 
         Returns
         -------
         int
-            Never to be shown, not even by how long the search takes.
+            Number of trials. Keep it secret, including the duration of the search, which reveals it.
         """
         if self.mean > _MOST_DRAWN:
-            raise ValueError(f"mean={self.mean!r} is too large to be drawn; give at most {_MOST_DRAWN:g} trials.")
+            raise ValueError(f"`mean` must be at most {_MOST_DRAWN:g} to draw the number of trials, got {self.mean!r}.")
         value, bits = 0, 0
         for word in words:
             whole = read_whole(word)
             if whole is None or not 0 <= whole < 1 << 64:
-                raise ValueError(f"words={show(word)} is not valid; give whole numbers from 0 to 2^64 - 1.")
+                raise ValueError(f"`words` must be integers from 0 to 2^64 - 1, got {show(word)}.")
             value, bits = (value << 64) | whole, bits + 64
         if bits == 0:
-            raise ValueError("words=() is not valid; give at least one 64-bit word.")
+            raise ValueError("`words` must have at least one 64-bit word, got ().")
         below, above = _tables(self)
         if value >> (bits - 1) == 0:
             return int(np.searchsorted(below, value / (1 << bits), side="right"))

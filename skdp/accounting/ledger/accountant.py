@@ -1,4 +1,4 @@
-"""`PrivacyAccountant`: the ledger of one data set, and its budget."""
+"""`PrivacyAccountant`: records the charges to one data set and enforces its budget."""
 
 from __future__ import annotations
 
@@ -23,78 +23,77 @@ from skdp.exceptions import AccountantDetachedError, BudgetFileError, without_re
 
 
 def epsilon_of_risk(risk: Risk, delta: Any, family: str | None) -> float:
-    """Return the largest epsilon at which the filters of a family hold a risk.
+    """Return the largest epsilon for which a filter family guarantees a risk.
 
-    Plain Gaussian releases, however they are chosen, are sqrt(B)-GDP if the sum of their mu^2 never passes B (Smith &
-    Thakurta 2022): under the Gaussian filter, which admits nothing else, epsilon is that of the mu of the risk. Other
-    filters hold an epsilon at its delta for noise of any shape: epsilon is the largest one at which every (epsilon,
-    delta)-private release has the risk (`RiskTarget.implied_by`), which is far less. ValueError if there is none, or no
-    delta.
+    The Gaussian filter admits only plain Gaussian releases. They are sqrt(B)-GDP, even if chosen adaptively, if the sum
+    of mu^2 never exceeds B (Smith & Thakurta 2022). Epsilon therefore follows from the mu of the risk. Other filters
+    guarantee (epsilon, delta) for any noise distribution. Then epsilon is the largest value for which every (epsilon,
+    delta)-private release has the risk (`RiskTarget.implied_by`), which is much smaller.
     """
     if delta is None:
         raise ValueError(
-            f"PrivacyAccountant: delta must be set with epsilon={risk!r}, as it keeps an epsilon at a delta. Pass a "
-            "number well below 1/n, for example delta=1e-6."
+            f"PrivacyAccountant: `delta` must be set with epsilon={risk!r}. Pass a number well below 1/n, for example "
+            "delta=1e-6."
         )
     target, delta = RiskTarget.of(risk), check_delta(delta)
     # a little less than mu covers the rounding of epsilon, which is upwards
     found = target.of_size(target.mu * (1.0 - 1e-9)).epsilon(delta) if family == GAUSSIAN else target.implied_by(delta)
     if found <= 0.0:
-        raise ValueError(f"{target.words} follows from no epsilon at delta={delta!r}; lower delta, or raise the risk.")
+        raise ValueError(f"{target.words} cannot be guaranteed at delta={delta!r}. Lower `delta`, or raise the risk.")
     return found
 
 
 @without_removed
 class PrivacyAccountant(Figures):
-    """Adds up what has been done to one data set, and refuses what would pass a budget.
+    """Privacy accountant that records the charges to one data set and enforces a budget.
 
-    Cloning and copying give the same accountant, so that every clone of an estimator charges one ledger. With `path`
-    the ledger is kept in a file, and all who open it (threads, processes of ``n_jobs``, other scripts) share one
-    balance. Without, it lives in memory: a pickled copy (another process) can be read, but refuses to spend.
+    A charge that would exceed the budget raises `skdp.BudgetExceededError` before any data are read. Clones and copies
+    are the same accountant, so all clones of an estimator share one budget.
+
+    Without `path` it is kept in memory, and its pickled copies (in other processes) are read-only. With `path` it is
+    stored in a budget file, which processes of ``n_jobs`` and other scripts share. See ``docs/budgets.md``.
 
     Parameters
     ----------
     epsilon, delta : float, optional
-        The budget: both or neither. A file that exists keeps the one that it was created with. A risk as `epsilon`,
-        such as ``skdp.Risk(advantage=0.1)``, becomes a number when the accountant is created: the largest one that
-        implies the risk for any charges, or, with ``filter_family="gaussian"``, for plain Gaussian releases.
+        Privacy budget. Set both or neither; without a budget, charges are only recorded. An existing budget file keeps
+        its budget. A risk as `epsilon`, such as ``skdp.Risk(advantage=0.1)``, is converted to the largest epsilon that
+        guarantees this risk for all charges or, with ``filter_family="gaussian"``, for plain Gaussian releases.
     unit : str, optional
-        Whose presence is protected: "row" (if left out), or what all rows with one label of `groups` are, such as
-        "person" or "household". Fits without `groups` are charged to ledgers of rows alone, others to the rest.
+        Privacy unit: "row" (default), or the entity that `groups` identify, such as "person" or "household". An
+        accountant with unit "row" accepts only fits without `groups`; any other unit accepts only fits with `groups`.
     method : {"pld", "rdp", "moments", "optimal_exact", "optimal", "strong", "naive"}, optional
-        Accounting method by which estimators that have this accountant calibrate their noise and compute `epsilon_`;
-        "pld" if left out, which is the tightest. Pipelines and searches always use it. See ``docs/accounting.md``.
+        Accounting method by which estimators with this accountant calibrate their noise and compute `epsilon_`. The
+        default, "pld", is the tightest; pipelines and searches always use it. See ``docs/accounting.md``.
     adjacency : {"zero_out", "add_remove", "replace_one"}, optional
-        Neighboring relation of all charges, which estimators with ``adjacency=None`` take. Left out: that of the first
-        charge.
+        Neighboring relation of all charges. Estimators with ``adjacency=None`` use it. By default, it is the relation
+        of the first charge.
     filter_family : {"auto", "gaussian", "renyi"}, optional
-        Under a budget, the theorem by which charges after the first are admitted. "auto": whatever the Gaussian
-        filter or the Rényi filter admits, each with half of delta if the first charge is plain Gaussian; kinds mix in
-        any order. "gaussian" or "renyi": that filter alone, with all of delta. "gaussian" admits plain Gaussian
-        releases alone, the first charge included. Left out: "auto", or what the file has.
+        Privacy filter that admits all charges after the first. The default, "auto", admits a charge if the Gaussian or
+        the Rényi filter does, in any order of mechanisms. If the first charge is plain Gaussian, half of delta is
+        reserved for the Gaussian filter. "gaussian" and "renyi" use one filter with all of delta; "gaussian" rejects
+        every charge that is not a plain Gaussian release, including the first.
     path : str or path-like, optional
-        A file of SQLite; created where there is none. Other parameters must not contradict the file.
+        Budget file (SQLite), created if it does not exist. Other parameters must not contradict an existing file.
 
     Notes
     -----
-    Under a budget the first charge is a plan declared before any output was seen and is admitted by its
-    joint price. Further charges may have been chosen after seeing outputs and are admitted by a privacy
-    filter (see `skdp.accounting.ledger.filters`), which is stricter than the joint price. Plans that are known
-    together are better charged together, as one `ComposedDpEvent`. There are no refunds. The run as a whole is
-    (epsilon, delta)-private at the budget, however charges were chosen; what decides is what is left, which
-    `affordable` and `remaining` tell. Once `increase_budget` raised it after a charge, the odometer's figure decides
-    and is what is guaranteed.
+    **Guarantees.** With a budget, all charges together are (epsilon, delta)-differentially private, even if each charge
+    was chosen after seeing earlier outputs. The first charge is a plan made before any output, so its epsilon under
+    joint composition decides. A privacy filter admits later charges; it accounts for adaptive choices and is stricter.
+    To save budget, charge fits that are planned together as one `ComposedDpEvent`. Charges are never refunded.
+    `remaining` and `affordable` return the remaining budget. After `increase_budget`, a privacy odometer decides
+    instead, and its value, `spent`, is what is guaranteed.
 
-    Without a budget two figures tell how much was spent so far. `get_epsilon` is the joint price of everything
-    charged, valid for plans fixed in advance. `get_epsilon(adaptive=True)` is valid also where charges, or the end of
-    the run, were chosen after seeing outputs, by the theorem in `skdp.accounting.ledger.balance`.
+    Without a budget, ``get_epsilon(delta)`` is valid for plans that were fixed in advance, and ``get_epsilon(delta,
+    adaptive=True)`` also for adaptively chosen charges and stopping times. See ``docs/accounting.md`` for the theorems.
 
-    A charge may name a *partition*: the only units that it concerns, such as people first admitted in one month. A
-    partition has paid what was charged to all and its own, together; the ledger's figures are the largest over
-    partitions, and what is left the least. The proof (`skdp.accounting.ledger.balance`) needs that each unit is in one
-    partition by a rule that its record cannot change: the month of the first admission, not that of each transaction.
-    The library cannot check the rule, and keeps it as an assumption of the owner. It needs none for the two parts of
-    `skdp.model_selection.private_train_test_split`, whose rule is its own.
+    **Partitions.** A charge can be restricted to a *partition* of the units, such as patients first admitted in one
+    month. By parallel composition, a unit is affected only by charges to all units and to its own partition. The
+    accountant reports the largest privacy loss over partitions, and the smallest remaining budget. Each unit must be in
+    one partition, by a rule that no change of its record can affect: the month of the first admission qualifies, the
+    month of each transaction does not. skdp cannot verify this rule. The split of
+    `skdp.model_selection.private_train_test_split` satisfies it by construction.
     """
 
     def __init__(
@@ -123,12 +122,12 @@ class PrivacyAccountant(Figures):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> PrivacyAccountant:
-        """The budget of a file that exists: a path that is spelt wrong is an error, not a new budget.
+        """Open an existing budget file; unlike the constructor, this never creates a file.
 
         Parameters
         ----------
         path : str or path-like
-            File of an existing ledger.
+            Existing budget file.
 
         Returns
         -------
@@ -137,7 +136,7 @@ class PrivacyAccountant(Figures):
         Raises
         ------
         BudgetFileError
-            If there is no such file, or it cannot be read or trusted.
+            If the file does not exist, cannot be read or fails verification.
         """
         from skdp.accounting.ledger.file_log import Store
 
@@ -150,75 +149,74 @@ class PrivacyAccountant(Figures):
         return self
 
     def partition(self, name: str, *, rule: str | None = None) -> PrivacyAccountant:
-        """The same ledger, for fits to the units of one partition.
+        """Return an accountant for fits to the units of one partition.
 
-        Its charges name the partition, and `history`, `entries` and all figures are those of a unit of it. A partition
-        that was not charged yet has paid what was charged to all. An estimator's own `epsilon_` remains the joint price
-        of all its releases, also where instalments read different partitions: an upper bound.
+        It charges the same budget, restricted to the partition. `history`, `entries` and all values refer to charges to
+        the partition and to all units. The `epsilon_` of an estimator is still the
+        epsilon of all its releases. If calls of `partial_fit` read different partitions, this is an upper bound.
 
         Parameters
         ----------
         name : str
             Public name of the partition, such as "2026-01".
         rule : str, optional
-            By what rule a unit is in a partition, such as "month of first admission". Each unit is in one, and nothing
-            in its record can change in which: an assumption of the owner, kept in the ledger with the first charge that
-            names a partition, and never changed. Left out: the one that the ledger has.
+            Rule that assigns units to partitions, such as "month of first admission". Each unit must be in one
+            partition, whatever its record contains; skdp cannot verify this. The rule is recorded with the first charge
+            of a partition and cannot be changed. By default, the recorded rule is used.
 
         Returns
         -------
         PrivacyAccountant
-            It shares everything with this one, and is cloned, copied, pickled and sent to processes in the same way.
+            It shares all state with this accountant.
         """
         if check_name("name", name) is None:
-            raise TypeError("name=None is not valid; give the name of a partition, such as '2026-01'.")
+            raise TypeError("`name` must be a string, got None. Pass the name of a partition, such as '2026-01'.")
         rule = check_name("rule", rule)
         return self._of(self._log, name, self._partition_rule if rule is None else rule)
 
     def keep_split(
         self, test_size: float, *, n_rows: int | None = None, groups: str = "", unit: str | None = None
     ) -> DataSplit:
-        """The split of the data set into the partitions "train" and "test": the one that is kept, or a new one.
+        """Return the split into the partitions "train" and "test"; the first call creates and records it.
 
-        `skdp.model_selection.private_train_test_split` draws the parts by it. Of several processes at once one makes
-        it, and all get the same.
+        `skdp.model_selection.private_train_test_split` uses it. Concurrent processes obtain the same split.
 
         Parameters
         ----------
         test_size : float
-            Share of the part "test", in (0, 1).
+            Fraction of the test set, in (0, 1).
         n_rows : int, optional
-            Public number of rows, which are drawn by number; left out: units are drawn by label.
+            Public number of rows, for a split by row number. If None, units are split by group identifier.
         groups : str
-            Name of the labels, "" if they have none.
+            Column name of the group identifiers, "" if they have no name.
         unit : {"row", "group"} or None
-            What is drawn. None is the unit of this accountant.
+            Unit of the split. If None, the unit of this accountant.
 
         Returns
         -------
         DataSplit
-            With its key.
+            The split with its key.
 
         Raises
         ------
         ValueError
-            If the ledger keeps another split, or partitions, labels or charges that contradict this one.
+            If another split, partition, identifier column or charge was recorded that contradicts this split.
         BudgetFileError, AccountantDetachedError
-            If there is none yet and it cannot be kept.
+            If a new split cannot be recorded.
         """
         self._refuse_other_unit(unit)
         asked = DataSplit(float(test_size), n_rows, groups)
         if self._partition is not None:
             raise ValueError(
-                f"ledger is that of partition={self._partition!r}, and parts are not split again: give the accountant "
-                "of the whole ledger."
+                f"`accountant` must not be restricted to a partition, got partition={self._partition!r}. Pass the "
+                "accountant of the whole data set."
             )
         found = self.split or self._make_split(asked)
         found.refuse_other(asked)
         return found
 
     def _make_split(self, asked: DataSplit) -> DataSplit:
-        """Write a new key down, unless another process did so first; the one that is kept."""
+        """Record a split with a new key, or return the one that another process recorded first."""
         adjacency, made = self.adjacency or "zero_out", asked.with_new_key()
         entry = self._entry(NoOpDpEvent(), "private_train_test_split", adjacency, made.to_parameters(), "", "split")
         try:
@@ -232,27 +230,27 @@ class PrivacyAccountant(Figures):
 
     @property
     def split(self) -> DataSplit | None:
-        """The split of the data set that is kept; None where there is none."""
+        """Recorded split of the data set, or None."""
         return self._log.read().scope.split
 
     @property
     def partition_name(self) -> str | None:
-        """The partition whose units this accountant charges; None: all units."""
+        """Partition that this accountant charges, or None for all units."""
         return self._partition
 
     @property
     def partition_rule(self) -> str | None:
-        """By what rule a unit is in one partition, an assumption of the owner; None where there is none."""
+        """Rule that assigns units to partitions, or None. skdp cannot verify that the data follow it."""
         return self._log.read().scope.partition_rule or self._partition_rule
 
     @property
     def identity(self) -> tuple[str | int, str | None]:
-        """What two accountants have in common that charge the same units in the same ledger."""
+        """Value that is equal for accountants that share one budget and one partition."""
         return self.path or id(self._log), self._partition
 
     @property
     def epsilon(self) -> float | None:
-        """Budget on epsilon, raised ones included, or None."""
+        """Epsilon of the present budget, or None."""
         return None if self._log.terms.epsilon is None else self._log.read().epsilon
 
     @property
@@ -262,27 +260,27 @@ class PrivacyAccountant(Figures):
 
     @property
     def unit(self) -> str:
-        """What one record is."""
+        """Privacy unit."""
         return self._log.terms.unit
 
     @property
     def method(self) -> str:
-        """Accounting method of the fits that are charged."""
+        """Accounting method of estimators with this accountant."""
         return self._log.terms.method or "pld"
 
     @property
     def filter_family(self) -> str:
-        """Family of the filter."""
+        """Family of the privacy filter."""
         return self._log.terms.family
 
     @property
     def path(self) -> str | None:
-        """The file, absolute; None in memory."""
+        """Absolute path of the budget file, or None."""
         return self._log.path
 
     @property
     def adjacency(self) -> str | None:
-        """Adjacency of all charges; None before the first, where none was stated."""
+        """Neighboring relation of all charges; None before the first charge if none was set."""
         return self._log.read().scope.adjacency
 
     @property
@@ -292,12 +290,12 @@ class PrivacyAccountant(Figures):
 
     @property
     def entries(self) -> tuple[Charge, ...]:
-        """The whole ledger, in order: charges, refusals that were recorded, and raises of the budget."""
+        """All recorded entries, in order: charges, rejected inputs, budget increases and a data split."""
         return tuple(self._read().entries)
 
     @property
     def event(self) -> DpEvent:
-        """Everything charged so far as one event, equal neighbours counted; of all partitions, unless one is named."""
+        """Composition of all charges so far, over all partitions unless this accountant is restricted to one."""
         return self._read().event
 
     def spend(
@@ -312,41 +310,41 @@ class PrivacyAccountant(Figures):
         partition: str | None = None,
         partition_rule: str | None = None,
     ) -> None:
-        """Charge an event, before the data are touched.
+        """Charge an event; call this before the data are read.
 
-        When this returns, the charge is in the ledger; with a file, on the disk.
+        When this method returns, the charge is recorded; with a budget file, it is on disk.
 
         Parameters
         ----------
         event : DpEvent
             Event to charge.
         label : str
-            What it was for, as shown in `history`.
+            Purpose of the charge, as shown in `history`.
         adjacency : {"zero_out", "add_remove", "replace_one"}
-            The same for all charges of an accountant.
+            Neighboring relation, which must be the same for all charges.
         parameters : mapping, optional
-            Public parameters of what was run, to be kept with the charge. No seeds, and nothing of the data.
+            Public parameters to record with the charge. Do not include seeds or private values.
         note : str
-            Anything else worth keeping.
+            Free text to record.
         unit : {"row", "group"} or None
-            What the event is private for: one row, or all rows with one label; `parameters` may name the column of the
-            labels as "groups". None is the unit of this accountant.
+            Whether the event protects one row or all rows of one group. `parameters` can hold the column name of the
+            group identifiers as "groups". If None, the unit of this accountant.
         partition : str, optional
-            The only units that the event concerns. Left out: that of this accountant, or all units.
+            Partition of the units that the event reads. By default, that of this accountant, or all units.
         partition_rule : str, optional
-            By what rule a unit is in a partition, as for `partition`; with the first charge of a partition.
+            Rule that assigns units to partitions, see `partition`. Required with the first charge of a partition.
 
         Raises
         ------
         BudgetExceededError
-            If the budget would be passed. Nothing is charged then.
+            If the charge would exceed the budget. No budget is consumed.
         TypeError, ValueError
-            If no method prices the event together with what the ledger holds; if the adjacency, the unit or the rule of
-            partitions is another one; if a partition has no rule, or `replace_one` as adjacency.
+            If no accounting method covers the event composed with the earlier charges; if the adjacency, the unit or
+            the partition rule differs; if a partition has no rule, or the adjacency "replace_one".
         BudgetFileError
-            If the file cannot be read, written or trusted. Nothing is charged then.
+            If the budget file cannot be read, written or verified. No budget is consumed.
         AccountantDetachedError
-            On a copy of an accountant that lives in memory.
+            If this is a copy of an in-memory accountant.
         """
         self._refuse_other_unit(unit)
         named = self._name_partition(partition, partition_rule)
@@ -362,9 +360,9 @@ class PrivacyAccountant(Figures):
         partition: str | None = None,
         partition_rule: str | None = None,
     ) -> None:
-        """Raise exactly what `spend` would raise; charge and write nothing.
+        """Raise the exception that `spend` would raise, without charging anything.
 
-        Another process may charge in between, so `spend` can still refuse.
+        A later `spend` can still raise if another process charges the budget in between.
 
         Parameters
         ----------
@@ -372,7 +370,7 @@ class PrivacyAccountant(Figures):
             Event that would be charged.
         adjacency : {"zero_out", "add_remove", "replace_one"}
         parameters : mapping, optional
-            Those of the charge: a refusal tells its epsilon at their `delta`.
+            Parameters of the charge. Error messages report epsilon at their `delta`.
         unit : {"row", "group"} or None
         partition, partition_rule : str, optional
             As for `spend`.
@@ -382,24 +380,23 @@ class PrivacyAccountant(Figures):
         self._log.check(replace(self._entry(event, "", adjacency, parameters, ""), **named))
 
     def record_rejection(self, label: str, *, adjacency: str = "zero_out", note: str = "") -> bool:
-        """Write down that rows were refused: an entry without a price.
+        """Record that the validation of private rows failed; the entry has no privacy cost.
 
-        A refusal that can be repeated for nothing is a query; the ledger shows how often it was made. This is for the
-        path of an exception, so a failure to write is returned and never raised: neither a budget,
-        nor a detached copy, nor a file that cannot be written, hides the refusal itself.
+        Validation errors depend on private data, so the record shows how often they occurred. If the entry cannot be
+        written, this method returns False instead of raising, so that the validation error remains visible.
 
         Parameters
         ----------
         label : str
-            What refused them.
+            Name of the object that rejected the rows.
         adjacency : {"zero_out", "add_remove", "replace_one"}
         note : str
-            The kind of fault. Nothing of the data: the ledger is no place for private values.
+            Kind of error, without private values.
 
         Returns
         -------
         bool
-            Whether it is in the ledger.
+            Whether the entry was recorded.
         """
         entry = self._entry(NoOpDpEvent(), label, adjacency, None, note, "refusal")
         try:
@@ -411,56 +408,57 @@ class PrivacyAccountant(Figures):
     def increase_budget(
         self, epsilon: float, *, delta: float | None = None, note: str = "", allow_less: bool = False
     ) -> None:
-        """Raise the budget, as an entry of the ledger.
+        """Increase the budget and record the increase.
 
-        A budget raised after outputs were seen is no filter. From then on a charge is admitted only while the
-        odometer's figure, with it, is within the new budget, and that figure, `spent`, is what is guaranteed: it
-        replaces the promise of the first budget (`skdp.accounting.ledger.balance`). The figure counts more than a
-        filter does, so a small raise can lower what is left, for good. Before the first charge nothing was seen, and
-        the new budget is like one from the start.
+        Before the first charge, the new budget simply replaces the old one. Afterwards, a privacy odometer replaces the
+        privacy filter: a charge is admitted if the odometer's epsilon, `spent`, stays within the new budget, and this
+        epsilon is guaranteed instead of the first budget. An odometer is more conservative than a filter, so a small
+        increase can permanently lower the remaining budget.
 
         Parameters
         ----------
         epsilon : float
-            The new budget: above the present one, and not below the odometer's figure.
+            New budget. It must exceed the present budget and must not be below the odometer's epsilon.
         delta : float, optional
-            The ledger's, or left out. It cannot be raised: the odometer holds at a delta named in advance.
+            Delta of the budget. It cannot be changed, because the odometer requires a delta that was fixed in advance.
         note : str
-            Why.
+            Reason for the increase.
         allow_less : bool
-            Whether to raise it even if less is left then for a fit like the last one; kept with the entry.
+            Whether to increase the budget even if this lowers the remaining budget of a fit like the last one.
 
         Raises
         ------
         ValueError
-            If this is no raise, does not cover what was charged, or lowers what is left without `allow_less`.
+            If the new budget is too small, or lowers the remaining budget and `allow_less` is False.
         """
         epsilon = check_epsilon(epsilon, positive=True)
         if not isinstance(allow_less, bool):
-            raise TypeError(f"allow_less={allow_less!r} is not valid; give True or False.")
+            raise TypeError(f"`allow_less` must be True or False, got {allow_less!r}.")
         if delta is not None and check_delta(delta) != self.delta:
             raise ValueError(
-                f"delta={delta!r} is not the ledger's delta={self.delta!r}, which cannot be raised: what holds after "
-                "outputs were seen holds at a delta named before; leave delta out, or begin another ledger."
+                f"`delta` of a budget cannot be changed from {self.delta!r}, got {delta!r}. Remove `delta`, or create "
+                "a new accountant."
             )
         given = {"epsilon": epsilon, **({"allow_less": True} if allow_less else {})}
         self._log.append(self._entry(NoOpDpEvent(), "", self.adjacency or "zero_out", given, note, "raise"))
 
     def _name_partition(self, partition: str | None, rule: str | None) -> dict[str, Any]:
-        """The partition of a charge and its rule: those that are given, or those of this accountant."""
+        """Return the partition of a charge and its rule, by default those of this accountant."""
         partition, rule = check_name("partition", partition), check_name("partition_rule", rule)
         if self._partition is not None and partition not in (None, self._partition):
             raise ValueError(
-                f"partition={partition!r} cannot be charged to an accountant of partition={self._partition!r}; use "
-                "the accountant of the whole ledger, or its partition(name)."
+                f"partition={partition!r} cannot be charged to an accountant of partition={self._partition!r}. Use "
+                "the accountant of the whole data set, or its method `partition`."
             )
         partition = self._partition if partition is None else partition
         if partition is None and rule is not None:
-            raise ValueError(f"partition_rule={rule!r} is for charges of a partition; give partition, or leave it out.")
+            raise ValueError(
+                f"`partition_rule` requires `partition`, got partition_rule={rule!r}. Set `partition` too."
+            )
         return {"partition": partition, "partition_rule": self._partition_rule if rule is None else rule}
 
     def _refuse_other_unit(self, unit: str | None) -> None:
-        """Refuse a charge for rows on a ledger of groups, and the other way round."""
+        """Raise if a row-level charge is made to a group-level accountant, or vice versa."""
         if unit is None:
             return
         check_known("unit", unit, ("row", "group"))
@@ -468,62 +466,62 @@ class PrivacyAccountant(Figures):
             return
         if unit == "row":
             raise ValueError(
-                f"unit='row' cannot be charged to an accountant of unit={self.unit!r}, which protects all rows of one "
-                "unit: give fit the label of each row as groups, or use another accountant."
+                f"unit='row' cannot be charged to an accountant of unit={self.unit!r}, which protects all rows of a "
+                "group. Pass `groups` to fit, or use another accountant."
             )
         raise ValueError(
-            "unit='group' cannot be charged to an accountant of unit='row': begin one with "
-            "PrivacyAccountant(unit='household'), or whatever all rows with one label are."
+            "unit='group' cannot be charged to an accountant of unit='row'. Use an accountant whose unit is the entity "
+            "of the group identifiers, for example PrivacyAccountant(unit='household')."
         )
 
     def _entry(
         self, event: DpEvent, label: str, adjacency: str, parameters: Any, note: str, kind: str = "charge"
     ) -> Charge:
         event = resolve(event)
-        releases(event)  # refuses what has no price
+        releases(event)  # raises if no method covers the event
         adjacency, kept = check_adjacency(adjacency), plain_parameters(parameters)
         label, note = check_text("label", label), check_text("note", note)
         return Charge(event, label, adjacency, self.unit, kept, note, now(), kind)
 
     @property
     def head(self) -> str:
-        """The hash of the last entry, which represents all before it; to be noted elsewhere, for `verify`."""
+        """Hash of the last entry, which covers all entries before it. Store it elsewhere and pass it to `verify`."""
         return self._log.verify()[-1]
 
     def verify(self, head: str | None = None) -> int:
-        """Check that no entry was altered: the file is whole, each hash is right, each event is known.
+        """Check that no entry was altered: the file is complete, and each hash and event is valid.
 
         Parameters
         ----------
         head : str, optional
-            A `head` that was noted earlier: it has to be among the hashes still. Without it, a file rewritten from
-            its beginning and one that lost its last charges look sound.
+            Value of `head` at an earlier time, which must still occur among the hashes. Without it, `verify` cannot
+            detect a file that was rewritten completely or that lost its last charges.
 
         Returns
         -------
         int
-            The number of entries.
+            Number of entries.
 
         Raises
         ------
         BudgetFileError
-            Naming the first entry that is not as it was written.
+            At the first entry that was altered.
         """
         heads = self._log.verify()
         if head is not None and head not in heads:
             raise BudgetFileError(
-                f"head={head!r} is not among the {len(heads)} hashes of path={self.path!r}: entries were altered or "
-                "lost since it was noted; bring back an unharmed copy."
+                f"head={head!r} is not among the {len(heads)} hashes of path={self.path!r}. Entries were altered or "
+                "lost since the hash was stored. Restore an intact copy of the file."
             )
         return len(heads) - 1
 
     def to_json(self) -> str:
-        """The ledger as JSON: its terms, every entry with its event and its hash, and the last hash as `head`.
+        """Return the budget, all entries with their events and hashes, and the last hash (`head`) as JSON.
 
         Returns
         -------
         str
-            Text that `from_json` reads.
+            Input of `from_json`.
         """
         return ledger_to_json(self._log.terms, self._log.read().entries)
 
@@ -531,17 +529,17 @@ class PrivacyAccountant(Figures):
     def from_json(
         cls, text: str, *, resume: bool = False, path: str | os.PathLike[str] | None = None
     ) -> PrivacyAccountant:
-        """The ledger that `to_json` wrote.
+        """Create an accountant from the output of `to_json`.
 
         Parameters
         ----------
         text : str
-            What `to_json` returned.
+            Output of `to_json`.
         resume : bool
-            False: a copy that can be read but refuses to spend, as two copies that spend would each miss what
-            the other spends. If True, the copy can be charged. Use this for one copy only.
+            Whether the accountant can be charged. Two copies do not record each other's charges, so set this to True
+            for one copy only. If False, the accountant is read-only.
         path : str or path-like, optional
-            A new file to carry the ledger on in.
+            New budget file to create; requires ``resume=True``.
 
         Returns
         -------
@@ -554,7 +552,7 @@ class PrivacyAccountant(Figures):
         if path is not None:
             if not resume:
                 raise ValueError(
-                    f"path={path!r} with resume=False: a file can be charged; give resume=True or no path."
+                    f"`path` requires resume=True, got path={path!r}, resume=False. Set resume=True, or remove `path`."
                 )
             from skdp.accounting.ledger.file_log import Store
 
@@ -571,12 +569,12 @@ class PrivacyAccountant(Figures):
 
 
 def resolve_accountant(value: Any) -> PrivacyAccountant | None:
-    """The accountant that a parameter `accountant` represents.
+    """Return the accountant that a parameter `accountant` refers to.
 
     Parameters
     ----------
     value : PrivacyAccountant, str, path-like or None
-        A path names the file of a ledger that exists; it is made absolute here.
+        A path must refer to an existing budget file; it is made absolute.
 
     Returns
     -------
@@ -587,15 +585,16 @@ def resolve_accountant(value: Any) -> PrivacyAccountant | None:
     name = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(name, str):
         raise TypeError(
-            f"accountant={type(value).__name__} is not valid; give a PrivacyAccountant, the path of a ledger's file, "
-            "or None."
+            f"`accountant` must be a PrivacyAccountant, a path of a budget file or None, got {type(value).__name__}."
         )
     if not name:
-        raise ValueError("accountant='' is not valid; give the path of a ledger's file, such as 'census.budget'.")
+        raise ValueError(
+            "`accountant` must not be an empty string. Pass the path of a budget file, such as 'census.budget'."
+        )
     path = os.path.abspath(name)
     if not os.path.lexists(path):
         raise BudgetFileError(
-            f"accountant={name!r} names no file ({path}); create it by `python -m skdp.accounting create "
-            f"{shlex.quote(path)} --epsilon E --delta D`, or correct the path."
+            f"accountant={name!r} does not refer to an existing file ({path}). Correct the path, or create the file by "
+            f"`python -m skdp.accounting create {shlex.quote(path)} --epsilon E --delta D`."
         )
     return PrivacyAccountant.open(path)

@@ -1,6 +1,6 @@
-"""Whether an entry may be written, the message if it may not, what the next charge may cost, and the log in memory.
+"""Admission of entries, error messages for rejected entries, the remaining budget, and the in-memory log.
 
-What the next charge may cost is the privacy cost of the largest event of a shape that the budget admits.
+The remaining budget is the privacy cost of the largest event of a given shape that the budget admits.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from skdp.accounting.methods import check_epsilon, refusal
 from skdp.accounting.releases import Releases, releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
-_RAISE = "raise the budget (PrivacyAccountant.increase_budget, python -m skdp.accounting increase)"
+_RAISE = "raise the budget with PrivacyAccountant.increase_budget or `python -m skdp.accounting increase`"
 
 
 def admit(ledger: Ledger, entry: Charge) -> Charge:
-    """The entry as it is to be written, with the rule that governs; raises if it is not admitted.
+    """Return the entry with the admission rule that it fixes; raise if the entry is not admitted.
 
     Parameters
     ----------
     ledger : Ledger
-        All that was written before it.
+        All earlier entries.
     entry : Charge
 
     Returns
@@ -58,8 +58,8 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
         return entry
     if not ledger.has_room(entry.event):
         raise ValueError(
-            f"event={type(entry.event).__name__} makes more than {MOST_RELEASES:.0e} releases with those of this "
-            "ledger; no method prices that many, and nothing was charged: charge it to a ledger of its own."
+            f"event={type(entry.event).__name__} and the earlier charges make more than {MOST_RELEASES:.0e} releases, "
+            "which no accounting method supports. No budget was consumed. Use another accountant."
         )
     if not all(each.priced_with(found, entry.adjacency) for each in ledger.balances):
         raise _explain_missing_price(ledger, entry, found)
@@ -68,32 +68,34 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     if ledger.load(entry.event, entry.adjacency) > 1.0:
         raise _explain_excess(ledger, entry, found)
     rules = [each.rule_with(found, entry.adjacency) for each in ledger.balances if each.rule is None]
-    return replace(entry, rule=rules[0]) if rules else entry  # of those without one, and so the same for all
+    return replace(entry, rule=rules[0]) if rules else entry  # the same for all balances without a rule
 
 
 def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
-    """A raise if it is one, if the new budget covers the odometer's figure, and if no less is left than before."""
+    """Return a budget increase if it covers the odometer's epsilon and does not lower the remaining budget."""
     epsilon = check_epsilon(entry.parameters["epsilon"], positive=True)
     if ledger.epsilon is None:
-        raise ValueError("a ledger without a budget has none to raise; begin another ledger with epsilon and delta.")
+        raise ValueError(
+            "An accountant without a budget cannot be increased. Create a new accountant with epsilon and delta."
+        )
     if epsilon <= ledger.epsilon:
-        raise ValueError(f"epsilon={epsilon!r} does not raise the budget epsilon={ledger.epsilon!r}; give more.")
+        raise ValueError(f"`epsilon` must exceed the present budget, epsilon={ledger.epsilon!r}, got {epsilon!r}.")
     figure = ledger.adaptive_price(ledger.delta)
     if figure > epsilon:
         least = to_digits(figure, 3, up=True)
-        remedy = f"give epsilon={least} or more" if figure < math.inf else "begin another ledger"
+        remedy = f"Set epsilon={least} or more" if figure < math.inf else "Create a new accountant"
         raise ValueError(
-            f"epsilon={epsilon!r} is not enough: for a budget raised after outputs were seen, what was charged counts "
-            f"{least} at delta={ledger.delta:g}; {remedy}."
+            f"epsilon={epsilon!r} is too small. Under adaptive composition, which an increased budget requires, the "
+            f"charges so far have epsilon={least} at delta={ledger.delta:g}. {remedy}."
         )
     if not entry.parameters.get("allow_less"):
         for each in (ledger, *map(ledger.of, ledger.partitions)):
             _refuse_less(each, entry)
-    return replace(entry, label=f"budget raised from {ledger.epsilon:g} to {epsilon:g}")
+    return replace(entry, label=f"budget increased from {ledger.epsilon:g} to {epsilon:g}")
 
 
 def _refuse_less(ledger: Ledger, entry: Charge) -> None:
-    """Raise if the largest fit like the last one that could be charged now could not be once the odometer decides."""
+    """Raise if the increase lowers the remaining budget of a fit like the last one, as the odometer then decides."""
     raised = ledger.snapshot()
     raised.add(entry)
     adjacency = ledger.scope.adjacency or "zero_out"
@@ -102,11 +104,11 @@ def _refuse_less(ledger: Ledger, entry: Charge) -> None:
         return
     before, after = _apart(*(affordable(each, None, None, None).epsilon for each in (ledger, raised)), up=False)
     enough = ledger.adaptive_price(ledger.delta, largest)
-    more = f"give epsilon={to_digits(enough, 3, up=True)} or more" if enough < math.inf else "begin another ledger"
+    more = f"epsilon={to_digits(enough, 3, up=True)} or more, or " if enough < math.inf else ""
     raise ValueError(
-        f"epsilon={raised.epsilon!r} lowers what is left for a fit like the last one from {before} to {after}, for "
-        f"good: after a raise all charges count as chosen freely; {more}, or allow_less=True (--yes on the command "
-        "line)."
+        f"epsilon={raised.epsilon!r} permanently lowers the remaining budget of a fit like the last one from {before} "
+        f"to {after}, because adaptive composition applies after an increase. Set {more}allow_less=True (--yes on the "
+        "command line)."
     )
 
 
@@ -119,14 +121,14 @@ def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Ex
         alone = [error for method in ("pld", "rdp") if (error := refusal(found, method, replace_one)) is not None]
         return next((error for error in alone if isinstance(error, ValueError)), alone[0])
     return ValueError(
-        f"event={name} has no price together with what this ledger holds, by any method; nothing was charged: charge "
-        "it to a ledger of its own."
+        f"No accounting method covers event={name} composed with the earlier charges. No budget was consumed. Use "
+        "another accountant."
     )
 
 
 def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExceededError:
     tightest = max(ledger.balances, key=lambda each: each.load(entry.event, entry.adjacency))
-    budget = f"the budget epsilon={ledger.epsilon!r} at delta={ledger.delta!r}"
+    budget = f"the budget epsilon={ledger.epsilon!r}, delta={ledger.delta!r}"
     if tightest.partition is not None:
         budget += f" for partition={tightest.partition!r}"
     return BudgetExceededError(
@@ -137,7 +139,7 @@ def _explain_excess(ledger: Ledger, entry: Charge, found: Releases) -> BudgetExc
 
 
 def _no_theorem(balance: Balance, entry: Charge, found: Releases, budget: str) -> str | None:
-    """If the charge is not of a kind that can follow what was charged."""
+    """Return a message if no privacy filter covers the charge after the earlier ones."""
     replace_one = entry.adjacency == "replace_one"
     if balance.terms.family == GAUSSIAN and not found.plain:
         return (
@@ -158,27 +160,27 @@ def _no_theorem(balance: Balance, entry: Charge, found: Releases, budget: str) -
     name = type(entry.event).__name__
     if not renyi.covers(found):
         return (
-            f"{name} has no Rényi price, which a charge after the first one needs under {budget}; nothing was "
-            "charged: charge plans that are known together as one ComposedDpEvent, or use a ledger of its own."
+            f"{name} has no Rényi divergence, which every charge after the first requires under {budget}. No budget "
+            "was consumed. Charge planned fits together as one ComposedDpEvent, or use another accountant."
         )
     if balance.raised:
         return None
     return (
-        f"{name} is of a kind that this ledger does not admit after its first charge under {budget}; nothing was "
-        f"charged: {_RAISE}, or begin another balance."
+        f"{name} is not covered by the privacy filter that the first charge fixed under {budget}. No budget was "
+        f"consumed. To charge it, {_RAISE}, or use another accountant."
     )
 
 
 def _too_much_delta(balance: Balance, found: Releases, budget: str) -> str | None:
-    """If the charge fails more often than the budget has room for."""
+    """Return a message if the delta of partition selection exceeds the remaining part of delta."""
     needed, left = failures_of([(found, 1)]), balance.failures_left()
     if needed <= left:
         return None
     room = to_digits(left, 3)
-    at_all = f"lower its delta to {room}" if left > 0.0 else "charge it first, or to a ledger of its own"
+    at_all = f"Lower its delta to {room}" if left > 0.0 else "Charge it first, or use another accountant"
     return (
-        f"this fit needs delta {to_digits(needed, 3, up=True)}, {room} is left for failure probabilities under "
-        f"{budget}; nothing was charged: {at_all}."
+        f"Privacy budget exceeded: this fit requires delta={to_digits(needed, 3, up=True)} for events with a failure "
+        f"probability, but {room} remains under {budget}. No budget was consumed. {at_all}."
     )
 
 
@@ -186,17 +188,17 @@ def _too_much_epsilon(ledger: Ledger, entry: Charge, budget: str) -> str:
     asked = entry.parameters.get("delta")
     delta = asked if isinstance(asked, float) and 0.0 < asked < 1.0 else ledger.delta
     needed = joint_price(entry.event, delta, entry.adjacency)
-    if needed == math.inf:  # it fails more often than the estimator's own delta allows
+    if needed == math.inf:  # its failure probability exceeds the estimator's own delta
         delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
-    lower = f"lower epsilon to {least} or {_RAISE}" if left > 0.0 else f"{_RAISE}, or begin another ledger"
-    needs = f"this fit needs epsilon {needed_digits}, {least} is left at delta {delta:g} under {budget}"
-    return f"{needs}; nothing was charged: {lower}."
+    lower = f"Lower `epsilon` to {least}, or {_RAISE}" if left > 0.0 else f"To continue, {_RAISE}"
+    needs = f"this fit requires epsilon={needed_digits}, but {least} remains (delta={delta:g}) under {budget}"
+    return f"Privacy budget exceeded: {needs}. No budget was consumed. {lower}."
 
 
 def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
-    """Both figures in as few digits as tell them apart; the larger one rounded up or down."""
+    """Return both numbers with as few digits as distinguish them; the larger one is rounded up or down."""
     for digits in (3, 6, 12):
         larger, least = to_digits(more, digits, up=up), to_digits(less, digits)
         if float(least) < float(to_digits(more, digits)):
@@ -204,18 +206,18 @@ def _apart(more: float, less: float, *, up: bool) -> tuple[str, str]:
     return larger, least
 
 
-# --- what the next charge may cost -----------------------------------------------------------------------
+# --- remaining budget -----------------------------------------------------------------------
 
 
 class Affordable(NamedTuple):
-    """What the next charge may cost.
+    """Remaining budget for the next charge.
 
     Attributes
     ----------
     epsilon : float
-        In nats; 0.0 if nothing is left, inf without a budget.
+        Remaining epsilon in nats; 0.0 if the budget is exhausted, inf without a budget.
     delta : float
-        Failure probability that it may have, if it is one of known epsilon and delta.
+        Remaining part of delta for events with a failure probability, such as partition selection.
     """
 
     epsilon: float
@@ -223,7 +225,7 @@ class Affordable(NamedTuple):
 
 
 def scale_noise(event: DpEvent, factor: float) -> DpEvent:
-    """The same event with `factor` times the noise, its sampling, counts and failure probabilities as they are.
+    """Return the event with its noise multiplied by `factor`; sampling, counts and failure probabilities are kept.
 
     Parameters
     ----------
@@ -242,10 +244,10 @@ def scale_noise(event: DpEvent, factor: float) -> DpEvent:
 
 
 def _least_factor(load: Callable[[float], float], already: float) -> float | None:
-    """The least factor whose load is at most 1, to 0.1% above; None if there is none.
+    """Return the smallest factor whose load is at most 1, at most 0.1% too large; None if there is none.
 
-    What is added to the load that is there `already` falls about as the square of the noise, which tells where to look
-    next; after some steps the bracket is halved. (No `Secant`: a load is inf where no filter holds, and 0 has no log.)
+    The load beyond `already` decreases about as the inverse square of the noise, which gives the next point; after some
+    steps the bracket is bisected. (`Secant` does not apply: a load can be inf, or 0, which has no logarithm.)
     """
     if already > 1.0:
         return None
@@ -266,16 +268,16 @@ def _least_factor(load: Callable[[float], float], already: float) -> float | Non
 
 
 def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjacency: str | None) -> Affordable:
-    """What the next charge may cost under the budget.
+    """Return the remaining budget for the next charge.
 
     Parameters
     ----------
     ledger : Ledger
     event : DpEvent or None
-        Its shape: how it samples and composes. None: that of the last charge that was no selection, or one Gaussian
-        release.
+        Shape of the charge: its sampling and composition. If None, that of the last charge that was not a selection,
+        or one Gaussian release.
     delta : float or None
-        Delta of the epsilon that is returned; the budget's if None.
+        Delta of the returned epsilon. If None, that of the budget.
     adjacency : str or None
 
     Returns
@@ -285,7 +287,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
     Raises
     ------
     ValueError
-        If the ledger holds another adjacency, as for a charge.
+        If the accountant has another adjacency.
     """
     if adjacency is not None:
         ledger.scope.refuse_mixed(adjacency)
@@ -301,7 +303,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
 
 
 def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEvent | None:
-    """The event of this shape with the least noise that the budget admits next, or None; see `affordable`."""
+    """Return the event of this shape with the smallest noise that the budget admits, or None; see `affordable`."""
     shape = shape or ledger.shape or GaussianDpEvent(1.0)
     if not ledger.has_room(shape):
         return None
@@ -310,10 +312,10 @@ def largest_event(ledger: Ledger, shape: DpEvent | None, adjacency: str) -> DpEv
     return None if factor is None else scale_noise(shape, factor)
 
 
-# --- where a ledger is kept ---------------------------------------------------------------------------------
+# --- storage ---------------------------------------------------------------------------------
 
-# Held while any log of this process is read or written. One for all, and held across a fork: so no child inherits a log
-# half written, an open connection, or a lock whose owner does not exist there.
+# Held while any log of this process is read or written, and while the process forks: so no child inherits a partly
+# written log, an open connection, or a lock whose owner does not exist there.
 LOCK = threading.RLock()
 
 if hasattr(os, "register_at_fork"):
@@ -321,17 +323,17 @@ if hasattr(os, "register_at_fork"):
 
 
 class Turn:
-    """Whose turn it is to charge a ledger, among the threads of one process.
+    """Lock that serializes the charges of the threads of one process.
 
-    Held while a charge is priced and written, so that threads do not price against a state that another is about to
-    change; reading is not blocked. A child of a fork has a lock of its own, as the owner of the old one is not there.
+    It is held while the cost of a charge is computed and the charge is written; readers are not blocked. After a fork,
+    the child has its own lock, because the owner of the old one does not exist there.
     """
 
     def __init__(self) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()
 
     def lock(self) -> threading.Lock:
-        """The lock of this process. An interrupt cannot come between its acquisition and the block that it guards."""
+        """Return the lock of this process. It is acquired by `with`, so that an interrupt cannot leave it locked."""
         with LOCK:
             if self._process != os.getpid():
                 self._process, self._lock = os.getpid(), threading.Lock()
@@ -339,41 +341,41 @@ class Turn:
 
 
 class Log(Protocol):
-    """A ledger that is kept somewhere. Entries are added at its end and never altered."""
+    """Append-only log of entries."""
 
     @property
     def terms(self) -> Terms:
-        """The budget and what else never changes."""
+        """Budget and other fixed settings."""
 
     @property
     def path(self) -> str | None:
-        """The file, or None."""
+        """Path of the file, or None."""
 
     @property
     def is_copy(self) -> bool:
-        """Whether the balance lives elsewhere, so that this one cannot be charged."""
+        """Whether this is a read-only copy."""
 
     def read(self) -> Ledger:
-        """Everything charged until now, by any process."""
+        """Return all entries so far, by any process."""
 
     def check(self, charge: Charge) -> None:
-        """Raise what `append` would raise, and write nothing."""
+        """Raise what `append` would raise, without writing."""
 
     def append(self, charge: Charge) -> None:
-        """Admit an entry and write it down as one step, or raise and write nothing."""
+        """Admit and write an entry in one step, or raise without writing."""
 
     def verify(self) -> list[str]:
-        """The hashes of the chain, computed anew; raise if they are not those that were written."""
+        """Recompute the hashes of the chain; raise if they differ from the stored ones."""
 
 
 class MemoryLog:
-    """A log in memory, of one process.
+    """In-memory log of one process.
 
     Parameters
     ----------
     ledger : Ledger
     detached : bool
-        Whether it can be read only.
+        Whether the log is read-only.
     """
 
     path = None
@@ -384,20 +386,20 @@ class MemoryLog:
 
     @property
     def is_copy(self) -> bool:
-        """Whether the balance lives elsewhere: after pickling, in JSON, or in the process that this one forked from."""
+        """Whether this is a read-only copy: unpickled, read from JSON, or inherited by a forked process."""
         return self._detached or self._process != os.getpid()
 
     def read(self) -> Ledger:
-        """Everything charged until now."""
+        """Return all entries so far."""
         with LOCK:
             return self._ledger.snapshot()
 
     def _refuse_copy(self) -> None:
         if self.is_copy:
             raise AccountantDetachedError(
-                "this accountant is a copy (pickled, forked, or from_json without resume=True) and cannot spend; the "
-                "balance lives where it came from; keep it in a file, PrivacyAccountant(path=...), or run with "
-                "n_jobs=1 or with threads (joblib.parallel_backend('threading'))."
+                "This accountant is a read-only copy (pickled, forked, or from_json without resume=True) and cannot be "
+                "charged. Use a budget file, PrivacyAccountant(path=...), or run with n_jobs=1 or with threads "
+                "(joblib.parallel_backend('threading'))."
             )
 
     def check(self, charge: Charge) -> None:
@@ -406,10 +408,10 @@ class MemoryLog:
         admit(self.read(), charge)
 
     def append(self, charge: Charge) -> None:
-        """Admit an entry and write it down, or raise.
+        """Admit and write an entry, or raise.
 
-        The entry is priced before the lock is taken, so that readers do not wait. It is added to a copy, and one
-        assignment puts the copy in place: Ctrl-C leaves the ledger without the entry, or with the whole of it.
+        The privacy cost is computed before the lock is taken, so that readers do not wait. A copy with the entry
+        replaces the log in one assignment: Ctrl-C leaves the log without the entry or with all of it.
         """
         self._refuse_copy()
         with self._turn.lock():
@@ -419,7 +421,7 @@ class MemoryLog:
                 self._ledger = ledger
 
     def verify(self) -> list[str]:
-        """The hashes of the chain; nothing in memory can differ from them."""
+        """Return the hashes of the chain; entries in memory cannot differ from them."""
         return chain(self.terms, self.read().entries)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One entry of a ledger, the terms of a ledger, and the price of everything in it."""
+"""Entries of an accountant, its fixed terms, and the privacy cost of a composition."""
 
 from __future__ import annotations
 
@@ -30,43 +30,43 @@ from skdp.accounting.methods import (
 from skdp.accounting.releases import Releases, releases
 from skdp.accounting.statements.targets import Risk
 
-# Of entries: a charge has a price; a refusal of rows has none; a raise of the budget has the new one as parameter; a
-# split of the data set has its key.
+# Kinds of entries. A charge has a privacy cost, a refusal (rejected input) has none. A raise (budget increase) holds
+# the new budget as a parameter, and a split of the data set its key.
 ENTRY_KINDS = ("charge", "refusal", "raise", "split")
 
-_VERSION = 2  # of the rules by which ledgers admit charges
-_MOST_VALUES = 64  # of a sequence that is written out
+_VERSION = 2  # of the rules of admission
+_MOST_VALUES = 64  # of a recorded sequence
 _DEEPEST = 4
 
 
 @dataclass(frozen=True)
 class Charge:
-    """One entry of an accountant's ledger.
+    """One entry in the record of a `skdp.PrivacyAccountant`.
 
     Parameters
     ----------
     event : DpEvent
-        What was charged; `NoOpDpEvent` for all other entries.
+        Charged event; `NoOpDpEvent` for entries of another kind.
     label : str
-        What the charge was for.
+        Purpose of the charge.
     adjacency : {"zero_out", "add_remove", "replace_one"}
-        Neighbouring relation for which the event holds.
+        Neighboring relation of the event.
     unit : str, default="row"
-        What one record is.
+        Privacy unit.
     parameters : mapping, optional
-        Public parameters of what was run; the new `epsilon` of a raise; what a split keeps.
+        Public parameters of the charged computation; the new `epsilon` of a budget increase; the key of a split.
     note : str, default=""
-        Anything else worth keeping.
+        Free text.
     time : str, default=""
         Time of the entry, ISO 8601 in UTC.
     kind : {"charge", "refusal", "raise", "split"}, default="charge"
-        Kind of entry.
+        Kind of entry: a charge, a rejected input, a budget increase or a train/test split.
     rule : Rule or None, default=None
-        Rule by which further charges are admitted, with the charge that fixed it.
+        Rule that admits later charges; recorded with the charge that fixed it.
     partition : str or None, default=None
-        The only units that the charge concerns; None: all.
+        Partition of the units that the charge reads; None for all units.
     partition_rule : str or None, default=None
-        How units are assigned to partitions, with the charge that told it.
+        Rule that assigns units to partitions; recorded with the first charge of a partition.
     """
 
     event: DpEvent
@@ -83,22 +83,22 @@ class Charge:
 
     @property
     def seeded(self) -> bool | None:
-        """Whether `random_state` was set; None if that was not recorded. A seed repeats the noise of a class."""
+        """Whether `random_state` was set, or None if this was not recorded. A seed makes the noise reproducible."""
         found = self.parameters.get("seeded")
         return found if isinstance(found, bool) else None
 
     @property
     def sampling(self) -> str:
-        """How rows were sampled."""
+        """Sampling of the rows, such as "Poisson(0.01)"."""
         return sampling_of(self.event)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What an accountant was opened with, and never changes: its budget, its unit, the family of its filter.
+    """Fixed settings of an accountant: its budget, its privacy unit and its filter family.
 
-    `method` and `adjacency` are None where nothing was stated: PLD, and the adjacency of the first charge. `id` tells
-    two logs begun with the same terms apart.
+    `method` and `adjacency` are None if they were not set: PLD, and the adjacency of the first charge. `id`
+    distinguishes logs with equal terms.
     """
 
     epsilon: float | None
@@ -114,14 +114,14 @@ class Terms:
     def create(
         cls, epsilon: Any, delta: Any, unit: Any = None, family: Any = None, method: Any = None, adjacency: Any = None
     ) -> Terms:
-        """New terms, each of them checked; unit and family by default "row" and "auto"."""
+        """Return new, validated terms; the default unit is "row" and the default family "auto"."""
         unit, family = "row" if unit is None else unit, "auto" if family is None else family
         if (epsilon is None) != (delta is None):
             raise ValueError(
-                f"epsilon={show(epsilon)}, delta={show(delta)}: a budget needs both; give both or neither."
+                f"`epsilon` and `delta` must both be set or both be None, got {show(epsilon)} and {show(delta)}."
             )
         if not isinstance(unit, str) or not unit:
-            raise ValueError(f"unit={show(unit)} is not valid; give a word such as 'row' or 'person'.")
+            raise ValueError(f"`unit` must be a non-empty string such as 'row' or 'person', got {show(unit)}.")
         if isinstance(family, str) and family in REMOVED_FAMILIES:
             raise ValueError(f"filter_family={family!r} was removed: {REMOVED_FAMILIES[family]}.")
         check_known("filter_family", family, FAMILIES)
@@ -133,54 +133,56 @@ class Terms:
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Terms:
-        """Terms by the names that `to_dict` gives them, each of them checked; older records state no later ones."""
+        """Return validated terms from the output of `to_dict`; older records lack the later fields."""
         later = content.get("method"), content.get("adjacency")
         checked = cls.create(content["epsilon"], content["delta"], content["unit"], content["filter_family"], *later)
         created, identity = (check_text(name, content[name]) for name in ("created", "id"))
         if content["version"] != _VERSION:
-            raise ValueError(f"version={show(content['version'])} is not known; use the skdp that wrote the ledger.")
+            raise ValueError(
+                f"version={show(content['version'])} is not supported. Use the version of skdp that wrote the record."
+            )
         return replace(checked, created=created, id=identity)
 
     def to_dict(self) -> dict[str, Any]:
-        """The terms by the names that the JSON and the file give them."""
+        """Return the terms as a dictionary with the names used in JSON and in the file."""
         named = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "filter_family": self.family}
         named |= {"method": self.method, "adjacency": self.adjacency}
         return {"version": _VERSION, "id": self.id, "created": self.created, **named}
 
 
 def now() -> str:
-    """The time as ISO 8601, in UTC."""
+    """Return the current time in UTC as ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def check_text(name: str, value: Any) -> str:
-    """`value` if it is a string that can be written down."""
+    """Return `value` if it is a string that can be encoded."""
     if not isinstance(value, str):
-        raise TypeError(f"{name}={show(value)} is not valid; give a string.")
+        raise TypeError(f"`{name}` must be a string, got {show(value)}.")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name}={value!r} is not valid; give a string that UTF-8 can write.") from None
+        raise ValueError(f"`{name}` must be a string that UTF-8 can encode, got {value!r}.") from None
     return value
 
 
 def check_name(name: str, value: Any) -> str | None:
-    """`value` if it is a string that says something, or None."""
+    """Return `value` if it is a non-blank string or None."""
     if value is None:
         return None
     if not check_text(name, value).strip() or value != value.strip():
-        raise ValueError(f"{name}={value!r} is not valid; give a text without white space at its ends, or None.")
+        raise ValueError(f"`{name}` must be None or a string without leading or trailing white space, got {value!r}.")
     return str(value)
 
 
 def plain_parameters(parameters: Any) -> dict[str, Any]:
-    """Parameters as JSON can hold them.
+    """Return parameters in a form that JSON can represent.
 
     Parameters
     ----------
     parameters : mapping of str to anything, or None
-        Numbers, strings, and short sequences and mappings of these are kept. Of anything else the name of its
-        type is kept and nothing more, as it might hold data.
+        Numbers, strings, and short sequences and mappings of them are kept. Any other value is replaced by the name
+        of its type, because it might contain data.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def plain_parameters(parameters: Any) -> dict[str, Any]:
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping) or not all(isinstance(name, str) for name in parameters):
-        raise TypeError(f"parameters={type(parameters).__name__} is not valid; give a dictionary with names as keys.")
+        raise TypeError(f"`parameters` must be a dictionary with string keys, got {type(parameters).__name__}.")
     return {check_text("parameters", name): _plain(value, 0) for name, value in parameters.items()}
 
 
@@ -213,19 +215,19 @@ def _plain(value: Any, depth: int) -> Any:
     return [_plain(part, depth + 1) for part in value]
 
 
-# Methods in the order in which they are tried; between them they price all that any method with a guarantee does.
+# Methods in the order of preference; together they cover every event that some method covers.
 _TIGHTEST = ("pld", "rdp", "optimal")
 
 
 @lru_cache(maxsize=4096)
 def methods_for(found: Releases, adjacency: str) -> frozenset[str]:
-    """Which of them price a composition: those that price each of its parts."""
+    """Return the methods that cover every part of a composition."""
     replace_one = adjacency == "replace_one"
     return frozenset(each for each in _TIGHTEST if refusal(found, each, replace_one, remedy=False) is None)
 
 
 def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None = None) -> float:
-    """Price by `method`, or by the tightest method that prices the event: PLD, else Rényi, else composed statements.
+    """Return epsilon by `method`, or by the tightest method that covers the event: PLD, Rényi, or (epsilon, delta).
 
     Parameters
     ----------
@@ -234,7 +236,7 @@ def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None
         In (0, 1).
     adjacency : str
     method : str, optional
-        A guarantee; approximations are refused.
+        Accounting method; approximations are rejected.
 
     Returns
     -------
@@ -245,7 +247,7 @@ def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None
 
 
 def joint_delta(event: DpEvent, epsilon: float, adjacency: str, method: str | None = None) -> float:
-    """The delta of the same at an epsilon, by the method that `joint_price` takes."""
+    """Return delta at an epsilon, by the same method as `joint_price`."""
     return get_delta(event, epsilon, method=_method(event, adjacency, method), adjacency=adjacency)
 
 

@@ -1,22 +1,18 @@
-"""The log in a file: SQLite, one transaction a charge, on one balance for threads, processes and scripts.
+"""The log in a SQLite file with one transaction per charge, shared by threads, processes and scripts.
 
-A charge is priced against what the file holds, without a lock. Then comes one `BEGIN IMMEDIATE`: what others charged
-meanwhile is read, and if it is nothing the entry is written, and COMMIT has it on the disk; otherwise it is priced
-again. So no price, however long it takes, keeps others waiting. A process that dies before COMMIT has charged nothing
-and read nothing of the data.
+**Charges.** The cost of a charge is computed from the present content of the file, without a lock. Then one `BEGIN
+IMMEDIATE` reads later charges of other processes. If there are none, the entry is written and COMMIT stores it on disk;
+otherwise the cost is computed again. Slow computations therefore never block other processes. A process that dies
+before COMMIT has charged nothing and read no data.
 
-The file is created complete under another name and linked to its own, so there is no moment at which it is half made,
-and an empty file is never mistaken for a new one. Where the file system has no hard links, its own name is claimed by
-an exclusive creation and the content written there, the first bytes last: until then it is not a file of SQLite, and
-nobody charges it.
+**Creation.** The file is written completely under a temporary name and then linked to its final name, so it is never
+visible half-written. On file systems without hard links, the final name is created exclusively and the first bytes are
+written last. Until then it is not a valid SQLite file, so it cannot be charged.
 
-The tables of a ledger's file, and whether a file has them whole.
-
-What a file holds is read through its tables, so damage to their definitions, or to the tree of pages that holds them,
-can hide entries whose hashes are right. Three things are compared before the entries are believed: the definitions
-with those written here, the tree with itself (`PRAGMA quick_check`), and the entries with `last_entry`, which has a
-page of its own. A single page that is damaged, of an older moment, or in the place of another cannot change entries
-and `last_entry` alike.
+**Validation.** Damage to the table definitions, or to the page tree of the tables, can hide entries with correct
+hashes. Therefore three checks precede the use of the entries. The definitions must equal those below, the tree must be
+consistent (`PRAGMA quick_check`), and the last entry must equal `last_entry`, which has a separate page. A single page
+that is damaged, outdated or misplaced cannot change both in the same way.
 """
 
 from __future__ import annotations
@@ -46,15 +42,15 @@ from skdp.accounting.ledger.sqlite import (
 )
 from skdp.exceptions import BudgetFileError, warn
 
-# Of the file, as `PRAGMA user_version`; no other one is read but the one before.
+# Schema of the file (`PRAGMA user_version`); this one and the previous one can be read.
 FILE_SCHEMA = 5
 
-_LATER = ", method TEXT, adjacency TEXT"  # columns of the header that the schema before does not have
+_LATER = ", method TEXT, adjacency TEXT"  # columns of the header that the previous schema lacks
 
-_APPLICATION = 0x736B6470  # "skdp", which marks a file as ours
+_APPLICATION = 0x736B6470  # "skdp", which identifies budget files
 
 _FOREVER = "BEGIN SELECT RAISE(ABORT, 'a budget is never altered, charges are added at its end'); END"
-# SQL that makes the tables of a new file, and marks it.
+# SQL that creates the tables of a new file.
 SCRIPT = f"""
 CREATE TABLE header (
     version INTEGER NOT NULL, id TEXT NOT NULL, created TEXT NOT NULL, epsilon REAL, delta REAL, unit TEXT NOT NULL,
@@ -83,22 +79,22 @@ PRAGMA user_version = {FILE_SCHEMA};
 
 
 def check_schema(path: str, connection: sqlite3.Connection) -> None:
-    """Raise if the file is none of ours, or of another schema."""
+    """Raise if the file is not a budget file, or has an unsupported schema."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != _APPLICATION:
-        raise BudgetFileError(f"path={path!r} is not a budget file; nothing was charged: give another path.")
+        raise BudgetFileError(f"path={path!r} is not a budget file. No budget was consumed. Use another path.")
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if found not in (FILE_SCHEMA - 1, FILE_SCHEMA):
         raise BudgetFileError(
-            f"path={path!r} has schema {found}, this skdp reads {FILE_SCHEMA - 1} and {FILE_SCHEMA}; nothing was "
-            "charged: use the skdp that wrote it, or bring back an unharmed copy."
+            f"path={path!r} must have schema {FILE_SCHEMA - 1} or {FILE_SCHEMA}, got {found}. No budget was consumed. "
+            "Use the version of skdp that wrote the file, or restore an intact copy."
         )
 
 
 def check_tables(path: str, connection: sqlite3.Connection) -> None:
-    """Raise if the tables are not those that were made, or the pages that hold them do not fit together."""
+    """Raise if the table definitions were changed, or the pages are inconsistent."""
     if _definitions(connection) not in (_made(SCRIPT), _made(SCRIPT.replace(_LATER, ""))):
-        raise describe_damage(path, "its tables are not as they were made")
+        raise describe_damage(path, "its table definitions were changed")
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise describe_damage(path, " ".join(str(found).split()))
@@ -117,32 +113,32 @@ def _made(script: str) -> list[str]:
 
 
 def read_last(path: str, connection: sqlite3.Connection) -> tuple[int, str]:
-    """Number and hash of the last entry, as kept apart from the entries."""
+    """Return the number and hash of the last entry, from their separate table."""
     found = connection.execute("SELECT seq, hash FROM last_entry").fetchall()
     if len(found) != 1:
-        raise describe_damage(path, "it does not tell its last entry")
+        raise describe_damage(path, "its last entry is not recorded")
     return found[0][0], found[0][1]
 
 
-# To write an entry; each failed one means that somebody else has written theirs.
+# Attempts to write an entry; each failure means that another process has written one.
 _ATTEMPTS = 1000
 
 
-# Rows of entries, and the number and hash of the last one.
+# Rows of entries, with the number and hash of the last entry.
 Fetched = tuple[list[dict[str, Any]], tuple[int, str]]
 
 
 class Store:
-    """A log in a file; see the module.
+    """Log in a SQLite file, see the module.
 
     Parameters
     ----------
     path : str
-        Absolute.
+        Absolute path.
     terms : Terms
-        Those of the file.
+        Terms of the file.
     genesis : str
-        The hash of its header.
+        Hash of its header.
     """
 
     is_copy = False
@@ -151,32 +147,32 @@ class Store:
         self.path, self.terms = path, terms
         self._ledger, self._heads = Ledger(terms), [genesis]
         self._turn = Turn()
-        self._noted = (0, genesis)  # the last entry that was seen here, or by the process that sent the handle
-        self._sound = False  # whether this process has found the whole file sound
+        self._noted = (0, genesis)  # last entry seen by this process, or by the one that sent the handle
+        self._sound = False  # whether this process has validated the whole file
 
     @classmethod
     def at(cls, path: Any, wanted: Terms | None = None, asked: dict[str, Any] | None = None) -> Store:
-        """The budget in a file.
+        """Return the store of a file.
 
         Parameters
         ----------
         path : str or path-like
         wanted : Terms, optional
-            A file that does not exist is created with these terms. None: there has to be one, and it is only read.
+            Terms of a file to create if none exists. If None, the file must exist.
         asked : dict, optional
-            Terms that the file has to have, by the names of `Terms.to_dict`.
+            Required terms, with the names of `Terms.to_dict`.
 
         Returns
         -------
         Store
-            One per file and process, so that an entry is read once.
+            The same object for each file and process, so that entries are read once.
         """
         path = absolute(path)
         if wanted is not None and not os.path.lexists(path):
             if wanted.epsilon is None:
                 warn(
-                    f"path={path!r}: there was no such file, and an accountant without a budget was created; give "
-                    "epsilon and delta, or PrivacyAccountant.open(path) for a file that exists."
+                    f"path={path!r} did not exist, and a budget file without a budget was created. Set `epsilon` and "
+                    "`delta`, or use PrivacyAccountant.open(path) for an existing file."
                 )
             _create(path, wanted)
         wait_until_made(path)
@@ -185,59 +181,59 @@ class Store:
             found = terms.to_dict()[name]
             if value is not None and value != found:
                 raise ValueError(
-                    f"{name}={value!r} contradicts the {name}={found!r} that {path} was created with and keeps; leave "
-                    "it out, or start another file."
+                    f"{name}={value!r} contradicts {name}={found!r}, with which {path} was created. Remove `{name}`, "
+                    "or use another file."
                 )
         return _handle(path, terms, genesis)
 
     @classmethod
     def begin(cls, path: Any, terms: Terms, charges: Sequence[Charge]) -> Store:
-        """A new file with these terms and charges."""
+        """Create a file with these terms and charges."""
         path = absolute(path)
         if os.path.lexists(path) or not _create(path, terms, charges):
-            raise ValueError(f"path={path!r} exists, and a budget is not written over; give a new path.")
+            raise ValueError(f"path={path!r} already exists and is not overwritten. Use a new path.")
         return cls.at(path)
 
     def read(self) -> Ledger:
-        """Everything charged until now, by any process."""
+        """Return all entries so far, by any process."""
         with LOCK:
             self._enter(transaction(self.path, "BEGIN", self._fetch))
             return self._ledger.snapshot()
 
     def check(self, charge: Charge) -> None:
-        """Raise what `append` would raise, and write nothing."""
+        """Raise what `append` would raise, without writing."""
         admit(self.read(), charge)
         transaction(self.path, "BEGIN IMMEDIATE", self._catch_up)
 
     def append(self, charge: Charge) -> None:
-        """Admit an entry, then write it down in one transaction, or raise and write nothing."""
+        """Admit an entry and write it in one transaction, or raise without writing."""
         with self._turn.lock():
             for _ in range(_ATTEMPTS):
                 seen = self.read()
                 if self._try_to_write(admit(seen, charge), len(seen.entries)):
                     return
         raise BudgetFileError(
-            f"path={self.path!r} was charged by others {_ATTEMPTS} times while this charge was priced; nothing was "
-            "charged: start the fit again when fewer processes run."
+            f"path={self.path!r} was charged by other processes {_ATTEMPTS} times while the cost of this charge was "
+            "computed. No budget was consumed. Repeat the fit while fewer processes run."
         )
 
     def _try_to_write(self, entry: Charge, known: int) -> bool:
-        """Write an entry if the file still holds those that were `known`; whether it did."""
+        """Write an entry if the file has no entries beyond the `known` ones; return whether it was written."""
         with LOCK:
             head = transaction(self.path, "BEGIN IMMEDIATE", partial(self._write, entry, known))
             if head is not None:
-                self._noted = len(self._heads), head  # it is read with the next ones, and has to be there
+                self._noted = len(self._heads), head  # checked with the next read
         return head is not None
 
     def _write(self, entry: Charge, known: int, connection: sqlite3.Connection) -> str | None:
-        """The hash of the entry that was written, None if others came first."""
+        """Return the hash of the written entry, or None if another process wrote first."""
         self._catch_up(connection)
         if len(self._ledger.entries) != known:
             return None
         return _insert(connection, "charges", charge_to_fields(entry, len(self._heads), self._heads[-1]))
 
     def verify(self) -> list[str]:
-        """The hashes of the chain, computed anew from the whole file; raise at the first that is not as written."""
+        """Recompute the hashes of the chain from the whole file; raise at the first mismatch."""
         with LOCK:
             self._forget()
             self.read()
@@ -247,11 +243,11 @@ class Store:
         self._enter(self._fetch(connection))
 
     def _fetch(self, connection: sqlite3.Connection) -> Fetched:
-        """What was written since, and what the file says was written last; the first time, of a file that is sound."""
+        """Return the new entries and the recorded last entry; validate the file on the first call."""
         if _header(self.path, connection)[1] != self._heads[0]:
             raise BudgetFileError(
-                f"path={self.path!r} is another budget than the one that was opened there; nothing was charged: "
-                "bring the first file back, or open this one as a new PrivacyAccountant."
+                f"path={self.path!r} was replaced by another budget file after it was opened. No budget was consumed. "
+                "Restore the first file, or open the new one with PrivacyAccountant.open."
             )
         if not self._sound:
             check_tables(self.path, connection)
@@ -261,16 +257,16 @@ class Store:
     def _enter(self, fetched: Fetched) -> None:
         try:
             _read_on(self.path, fetched, self._ledger, self._heads)
-        except BaseException:  # Ctrl-C too: what may be half entered is forgotten, and read again
+        except BaseException:  # Ctrl-C too: discard a partial read and read again
             self._forget()
             raise
         count, head = self._noted
         if self._heads[count : count + 1] != [head]:
-            raise describe_damage(self.path, f"entry {count}, which was there before, is gone or altered")
+            raise describe_damage(self.path, f"entry {count}, which was read before, is missing or altered")
         self._noted, self._sound = (len(self._heads) - 1, self._heads[-1]), True
 
     def _forget(self) -> None:
-        """Read and check the whole file again, the next time."""
+        """Discard the state, so that the next call reads and validates the whole file."""
         self._ledger, self._heads, self._sound = Ledger(self.terms), self._heads[:1], False
 
     def __reduce__(self) -> tuple[Callable[..., Store], tuple[Any, ...]]:
@@ -281,7 +277,7 @@ _STORES: dict[tuple[str, str], Store] = {}
 
 
 def _handle(path: str, terms: Terms, genesis: str, count: int = 0, head: str = "") -> Store:
-    """The store of this process for a file; the file itself is opened when it is first used."""
+    """Return the store of this process for a file; the file is opened on first use."""
     with LOCK:
         store = _STORES.setdefault((path, genesis), Store(path, terms, genesis))
         if count > store._noted[0]:
@@ -293,12 +289,12 @@ def _handle(path: str, terms: Terms, genesis: str, count: int = 0, head: str = "
 
 
 def _rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[dict[str, Any]]:
-    """All rows at once, by a cursor without a name: one that Ctrl-C leaves half-way keeps its lock while it lives."""
+    """Fetch all rows at once: a cursor that Ctrl-C interrupts would keep its lock."""
     return [dict(row) for row in connection.execute(query, values).fetchall()]
 
 
 def _hash(row: dict[str, Any]) -> str | None:
-    """The hash of what was read; None if it is nothing that is ever written."""
+    """Return the hash of a row, or None if its types are invalid."""
     try:
         return link(row)
     except TypeError:  # text that became bytes
@@ -306,12 +302,12 @@ def _hash(row: dict[str, Any]) -> str | None:
 
 
 def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
-    """Terms of the file and the hash of its header, which has to be right."""
+    """Return the terms of the file and the verified hash of its header."""
     check_schema(path, connection)
     rows = _rows(connection, "SELECT * FROM header")
     written = rows[0].pop("hash", None) if len(rows) == 1 else None
     if written is None or written != _hash(rows[0]):
-        raise describe_damage(path, "its header is not as it was written")
+        raise describe_damage(path, "its header was altered")
     (row,) = rows
     family = row.get("filter_family")
     if family in REMOVED_FAMILIES:
@@ -326,47 +322,49 @@ def _header(path: str, connection: sqlite3.Connection) -> tuple[Terms, str]:
 
 
 def _read_on(path: str, fetched: Fetched, ledger: Ledger, heads: list[str]) -> None:
-    """Enter what was appended since, each entry checked against the chain, from the last one known to the last one."""
+    """Add the new entries, each verified against the hash chain."""
     (rows, last), known = fetched, len(heads) - 1
     if known and (not rows or rows[0].get("hash") != heads[-1]):
-        raise describe_damage(path, f"entry {known}, which was there before, is gone or altered")
+        raise describe_damage(path, f"entry {known}, which was read before, is missing or altered")
     for row in rows[1 if known else 0 :]:
         seq, written = len(heads), row.pop("hash", None)
         if (row.get("seq"), row.get("previous"), written) != (seq, heads[-1], _hash(row)):
-            raise describe_damage(path, f"entry {seq} is not as it was written")
+            raise describe_damage(path, f"entry {seq} was altered")
         try:
             ledger.add(charge_from_fields(row, ledger.terms))
         except (KeyError, TypeError, ValueError) as error:
             raise describe_damage(path, f"entry {seq}: {error}") from error
         heads.append(written)
     if last != (len(heads) - 1, heads[-1]):
-        raise describe_damage(path, f"{len(heads) - 1} entries can be read, and {last[0]!r} were written")
+        raise describe_damage(path, f"{len(heads) - 1} entries can be read, but {last[0]!r} were written")
 
 
 # --- making -----------------------------------------------------------------------------------------------
 
 
 def _create(path: str, terms: Terms, charges: Sequence[Charge] = ()) -> bool:
-    """Make the file under another name and link it to its own, which only one process can; whether it was this one."""
-    for journal in JOURNALS:  # SQLite would play it back into the new file
+    """Create the file under a temporary name and link it; return False if another process was first."""
+    for journal in JOURNALS:  # SQLite would apply it to the new file
         if os.path.exists(path + journal):
             raise BudgetFileError(
-                f"path={path!r} has lost its file, as {os.path.basename(path)}{journal} is there and belongs to it; "
-                "nothing was charged: bring the file back, or move that one away."
+                f"path={path!r} is missing, but its journal {os.path.basename(path)}{journal} exists. No budget was "
+                "consumed. Restore the file, or move the journal away."
             )
     if not os.path.isdir(os.path.dirname(path)):
-        raise BudgetFileError(f"path={path!r} is in no folder that exists; nothing was charged: make the folder.")
+        raise BudgetFileError(
+            f"The directory of path={path!r} does not exist. No budget was consumed. Create the directory."
+        )
     made = f"{path}.{secrets.token_hex(6)}.new"
     with LOCK, translate_errors(path):
         try:
             _write_new(made, terms, charges)
             publish(made, path)
-        except FileExistsError:  # somebody else was first: theirs counts
+        except FileExistsError:  # another process was first
             return False
         finally:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(made)
-        if os.name == "posix":  # so that the name survives a power cut too; Windows does that by itself
+        if os.name == "posix":  # so that the name survives a power failure; Windows does this itself
             directory = os.open(os.path.dirname(path), os.O_RDONLY)
             try:
                 os.fsync(directory)
@@ -383,7 +381,7 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
         for statement in statements(SCRIPT):
             connection.execute(statement)
         head = _insert(connection, "header", terms.to_dict())
-        # what is last, once the header is written; from then on the file enters it itself
+        # triggers of the file update it from now on
         connection.execute("INSERT INTO last_entry SELECT 0, hash FROM header")
         for seq, charge in enumerate(charges, start=1):
             head = _insert(connection, "charges", charge_to_fields(charge, seq, head))
@@ -393,7 +391,7 @@ def _write_new(made: str, terms: Terms, charges: Sequence[Charge]) -> None:
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> str:
-    """Write an entry with its hash, which is returned."""
+    """Insert a row with its hash and return the hash."""
     row = {**row, "hash": link(row)}
     marks = ", ".join(f":{name}" for name in row)
     connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)

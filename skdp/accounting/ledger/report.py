@@ -1,6 +1,6 @@
-"""The ledger of a `PrivacyAccountant` as text and as HTML.
+"""Text and HTML tables of the entries of a `PrivacyAccountant`.
 
-Figures for people are rounded by `to_digits`, never to the wrong side.
+`to_digits` rounds displayed values conservatively.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from skdp.accounting.events.specifications import ComposedDpEvent, DpEvent, Pois
 
 
 def one_line(text: Any) -> str:
-    """Return text without line breaks and with invisible characters spelled out, so that no name looks like another."""
+    """Return text without line breaks and with escaped invisible characters, so that different names look different."""
     words = " ".join(str(text).split())
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
 
 
 def escaped(text: Any) -> str:
-    """Return text that can stand between tags and in attributes."""
+    """Return text escaped for HTML content and attributes."""
     return html.escape(one_line(text))
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: str = "") -> str:
-    """Return a table; the first cell of a row is its heading."""
+    """Return an HTML table; the first cell of each row is a header cell."""
     head = "".join(f'<th scope="col">{escaped(cell)}</th>' for cell in header)
     body = "".join(
         f'<tr><th scope="row">{escaped(first)}</th>{"".join(f"<td>{escaped(cell)}</td>" for cell in others)}</tr>'
@@ -42,7 +42,7 @@ def html_table(header: Sequence[str], rows: Iterable[Sequence[str]], caption: st
 
 
 def caption_of(text: str, *, warns: bool) -> str:
-    """Return a line above scikit-learn's diagram of an estimator, or above a list."""
+    """Return a caption for scikit-learn's estimator diagram or for a list."""
     ink = "#8a3a00" if warns else "#0b5394"
     return (
         '<div style="background: #ffffff; color: #1b1f24; font: 14px/1.5 system-ui, sans-serif; padding: .2em .6em; '
@@ -57,13 +57,13 @@ _MOST_NUMBERS = 4
 _COLUMNS = (
     "entry", "time", "label", "event", "requested", "sampling", "adjacency", "unit", "partition", "noise", "note",
 )  # fmt: skip
-_KINDS = {"refusal": "refused, not priced", "raise": "budget raised", "split": "split in two, not priced"}
+_KINDS = {"refusal": "input rejected (no cost)", "raise": "budget increased", "split": "train/test split (no cost)"}
 _NOISE = {True: "seeded", False: "secret"}
-_UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee rests upon it
+_UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee depends on its secrecy
 
 
 def describe(event: DpEvent) -> str:
-    """An event in a few words, such as `10000 x Poisson(0.01) Gaussian(4)`.
+    """Return a short description of an event, such as `10000 x Poisson(0.01) Gaussian(4)`.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def describe(event: DpEvent) -> str:
 
 
 def _number(value: object) -> str:
-    """A number, or several, in a few digits; nothing for anything else."""
+    """Return one or several numbers with few digits; "" for other values."""
     if isinstance(value, tuple) and all(isinstance(each, int | float) for each in value):
         shown = [f"{each:.6g}" for each in value[:_MOST_NUMBERS]]
         return "[" + ", ".join(shown + ["..."] * (len(value) > _MOST_NUMBERS)) + "]"
@@ -95,7 +95,7 @@ def _number(value: object) -> str:
 
 
 def sampling_of(event: DpEvent) -> str:
-    """How the rows of an event are sampled: `none`, `Poisson(q)`, a fixed size, or several of these.
+    """Return the sampling of an event: `none`, `Poisson(q)`, a fixed size, or several of these.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def _short(text: str) -> str:
 
 
 def _groups(entries: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Equal neighbours together: their numbers, and the first of them."""
+    """Group equal consecutive entries: yield their numbers and the first entry."""
     number = 0
     for _, same in groupby(entries, _group_key):
         first, *others = same
@@ -132,7 +132,7 @@ def _group_key(entry: Any) -> tuple[Any, ...]:
 
 
 def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
-    """Rows of the table; equal neighbours share one, which shows the time of the first.
+    """Return the rows of the table; equal consecutive entries share a row with the time of the first.
 
     Parameters
     ----------
@@ -157,20 +157,20 @@ def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
 
 
 def _time(text: str) -> str:
-    """An ISO time without fractions of a second, with its zone."""
+    """Return an ISO time without fractions of a second, with its time zone."""
     zone = "UTC" if text.endswith("+00:00") else text[23:]
     return f"{text[:19].replace('T', ' ')} {zone}".strip()
 
 
 def _asked(entry: Any) -> str:
-    """Epsilon and delta that were asked for, where the parameters of what was run tell them."""
+    """Return the requested epsilon and delta, if the recorded parameters contain them."""
     found = {name: entry.parameters.get(name) for name in ("epsilon", "delta")}
     numbers = {name: value for name, value in found.items() if isinstance(value, int | float)}
     return ", ".join(f"{name}={value:g}" for name, value in numbers.items()) if "epsilon" in numbers else ""
 
 
 def parameter_lines(entries: Sequence[Any]) -> list[str]:
-    """The parameters of each entry that has some, equal neighbours together.
+    """Return the recorded parameters of each entry; equal consecutive entries are grouped.
 
     Parameters
     ----------
@@ -190,13 +190,13 @@ def parameter_lines(entries: Sequence[Any]) -> list[str]:
 
 
 def without_empty_columns(header: Sequence[str], rows: ReportRows) -> list[Sequence[str]]:
-    """Header and rows without the columns in which no row has anything."""
+    """Return header and rows without empty columns."""
     used = [k for k in range(len(header)) if any(row[k] for row in rows)]
     return [[row[k] for k in used] for row in (header, *rows)]
 
 
 def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
-    """Title, entries in columns, then one figure a line.
+    """Return the title, the table of entries, and one value per line as text.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def as_text(title: str, rows: ReportRows, figures: ReportRows) -> str:
 
 
 def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
-    """The same as an HTML fragment, every text escaped.
+    """Return the same content as an escaped HTML fragment.
 
     Parameters
     ----------
@@ -234,14 +234,14 @@ def as_html(title: str, rows: ReportRows, figures: ReportRows) -> str:
 
 
 def to_digits(value: float, digits: int, *, up: bool = False) -> str:
-    """A number of at least 0 with this many digits, never to the wrong side.
+    """Return a non-negative number rounded to this many digits, down or up.
 
     Parameters
     ----------
     value : float
     digits : int
     up : bool
-        Whether the wrong side is below.
+        Whether to round up.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Events, entries and ledgers as JSON, and the hashes that chain the entries of a ledger.
+"""Events and entries as JSON, and the hash chain of the entries.
 
-The hash of the terms is the first link; the hash of an entry covers its fields, its place and the hash before it.
-So a hash represents everything up to it.
+The hash of the terms is the first link. The hash of an entry covers its fields, its position and the previous hash, so
+it covers all earlier entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skdp.accounting.ledger.filters import Rule
 from skdp.accounting.methods import check_adjacency
 from skdp.exceptions import BudgetFileError
 
-# Of the JSON; no other one is read.
+# Schema of the JSON; no other schema can be read.
 JSON_SCHEMA = 4
 
 
@@ -32,7 +32,7 @@ def _plain(value: Any) -> Any:
 
 
 def event_to_dict(event: DpEvent) -> dict[str, Any]:
-    """An event as a dictionary of plain values.
+    """Return an event as a dictionary of plain values.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def event_to_dict(event: DpEvent) -> dict[str, Any]:
     event = resolve(event)
     name = type(event).__name__
     if BY_NAME.get(name) is not type(event):
-        raise TypeError(f"event={event!r} cannot be written as JSON; use the events of skdp.accounting.")
+        raise TypeError(f"event={event!r} cannot be written as JSON. Use the events of skdp.accounting.")
     content = {"inner" if f.name == "event" else f.name: _plain(getattr(event, f.name)) for f in fields(event)}
     return {"event": name, **content}
 
@@ -60,7 +60,7 @@ def _read(value: Any) -> Any:
 
 
 def event_from_dict(content: Any) -> DpEvent:
-    """The event that `event_to_dict` wrote.
+    """Return an event from the output of `event_to_dict`.
 
     Parameters
     ----------
@@ -74,40 +74,42 @@ def event_from_dict(content: Any) -> DpEvent:
     name = content.get("event") if isinstance(content, dict) else None
     if isinstance(name, str) and name in REMOVED_EVENTS:
         raise BudgetFileError(
-            f"event={name!r} is not supported by this version, so its record has no sum; nothing was charged: start a "
-            "new record with the epsilon and delta spent so far as EpsilonDeltaDpEvent(epsilon, delta)."
+            f"event={name!r} is not supported by this version. No budget was consumed. Create a new budget file and "
+            "charge the epsilon and delta spent so far as EpsilonDeltaDpEvent(epsilon, delta)."
         )
     if not isinstance(name, str) or name not in BY_NAME:
-        raise ValueError(f"event={name!r} is not known; use a log written by to_json of this version.")
+        raise ValueError(f"event={name!r} is not supported. Pass the output of `to_json` of this version.")
     given = {"event" if key == "inner" else key: _read(value) for key, value in content.items() if key != "event"}
     known = {field.name for field in fields(BY_NAME[name])}
     if set(given) - known:
-        raise ValueError(f"event={name!r} has no field {sorted(set(given) - known)[0]!r}; use a log by to_json.")
+        raise ValueError(
+            f"event={name!r} has no field {sorted(set(given) - known)[0]!r}. Pass the output of `to_json`."
+        )
     try:
         return BY_NAME[name](**given)
     except TypeError as error:
-        raise ValueError(f"event={name!r} cannot be read ({error}); use a log written by to_json.") from None
+        raise ValueError(f"event={name!r} cannot be read ({error}). Pass the output of `to_json`.") from None
 
 
 def canonical(content: Any) -> str:
-    """The one way in which we write this content as JSON."""
+    """Return the canonical JSON of a value."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def link(fields_of_entry: dict[str, Any]) -> str:
-    """SHA-256 of an entry, in hexadecimal. Fields that are None are left out: a later schema may add some."""
+    """Return the hexadecimal SHA-256 of an entry. Fields that are None are omitted, so that schemas can add fields."""
     content = {name: value for name, value in fields_of_entry.items() if value is not None}
     return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
-# Fields that are dictionaries, as text in a file.
+# Dictionary fields, which files store as text.
 _TEXTS = ("parameters", "event", "rule")
 
 
 def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
-    """An entry by the names that the file gives its fields, event, parameters and rule as text, without its hash.
+    """Return an entry with the field names of the file, without its hash; event, parameters and rule are text.
 
-    The kind is None of a charge, the rules of what fixes none.
+    The kind of a charge is None. The rules are None if the entry does not fix them.
     """
     return {
         "seq": seq,
@@ -126,14 +128,14 @@ def charge_to_fields(charge: Charge, seq: int, previous: str) -> dict[str, Any]:
 
 
 def charge_from_fields(content: dict[str, Any], terms: Terms) -> Charge:
-    """The entry that `charge_to_fields` wrote, each field checked."""
+    """Return a validated entry from the output of `charge_to_fields`."""
     time, label, note = (check_text(name, content[name]) for name in ("time", "label", "note"))
     event, parameters = event_from_dict(json.loads(content["event"])), json.loads(content["parameters"])
     adjacency = check_adjacency(content["adjacency"])
     kind, rule = content.get("kind"), content.get("rule")
     kind = "charge" if kind is None else kind
     if kind not in ENTRY_KINDS:
-        raise ValueError(f"kind={kind!r} is not known; update skdp.")
+        raise ValueError(f"kind={kind!r} is not supported by this version. Update skdp.")
     kept = None if rule is None else Rule.read(json.loads(rule), terms.delta)
     partition, told = (check_name(name, content.get(name)) for name in ("partition", "partition_rule"))
     parameters = plain_parameters(parameters)
@@ -141,7 +143,7 @@ def charge_from_fields(content: dict[str, Any], terms: Terms) -> Charge:
 
 
 def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
-    """The hash of the terms and that of each entry.
+    """Return the hash of the terms and the hash of each entry.
 
     Parameters
     ----------
@@ -159,7 +161,7 @@ def chain(terms: Terms, charges: Iterable[Charge]) -> list[str]:
 
 
 def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
-    """A ledger as JSON.
+    """Return terms and entries as JSON.
 
     Parameters
     ----------
@@ -174,7 +176,7 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
     heads = chain(terms, charges)
     entries = []
     for charge, head in zip(charges, heads[1:], strict=True):
-        # without its place, which the list tells, and texts as what they say
+        # without its position, and with parsed texts
         written = {name: value for name, value in charge_to_fields(charge, 0, "").items() if value is not None}
         del written["seq"], written["previous"]
         parsed = {name: json.loads(written[name]) for name in _TEXTS if name in written}
@@ -183,24 +185,26 @@ def ledger_to_json(terms: Terms, charges: Iterable[Charge]) -> str:
 
 
 def _content(text: Any) -> dict[str, Any]:
-    """The dictionary in a log, of the present schema and with all its keys."""
+    """Return the dictionary in a log after checking its schema and its keys."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"text is not JSON ({error}); give what to_json returned.") from None
+        raise ValueError(f"`text` must be JSON ({error}). Pass the output of `to_json`.") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != JSON_SCHEMA:
-        raise ValueError(f"schema={schema!r} is not known; give a log of schema {JSON_SCHEMA}, as to_json returns.")
+        raise ValueError(
+            f"`text` must have schema {JSON_SCHEMA}, got {schema!r}. Pass the output of `to_json` of this version."
+        )
     names = ("unit", "filter_family", "charges", "version", "id", "created", "head")
     missing = [name for name in names if content.get(name) is None]
     missing += [name for name in ("epsilon", "delta") if name not in content]  # null: without a budget
     if missing or not isinstance(content["charges"], list):
-        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing, null or not a list; give what to_json returned.")
+        raise ValueError(f"{(missing or ['charges'])[0]!r} is missing or invalid. Pass the output of `to_json`.")
     return content
 
 
 def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
-    """The ledger in a log that `ledger_to_json` wrote.
+    """Return terms and charges from the output of `ledger_to_json`.
 
     Parameters
     ----------
@@ -217,19 +221,19 @@ def ledger_from_json(text: Any) -> tuple[Terms, list[Charge]]:
     heads, written = chain(terms, charges), [each.get("hash") for each in content["charges"]]
     for seq, (computed, found) in enumerate(zip(heads[1:], written, strict=True), start=1):
         if computed != found:
-            raise ValueError(f"charge {seq} of the log is not what was written; give what to_json returned.")
+            raise ValueError(f"Charge {seq} of the log was altered. Pass the output of `to_json`.")
     if content["head"] != heads[-1]:
-        raise ValueError(f"head={content['head']!r} is not that of the last charge; give what to_json returned.")
+        raise ValueError(f"head={content['head']!r} is not the hash of the last charge. Pass the output of `to_json`.")
     return terms, charges
 
 
 def _charge(content: Any, terms: Terms) -> Charge:
     names = ("time", "label", "parameters", "event", "adjacency", "note")
     if not isinstance(content, dict) or any(name not in content for name in names) or None in content.values():
-        raise ValueError(f"charge={content!r} lacks a field, or one is null; give what to_json returned.")
+        raise ValueError(f"charge={content!r} has a missing or null field. Pass the output of `to_json`.")
     texts = {name: canonical(content[name]) for name in _TEXTS if name in content}
     try:
         return charge_from_fields({**content, **texts}, terms)
-    except TypeError as error:  # JSON has numbers where texts belong
+    except TypeError as error:  # the JSON has numbers instead of texts
         refusal = str(error)
     raise ValueError(refusal)

@@ -1,4 +1,4 @@
-"""A ledger as it is shown, and the figures under it: what was spent, what is left, what each figure is valid for."""
+"""Spent and remaining budget of an accountant, and its representation as a table."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from skdp.exceptions import BudgetFileError
 
 
 def _count_entries(ledger: Ledger) -> str:
-    """How many entries there are of each kind."""
+    """Return the number of entries of each kind."""
     charges = len(ledger.history)
     others = [
-        f"{number} {kind}{'s' * (number != 1)}"
-        for kind in ("refusal", "raise", "split")
+        f"{number} {name}{'s' * (number != 1)}"
+        for kind, name in (("refusal", "rejected input"), ("raise", "budget increase"), ("split", "split"))
         if (number := sum(entry.kind == kind for entry in ledger.entries))
     ]
     return ", ".join([f"{charges} charge{'s' * (charges != 1)}", *others])
 
 
 def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
-    """Names and values, each with what it is valid for.
+    """Return the names and values below the table of entries.
 
     Parameters
     ----------
     ledger : Ledger
     delta : float or None
-        The budget's if None.
+        If None, that of the budget.
 
     Returns
     -------
@@ -41,27 +41,32 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
 
 
 def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
-    """What was spent at a delta, and what is left."""
+    """Return the spent budget at a delta, and the remaining budget."""
     found = [] if ledger.epsilon is None else _under_a_ceiling(ledger)
     if ledger.epsilon is None and delta is None:
-        return [("spent", "give a delta, as in table(delta=1e-5)")]
+        return [("spent", "requires a delta, for example table(delta=1e-5)")]
     if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
         return found
-    found.append(("spent, valid for plans fixed in advance", f"epsilon={ledger.price(delta):.6g} at delta={delta:g}"))
+    found.append(
+        (
+            "spent (non-adaptive composition: plans fixed in advance)",
+            f"epsilon={ledger.price(delta):.6g} at delta={delta:g}",
+        )
+    )
     if ledger.epsilon is None:
         adaptive = f"epsilon={ledger.adaptive_price(delta):.6g} at delta={delta:g}"
-        found.append(("spent, valid for charges chosen adaptively", adaptive))
+        found.append(("spent (fully adaptive composition)", adaptive))
     return found
 
 
 def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
-    """The budget, what was spent of it, and what decides: what is left."""
-    raised = f", raised from {ledger.terms.epsilon:g}" if ledger.raised else ""
-    spent = "what is guaranteed however charges were chosen" if ledger.raised else "joint price of the charges"
+    """Return the budget, the spent budget and the remaining budget."""
+    raised = f", increased from {ledger.terms.epsilon:g}" if ledger.raised else ""
+    spent = "fully adaptive composition" if ledger.raised else "composition of all charges"
     like = " for a Gaussian release" if ledger.shape is None else " for a fit like the last one"
     like = like if any(each.counts for each in ledger.balances) else ""
     if any(failures_of(each.counts) > 0.0 for each in ledger.balances):
-        like += f"; delta={to_digits(ledger.failures_left(), 3)} for failure probabilities"
+        like += f"; delta={to_digits(ledger.failures_left(), 3)} for partition selection"
     return [
         ("budget", f"epsilon={ledger.epsilon:g} at delta={ledger.delta:g}{raised}"),
         ("spent", f"epsilon={ledger.spent():.6g} ({spent})"),
@@ -70,26 +75,26 @@ def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
 
 
 def _of_partitions(ledger: Ledger) -> list[tuple[str, str]]:
-    """What the figures assume where charges name partitions."""
+    """Return the assumption about partitions."""
     if ledger.scope.partition_rule is None:
         return []
-    whose = f"the largest over {len(ledger.partitions)} partitions" if ledger.partitions else "those of one partition"
+    whose = f"maximum over {len(ledger.partitions)} partitions" if ledger.partitions else "values of one partition"
     split = ledger.scope.split
-    known = "an assumption of the owner, not checked" if split is None else "the split of this ledger sees to it"
+    known = "an assumption that skdp cannot verify" if split is None else "ensured by private_train_test_split"
     return [
-        ("figures", f"{whose}; each unit is in one, whatever its record: {known}"),
-        ("rule of partitions", " ".join(ledger.scope.partition_rule.split())),
+        ("partitions", f"{whose}; each unit is in one, whatever its record contains ({known})"),
+        ("partition rule", " ".join(ledger.scope.partition_rule.split())),
     ]
 
 
 class Figures:
-    """What a `PrivacyAccountant` tells of its ledger."""
+    """Methods of `PrivacyAccountant` that report the spent and the remaining budget."""
 
     _log: Log
     _partition: str | None
 
     def _read(self, partition: str | None = None) -> Ledger:
-        """The ledger, as units of a partition have paid it: one that is given, or this accountant's, or the largest."""
+        """Return the entries that affect a partition: the given one, this accountant's, or all."""
         return self._log.read().of(self._partition if partition is None else partition)
 
     def get_epsilon(
@@ -100,51 +105,52 @@ class Figures:
         adaptive: bool = False,
         partition: str | None = None,
     ) -> float:
-        """What everything charged so far costs.
+        """Return the epsilon of all charges so far.
 
         Parameters
         ----------
         delta : float, optional
-            In (0, 1); the budget's if left out. For the adaptive figure, one that was named in advance.
+            Delta in (0, 1). By default, that of the budget. With ``adaptive=True``, it must have been fixed in advance.
         method : str, optional
-            As in `skdp.accounting.get_epsilon`, guarantees only. Left out: PLD, or Rényi where that alone
-            has a price. Not for the adaptive figure.
+            Accounting method, as in `skdp.accounting.get_epsilon`. By default, PLD, or Rényi accounting if only that
+            method covers all charges. Not available with ``adaptive=True``.
         adaptive : bool
-            False: the joint price, valid for plans fixed in advance. True: an odometer's, valid also for
-            charges and an end that were chosen after seeing outputs; never less than about the joint price.
+            If False, the charges are composed jointly; this is valid for plans fixed in advance. If True, a privacy
+            odometer is used; it is also valid for charges and stopping times chosen after seeing outputs, and larger.
         partition : str, optional
-            What units of this partition have paid. Left out: those that have paid most, or those of the partition whose
-            accountant this is.
+            Partition of the units. By default, that of this accountant, or the maximum over all partitions.
 
         Returns
         -------
         float
-            In nats; 0.0 if nothing was charged. The adaptive figure is inf where no theorem covers a charge.
+            Epsilon in nats; 0.0 without charges. The adaptive value is inf if no theorem covers a charge.
         """
         delta = self._log.terms.delta if delta is None else check_delta(delta)
         if delta is None:
-            raise ValueError("delta=None is not valid without a budget; give a number such as get_epsilon(1e-5).")
+            raise ValueError(
+                "`delta` must be set if the accountant has no budget. Pass a number, for example get_epsilon(1e-5)."
+            )
         ledger = self._read(check_name("partition", partition))
         if not adaptive:
             return ledger.price(delta, method)
         if method is not None:
-            raise ValueError(f"method={method!r} has no odometer; leave it out with adaptive=True.")
+            raise ValueError(f"`method` must be None if adaptive=True, got {method!r}. Remove `method`.")
         return ledger.adaptive_price(delta)
 
     def get_delta(self, epsilon: float, *, method: str | None = None) -> float:
-        """Compute the delta of everything charged so far.
+        """Return the delta of all charges so far.
 
         Parameters
         ----------
         epsilon : float
-            Epsilon at which delta is computed, in nats.
+            Epsilon in nats.
         method : str, optional
             As in `get_epsilon`.
 
         Returns
         -------
         float
-            Delta; 0.0 if nothing was charged.
+            Delta; 0.0 without charges.
         """
         ledger = self._read()
         adjacency = ledger.scope.adjacency or "zero_out"
@@ -152,9 +158,10 @@ class Figures:
 
     @property
     def spent(self) -> float | None:
-        """Epsilon spent under the budget, at its delta and never above it; None without a budget.
+        """Spent budget: epsilon at the delta of the budget, or None without a budget.
 
-        The joint price of everything charged. Once the budget was raised: the odometer's figure, which decides then.
+        It is the epsilon of the composition of all charges, at most the budget. After a budget increase, it is the
+        odometer's epsilon, which decides then.
         """
         ledger = self._read()
         return None if ledger.epsilon is None else ledger.spent()
@@ -162,26 +169,25 @@ class Figures:
     def affordable(
         self, event: DpEvent | None = None, *, delta: float | None = None, adjacency: str | None = None
     ) -> Affordable:
-        """What the next fit may cost under the budget.
+        """Return the remaining budget for a fit of a given type.
 
         Parameters
         ----------
         event : DpEvent, optional
-            A fit of the same kind: its sampling and its composition count, its noise does not. Left out: the last
-            charge that was no selection. What is left depends on the kind, which a filter counts differently than a
-            price does.
+            Event of a similar fit. Its sampling and composition matter, because a privacy filter depends on them; its
+            noise does not. By default, the last charge that was not a selection.
         delta : float, optional
-            Delta of the epsilon that is returned, such as the estimator's; the budget's if left out.
+            Delta of the returned epsilon, such as the estimator's. By default, that of the budget.
         adjacency : str, optional
-            That of the ledger if left out.
+            Neighboring relation. By default, that of the accountant.
 
         Returns
         -------
         epsilon : float
-            A fit of that kind, calibrated to that epsilon at `delta`, is admitted, and one that costs noticeably more
-            is not. 0.0 if nothing is left, `math.inf` without a budget.
+            Largest epsilon, up to rounding, of such a fit at `delta` that the accountant admits. 0.0 if the budget is
+            exhausted, `math.inf` without a budget.
         delta : float
-            What is left for the failure probabilities of events of known epsilon and delta.
+            Remaining part of delta for events with a failure probability, such as partition selection.
         """
         if event is not None:
             releases(event)
@@ -191,36 +197,36 @@ class Figures:
         return affordable(self._read(), event, delta, adjacency)
 
     def remaining(self, event: DpEvent | None = None) -> float:
-        """What the budget still admits.
+        """Return the remaining budget, or the number of further charges of an event.
 
         Parameters
         ----------
         event : DpEvent, optional
-            Event to be charged again.
+            Event to be charged repeatedly.
 
         Returns
         -------
         float or int
-            Without `event`: `affordable().epsilon`. With `event`: how many more charges of exactly that event would be
-            admitted, an int of at most 10^12 releases in all. `math.inf` without a budget, and for an event that
-            costs nothing.
+            Without `event`: remaining epsilon, ``affordable().epsilon``. With `event`: number of further charges of
+            this event that the budget admits, limited to 10^12 releases in total. `math.inf` without a budget, and for
+            an event without privacy cost.
         """
         if event is None:
             return self.affordable().epsilon
         return min(each.remaining(resolve(event)) for each in self._read().balances)
 
     def table(self, delta: float | None = None) -> str:
-        """The ledger as text: its entries, and what was spent and is left.
+        """Return a table of all entries, with the spent and the remaining budget, as text.
 
         Parameters
         ----------
         delta : float, optional
-            In (0, 1); the budget's if left out.
+            Delta in (0, 1) of the spent epsilon. By default, that of the budget.
 
         Returns
         -------
         str
-            Table of the entries, and lines with the figures.
+            Table of the entries, followed by one value per line.
         """
         ledger = self._read()
         return as_text(
@@ -241,7 +247,7 @@ class Figures:
         where = [] if self._log.path is None else [f"path={self._log.path!r}"]
         try:
             ledger = self._read()
-        except BudgetFileError:  # an estimator that holds this accountant can be shown all the same
+        except BudgetFileError:  # an estimator with this accountant can still be displayed
             return [*where, "cannot be read"]
         parts = []
         if ledger.epsilon is not None:

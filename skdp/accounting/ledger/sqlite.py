@@ -1,12 +1,12 @@
-"""Transactions on a file of SQLite, whose errors become one line with a remedy.
+"""Transactions on a SQLite file, with one-line error messages.
 
-Each transaction opens the file anew and closes it: no connection outlives a fork or is shared by threads, a file that
-was removed or exchanged is noticed, and between charges the file stands alone, without a journal beside it.
+Each transaction opens and closes the file. Therefore no connection outlives a fork or is shared by threads, a removed
+or replaced file is detected, and no journal remains beside the file between charges.
 
-The journal is one for rolling back. What was committed is in the file itself, from that moment on, and a journal that a
-killed process leaves holds no charge: with a write-ahead log it could, and to lose or damage that log would lose them.
+The journal is a rollback journal, so all committed data are in the file itself. A write-ahead log could hold charges
+that would be lost with the log.
 
-A new file gets its name when it is complete or not at all, and never in the place of another file.
+A new file gets its name only when it is complete, and never replaces another file.
 """
 
 from __future__ import annotations
@@ -25,17 +25,16 @@ from skdp.exceptions import BudgetFileError
 
 T = TypeVar("T")
 
-# Ends of the names of what SQLite keeps beside a file, without which the file may not be what was written.
+# Suffixes of the journals that SQLite keeps beside a file; without them the file may be incomplete.
 JOURNALS = ("-journal", "-wal")
 
 _WAIT = 60.0  # seconds for the lock
 
 
 def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) -> T:
-    """What `work` returns of a connection inside a transaction: committed at the end, rolled back by any exception.
+    """Return ``work(connection)``, run inside a transaction that is committed at the end or rolled back on exceptions.
 
-    No context of Python's own takes a lock while it is entered, as an interrupt could come before the block that it
-    guards has begun. SQLite's ends the transaction as one step, so the one that closes has no lock left to lose.
+    No Python context manager takes a database lock on entry, because an interrupt could occur before its block starts.
     """
     with LOCK, translate_errors(path), _Opened(path) as opened:
         connection = opened.begin(begin)
@@ -44,7 +43,7 @@ def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) 
 
 
 class _Opened:
-    """A connection that is closed whatever happens: it is kept here before it takes a lock.
+    """A connection that is always closed: it is stored here before it takes a lock.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class _Opened:
             self._connection.close()
 
     def begin(self, begin: str) -> sqlite3.Connection:
-        """SQLite waits for most locks itself; while another process recovers or closes the file, ask again."""
+        """Open a transaction. Retry while another process recovers or closes the file."""
         deadline = time.monotonic() + _WAIT
         while True:
             try:
@@ -79,7 +78,7 @@ class _Opened:
             time.sleep(0.01)
 
     def _connect(self, begin: str, wait: float) -> sqlite3.Connection:
-        """One attempt. Without the right or the room to write, the file can still be read."""
+        """Try once. Without write permission or free space, the file is opened for reading."""
         _check_file(self._path)
         if begin != "BEGIN":
             return self._connect_as("mode=rw", begin, wait)
@@ -92,7 +91,7 @@ class _Opened:
                 last = error
         for journal in (self._path + each for each in JOURNALS):
             if os.path.exists(journal) and os.path.getsize(journal) > 0:
-                raise last  # the file alone does not show what was charged
+                raise last  # the file without its journal can lack charges
         return self._connect_as("mode=ro&immutable=1", begin, wait)
 
     def _connect_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
@@ -101,11 +100,11 @@ class _Opened:
         self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
         connection = self._connection
         connection.row_factory = sqlite3.Row
-        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # what is no text has no right hash
-        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, and the directory too, where the journal was
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # invalid text fails the hash check
+        connection.execute("PRAGMA synchronous = EXTRA")  # FULL, plus the directory of the journal
         connection.execute("PRAGMA fullfsync = ON")
         if begin != "BEGIN":
-            with contextlib.suppress(sqlite3.OperationalError):  # others have it open: one of the next charges does it
+            with contextlib.suppress(sqlite3.OperationalError):  # another connection is open: a later charge does it
                 connection.execute("PRAGMA journal_mode = DELETE")  # another program may have changed it
         connection.execute(begin)
         connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()  # takes the read lock now
@@ -114,9 +113,9 @@ class _Opened:
 
 def _check_file(path: str) -> None:
     if not os.path.exists(path):
-        raise BudgetFileError(f"path={path!r} does not exist (any more); nothing was charged: bring the file back.")
+        raise BudgetFileError(f"path={path!r} does not exist (anymore). No budget was consumed. Restore the file.")
     if not os.path.isfile(path):
-        raise BudgetFileError(f"path={path!r} is not a file; nothing was charged: give the name of a file.")
+        raise BudgetFileError(f"path={path!r} is not a file. No budget was consumed. Pass the path of a budget file.")
     if os.path.getsize(path) == 0:
         raise describe_damage(path, "it is empty")
 
@@ -131,43 +130,43 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 def describe_damage(path: str, why: str) -> BudgetFileError:
-    """The error for a file that is not as it was written."""
+    """Return the error for a damaged or altered file."""
     return BudgetFileError(
-        f"path={path!r} is damaged or was altered ({why}); nothing was charged: bring back an unharmed copy, with the "
-        "charges made since, or begin a new ledger that starts with the largest sum that can be read, or with the "
-        "budget, as spent."
+        f"path={path!r} is damaged or was altered ({why}). No budget was consumed. Restore an intact copy that "
+        "contains all charges. Otherwise create a new budget file and charge to it the largest spent epsilon that can "
+        "still be read, or the whole budget."
     )
 
 
 @contextlib.contextmanager
 def translate_errors(path: str) -> Iterator[None]:
-    """Turn errors of SQLite and of the file system into a `BudgetFileError` of one line."""
+    """Convert errors of SQLite and the file system into a one-line `BudgetFileError`."""
     try:
         yield
     except sqlite3.Error as error:
-        why = f"({' '.join(str(error).split())}); nothing was charged:"
+        why = f"({' '.join(str(error).split())}). No budget was consumed."
         if _is_busy(error):
-            message = f"has been locked by another process for {_WAIT:.0f} s {why} wait for that process, or end it."
+            message = f"has been locked by another process for {_WAIT:.0f} s {why} Wait for that process, or stop it."
         elif _is(error, "SQLITE_FULL", "SQLITE_IOERR"):
-            message = f"could not be written {why} see whether the disk is full or failing, and start the fit again."
+            message = f"could not be written {why} Check the disk for space and errors, then repeat the fit."
         elif _is(error, "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"):
-            message = f"cannot be opened or written {why} allow writing to the file and to its directory."
+            message = f"cannot be opened or written {why} Set write permission for the file and its directory."
         elif _is(error, "SQLITE_NOTADB"):
-            message = f"is not a budget file {why} give another path."
+            message = f"is not a budget file {why} Use another path."
         else:
             raise describe_damage(path, " ".join(str(error).split())) from error
         raise BudgetFileError(f"path={path!r} {message}") from error
     except UnicodeDecodeError as error:
-        raise describe_damage(path, "names in it are no text") from error
+        raise describe_damage(path, "it contains invalid text") from error
     except OSError as error:
         raise BudgetFileError(
-            f"path={path!r} cannot be used ({error.strerror or error}); nothing was charged: see to the "
-            "disk and to the permissions."
+            f"path={path!r} cannot be used ({error.strerror or error}). No budget was consumed. Check the disk and the "
+            "permissions."
         ) from error
 
 
 def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one; executescript would commit before them."""
+    """Yield the statements of a script; executescript would commit first."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -178,12 +177,12 @@ def statements(script: str) -> Iterator[str]:
 
 # --- the name of a new file ---
 
-_HEADER = 100  # bytes at the beginning of a file of SQLite, without which it is none
+_HEADER = 100  # bytes; a file without this header is not a SQLite file
 _MADE_WITHIN = 1.0  # seconds
 
 
 def publish(made: str, path: str) -> None:
-    """Give a complete file its own name, which must not be there."""
+    """Rename a complete file to its final name, which must not exist."""
     try:
         os.link(made, path)
     except FileExistsError:
@@ -197,10 +196,10 @@ def publish(made: str, path: str) -> None:
 
 
 def _copy(made: str, path: str) -> None:
-    """Claim the name, and write the content, its first bytes last.
+    """Create the file exclusively and write its content, the first bytes last.
 
-    The content goes to the file that was claimed and to no other: nothing is put in place of what somebody else may
-    have begun there after removing this one. A process that dies here leaves a file without a header, which is refused.
+    The content is written to the open file only, so it never replaces a file that another process created meanwhile. A
+    process that dies here leaves a file without a header, which is rejected.
     """
     with open(made, "rb") as source:
         content = source.read()
@@ -217,16 +216,16 @@ def _copy(made: str, path: str) -> None:
         except OSError:
             with contextlib.suppress(OSError):
                 if os.path.samestat(os.fstat(claimed.fileno()), os.stat(path)):
-                    os.unlink(path)  # ours, and never complete
+                    os.unlink(path)  # our own incomplete file
             raise
 
 
 def wait_until_made(path: str) -> None:
-    """Where there are no hard links, somebody may be writing a new file: give them a moment."""
+    """Wait while another process writes a new file on a file system without hard links."""
     deadline = time.monotonic() + _MADE_WITHIN
     while os.path.isfile(path) and time.monotonic() < deadline:
         try:
-            with LOCK, open(path, "rb") as file:  # POSIX: to close it ends all locks that this process has on it
+            with LOCK, open(path, "rb") as file:  # POSIX: closing a file releases all locks of this process on it
                 begun = file.read(1) in (b"", b"\0")
             if not begun or time.time() - os.path.getmtime(path) > _MADE_WITHIN:
                 return
@@ -236,14 +235,14 @@ def wait_until_made(path: str) -> None:
 
 
 def absolute(path: Any) -> str:
-    """An absolute path without symbolic links; one that leads nowhere is refused, as its target would be created."""
+    """Return an absolute path without symbolic links; reject dangling links, whose target would be created."""
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(name, str) or not name or "\0" in name:
         kind = ValueError if isinstance(name, str) and name else TypeError
-        raise kind(f"path={path!r} is not valid; give a string or a path-like of one, such as 'census.budget'.")
+        raise kind(f"`path` must be a non-empty string or path-like, such as 'census.budget', got {path!r}.")
     if os.path.islink(name) and not os.path.exists(name):
         raise BudgetFileError(
-            f"path={name!r} is a symbolic link that leads to no file; nothing was charged: bring its target back, or "
-            "remove the link."
+            f"path={name!r} is a symbolic link without a target. No budget was consumed. Restore the target, or remove "
+            "the link."
         )
     return os.path.realpath(name)

@@ -149,7 +149,7 @@ def check_kinds(found: Releases) -> None:
     """Raise if there are releases that have no price by privacy loss distributions."""
     strange = [kind for kind in found.kinds if "pld" not in FORMS[kind].methods]
     if strange:
-        raise TypeError(f"method='pld' has no price for {', '.join(strange)}; use method='rdp'.")
+        raise TypeError(f"method='pld' does not support {', '.join(strange)}. Use method='rdp'.")
 
 
 def _alone(directed: Directed) -> ProfilePair | None:

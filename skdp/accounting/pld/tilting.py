@@ -254,7 +254,7 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
     elif log_delta is not None:
         found = _look_for(pairs, log_delta)
     else:
-        raise ValueError("log_delta=None, epsilon=None: one of them has to be known.")
+        raise ValueError("Either `log_delta` or `epsilon` must be set.")
     found = _relax(found)
     # losses so low that after tilting they do not matter, even if all mass were there
     spans = []

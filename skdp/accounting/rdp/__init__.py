@@ -1,1 +1,1 @@
-"""Rényi divergences of a composition (`rdp`), and of one release (`mechanisms`)."""
+"""Rényi divergences of a composition (`rdp`) and of one release (`mechanisms`)."""

@@ -66,7 +66,7 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
         return math.inf
     refusal = rdp_refusal(found, replace_one=replace_one)
     if refusal is not None:
-        raise type(refusal)(f"{refusal}; use method='pld' where that has a price.")
+        raise type(refusal)(f"{refusal}. Use method='pld' if it supports the event.")
     change = 2.0 if replace_one else 1.0
     total = 0.5 * alpha * change * change * found.mu_squared
     for rate, noise, count in found.sampled:

@@ -1,1 +1,1 @@
-"""What is said of an event, or of a budget: curves (`curves`), and the target of a budget (`targets`)."""
+"""Privacy curves of an event (`privacy_curves`), and targets of a calibration (`targets`)."""

@@ -1,4 +1,4 @@
-"""All that a price says of an event at once: its Rényi curve, its privacy profile, its trade-off function."""
+"""Rényi curve, privacy profile and trade-off function of an event."""
 
 from __future__ import annotations
 
@@ -32,24 +32,23 @@ from skdp.accounting.releases import releases_of_group
 
 _LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
 _POINTS = 200
-_FAR = 1e6  # nats, beyond which delta is not looked at
-_OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)  # of what has no guarantee
+_FAR = 1e6  # largest epsilon in nats at which delta is computed
+_OPEN = ProfilePair(Profile(np.zeros(1), np.ones(1)), 1)  # without a guarantee
 
 
 class RenyiCurve:
-    """Rényi divergence between neighbours' outputs, by order.
-
-    Of groups on a sample, numbers of its records that have a probability below 1e-300 are left out.
+    """Rényi divergence of an event as a function of the order.
 
     Parameters
     ----------
     event : DpEvent
-        Any event with a price by method "rdp" that has no failure probability: an (epsilon, delta) event with delta
-        above 0 has no Rényi divergence (`get_epsilon` sets its delta aside).
+        Privacy event that method "rdp" supports. (epsilon, delta) events with a positive delta are rejected, because
+        they have no Rényi divergence; `get_epsilon` supports them.
     adjacency : {"zero_out", "add_remove", "replace_one"}
-        What neighbours differ in.
+        Neighboring relation.
     group_size : int
-        In how many records neighbours differ.
+        Number of records in which neighbors differ. For groups on a Poisson sample, numbers of sampled records with a
+        probability below 1e-300 are omitted.
 
     Examples
     --------
@@ -63,27 +62,27 @@ class RenyiCurve:
         self.event, self.adjacency, self.group_size = event, check_adjacency(adjacency), check_group(group_size)
         self._found, left = releases_of_group(event, self.group_size)
         if left > 1:
-            raise TypeError(f"event={type(event).__name__} has no Rényi curve for groups; use PrivacyProfile.")
+            raise TypeError(f"event={type(event).__name__} has no Rényi curve for groups. Use PrivacyProfile.")
         self._replace_one = adjacency == "replace_one"
         refused = rdp_refusal(self._found, replace_one=self._replace_one)
         if refused is not None and not self._found.non_private:
-            raise type(refused)(f"{refused}; use PrivacyProfile.")
+            raise type(refused)(f"{refused}. Use PrivacyProfile.")
 
     def __call__(self, orders: Any) -> Any:
-        """Compute divergences.
+        """Compute Rényi divergences.
 
         Parameters
         ----------
         orders : float or array-like
-            Above 1.
+            Orders above 1.
 
         Returns
         -------
         float or ndarray
-            In nats, rounded up; inf where there is none, and for orders that are too large to be computed.
+            Divergences in nats, rounded up; inf if infinite, or if the order exceeds 1e12.
         """
         if not np.all(np.asarray(orders, dtype=np.float64) > 1.0):
-            raise ValueError(f"orders={show(orders)} is not valid; give numbers above 1.")
+            raise ValueError(f"`orders` must be numbers above 1, got {show(orders)}.")
         return _each(orders, self._at)
 
     def _at(self, order: float) -> float:
@@ -91,7 +90,7 @@ class RenyiCurve:
             return 0.0
         if order > _LARGEST_ORDER:
             return math.inf
-        # divergences rise with the order; nearer to 1 they are differences of numbers that are nearly the same
+        # divergences increase with the order; near 1 their computation suffers from cancellation
         return rdp(self._found, max(order, _LEAST_ORDER), replace_one=self._replace_one)
 
     def epsilon(self, delta: float) -> float:
@@ -100,47 +99,47 @@ class RenyiCurve:
         Parameters
         ----------
         delta : float
-            In (0, 1).
+            Delta in (0, 1).
 
         Returns
         -------
         float
-            In nats.
+            Epsilon in nats.
         """
         return get_epsilon(self.event, delta, method="rdp", adjacency=self.adjacency, group_size=self.group_size)
 
 
 class PrivacyProfile:
-    """Delta at every epsilon, the trade-off between the errors of a test that it allows, and what attackers gain.
-
-    It is a bound from above at every epsilon, piecewise linear in e^epsilon between some hundreds of points, and the
-    larger of both directions of neighbours.
+    """Privacy profile of an event: delta as a function of epsilon, and the attack success rates that follow from it.
 
     Parameters
     ----------
     event : DpEvent
-        Any event with a price by `method`.
+        Privacy event that `method` supports.
     adjacency : {"zero_out", "add_remove", "replace_one"}
-        What neighbours differ in.
+        Neighboring relation.
     method : str
-        As in `get_epsilon`; methods that are no guarantees are refused.
+        Accounting method, see `get_epsilon`; approximations are rejected.
     group_size : int
-        In how many records neighbours differ.
+        Number of records in which neighbors differ.
     least_delta : float
-        Delta down to which the profile is followed, in (0, 1).
+        Smallest delta of the profile, in (0, 1).
 
     Attributes
     ----------
     epsilons, deltas : ndarray
-        The points, epsilons rising from 0.
+        Points of the profile, with increasing epsilons from 0.
 
     Notes
     -----
-    The figures of attackers are upper bounds (`bayes_risk`: a lower one) for whoever knows all records but the one in
-    question, every public parameter, and has any computer at all. They hold for the neighbours of `adjacency`: under
-    "zero_out" and "add_remove" an attacker asks whether the record is there, under "replace_one" which of two records
-    it is; with `group_size`, of a group of records that stand or fall together. They hold for one release of `event`
-    in all: other releases of the same records are composed with it first.
+    The profile is an upper bound at every epsilon. It is piecewise linear in e^epsilon between several hundred points,
+    and the maximum over both directions of neighbors.
+
+    The attack success rates are upper bounds, and `bayes_risk` is a lower bound of the error. The attacker knows all
+    other records and all public parameters, and has unlimited computing power. Under "zero_out" and "add_remove" the
+    attacker infers whether the record is present, under "replace_one" which of two records is present. With
+    `group_size`, the attack concerns a whole group. The bounds hold for one release of `event`. Compose it with all
+    other releases of the same records first.
 
     References
     ----------
@@ -189,7 +188,7 @@ class PrivacyProfile:
         return group_profile(profile_pair(found, replace_one, 3.0 * floor), self._left)
 
     def _by_method(self) -> ProfilePair:
-        """Point by point, up to where delta is `least_delta`."""
+        """Compute the profile point by point, down to `least_delta`."""
         options: Any = {"method": self.method, "adjacency": self.adjacency, "group_size": self.group_size}
         limit = get_delta(self.event, _FAR, **options) * 1.001
         top = get_epsilon(self.event, max(self.least_delta, limit), **options) if limit < 1.0 else math.inf
@@ -205,124 +204,123 @@ class PrivacyProfile:
         Parameters
         ----------
         epsilon : float or array-like
-            At least 0, in nats.
+            Epsilon in nats, at least 0.
 
         Returns
         -------
         float or ndarray
-            In [0, 1].
+            Delta in [0, 1].
         """
         return _each(epsilon, lambda at: min(1.0, self._pair.delta_at(check_epsilon(at))))
 
     def epsilon(self, delta: float) -> float:
-        """Compute the least epsilon at which the profile is at most `delta`.
+        """Compute the smallest epsilon at which the profile is at most `delta`.
 
         Parameters
         ----------
         delta : float
-            In (0, 1).
+            Delta in (0, 1).
 
         Returns
         -------
         float
-            In nats; inf below the last point.
+            Epsilon in nats; inf below the last point of the profile.
         """
         return self._pair.epsilon_at(check_delta(delta))
 
     def trade_off(self, type_1: Any) -> Any:
-        """Compute the least share of false negatives of any test whether a record is there.
+        """Compute the smallest type II error of any test of membership, as a function of the type I error.
 
-        Of the data sets with and without it, a test with false positives a has false negatives of at least 1 - delta -
-        e^epsilon a and e^-epsilon (1 - delta - a), for every epsilon (Wasserman & Zhou 2010): what it finds has a
-        chance of at most e^epsilon a + delta, and with the data sets exchanged 1 - a is at most e^epsilon times the
-        false negatives + delta.
+        A test with false positive rate a has a false negative rate of at least 1 - delta - e^epsilon a and at least
+        e^-epsilon (1 - delta - a), for every epsilon (Wasserman & Zhou 2010).
 
         Parameters
         ----------
         type_1 : float or array-like
-            Share of false positives, in [0, 1].
+            Type I error (false positive rate), in [0, 1].
 
         Returns
         -------
         float or ndarray
-            In [0, 1]; 1 - `type_1` where nothing is released.
+            Type II error (false negative rate), in [0, 1]; 1 - `type_1` if nothing is released.
         """
         return _each(type_1, lambda a: max(0.0, 1.0 - self._rate("type_1", a)))
 
     def _rate(self, name: str, share: float) -> float:
-        """Most that a test finds with this share of false positives."""
+        """Return the largest true positive rate at a false positive rate."""
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"{name}={show(share)} is not valid; give shares from 0 to 1.")
+            raise ValueError(f"`{name}` must be numbers from 0 to 1, got {show(share)}.")
         if self._is_gaussian and 0.0 < share < 1.0:
             return min(1.0, float(ndtr(self._gaussian_mu + ndtri(share))) * (1.0 + 1e-12))
         return min(1.0, share + largest_excess(self._pair.profile, share))
 
-    # --- what attackers gain ---
+    # --- attack success rates ---
 
     def advantage(self) -> float:
-        """Compute the most that true positives exceed false positives, of any test whether a record is there.
+        """Compute the largest membership inference advantage, TPR - FPR, of any attack.
 
-        That is delta at epsilon 0, the total variation (Kulynych et al. 2024). It is an average: a release
-        of a whole record with a chance of 1 % has an advantage of .01, and one record in a hundred is found for
-        certain. `true_positive_rate` at a small share tells the two apart.
+        It equals delta at epsilon 0, the total variation distance (Kulynych et al. 2024). The advantage is an average.
+        A mechanism that publishes a record unchanged with probability 1% has an advantage of only 0.01, although 1% of
+        the records are found with certainty. `true_positive_rate` at a small `fpr` detects such mechanisms.
 
         Returns
         -------
         float
-            In [0, 1].
+            Advantage in [0, 1].
         """
         return float(self(0.0))
 
     def true_positive_rate(self, fpr: Any) -> Any:
-        """Compute the largest share of records that a test finds, at a share of false positives.
+        """Compute the largest true positive rate of any membership-inference attack at a false positive rate.
 
-        It is 1 - `trade_off` (Kulynych et al. 2024).
+        It equals 1 - `trade_off` (Kulynych et al. 2024).
 
         Parameters
         ----------
         fpr : float or array-like
-            Share of false positives, in [0, 1].
+            False positive rate in [0, 1].
 
         Returns
         -------
         float or ndarray
-            In [`fpr`, 1].
+            True positive rate in [`fpr`, 1].
         """
         return _each(fpr, lambda a: self._rate("fpr", a))
 
     def mu(self, alpha_min: float = 1e-6) -> float:
-        """Compute the smallest mu whose Gaussian trade-off curve bounds both errors down to `alpha_min`.
+        """Compute the smallest mu of Gaussian differential privacy for errors of at least `alpha_min`.
 
-        The release then tells no more than one Gaussian release whose mean a record moves by mu standard deviations
-        (Dong, Roth & Su 2022), to any test whose errors are both at least `alpha_min`. It is a summary of a curve in
-        one number: below `alpha_min` it promises nothing, and it neither composes nor admits charges. At 0 it would be
-        infinite wherever a record is published with however small a chance.
+        For any test whose errors are both at least `alpha_min`, the release is at least as private as a Gaussian
+        release in which a record shifts the mean by mu standard deviations (Dong, Roth & Su 2022). Mu summarizes the
+        trade-off curve in one number. It gives no guarantee for errors below `alpha_min`, it does not compose, and it
+        cannot be charged. With ``alpha_min=0`` it would be infinite for any mechanism that can publish a record
+        unchanged.
 
         Parameters
         ----------
         alpha_min : float
-            In [1e-15, 0.5).
+            Smallest error, in [1e-15, 0.5).
 
         Returns
         -------
         float
-            An upper bound, rounded up; inf where a test may keep both errors below `alpha_min`.
+            Upper bound of mu; inf if a test can have both errors below `alpha_min`.
 
         See Also
         --------
-        mu_bounds : The same from both sides.
+        mu_bounds : Lower and upper bound of mu.
         """
         number = read_real(alpha_min)
-        # below, profiles have no points that distinguish the errors
+        # below, the points of a profile do not resolve the errors
         if number is None or not 1e-15 <= number < 0.5:
-            raise ValueError(f"alpha_min={show(alpha_min)} is not valid; give a number from 1e-15 to below 0.5.")
+            raise ValueError(f"`alpha_min` must be a number from 1e-15 to below 0.5, got {show(alpha_min)}.")
         if self._is_gaussian:
             return self._gaussian_mu * (1.0 + 1e-12)
         return least_mu(self._pair.profile, number)
 
     @property
     def _is_gaussian(self) -> bool:
-        """Whether the trade-off function is that of one Gaussian, at every error."""
+        """Whether the trade-off function is exactly that of one Gaussian release."""
         return self.method == "pld" and self._left == 1 and self._found.plain
 
     @property
@@ -330,18 +328,18 @@ class PrivacyProfile:
         return math.sqrt(self._found.mu_squared) * (2.0 if self.adjacency == "replace_one" else 1.0)
 
     def mu_bounds(self, alpha_min: float = 1e-6) -> tuple[float, float]:
-        """Compute a certified bracket of the smallest mu.
+        """Compute certified lower and upper bounds of the smallest mu.
 
         Parameters
         ----------
         alpha_min : float
-            In [1e-15, 0.5).
+            Smallest error, in [1e-15, 0.5).
 
         Returns
         -------
         lower, upper : float
-            `upper` is that of `mu`. `lower` is 0 where nothing can be said: by other methods than "pld", of groups
-            that are priced by a bound, and of events of which nothing but a bound from above is known.
+            `upper` is the result of `mu`. `lower` is 0 if there is no lower bound: for methods other than "pld", for
+            groups whose profile is only bounded, and for events with upper bounds only.
         """
         upper, replace_one = self.mu(alpha_min), self.adjacency == "replace_one"
         if self.method != "pld" or self._left > 1 or self._found.empty or self._found.non_private:
@@ -352,79 +350,86 @@ class PrivacyProfile:
         return min(lower, upper), upper
 
     def bayes_risk(self, prior: Any) -> Any:
-        """Compute the least chance of error of any guess whether a record is there.
+        """Compute the smallest error probability of any attack that infers membership.
 
-        Before the release the attacker gives it the chance `prior`. Who guesses errs with a chance of at least p (1 -
-        delta(log((1 - p) / p))), p the smaller of `prior` and 1 - `prior`: the least error is the integral of the
-        smaller of p P and (1 - p) Q, that is p less p times the hockey-stick divergence at (1 - p) / p (Kulynych et al.
-        2025, proposition D.1). Also the error in guessing an attribute of two values, all else being known, if
-        neighbours are those of "replace_one".
+        Under "replace_one" it is also the error of inferring a binary attribute if everything else is known.
 
         Parameters
         ----------
         prior : float or array-like
-            In (0, 1).
+            Prior probability of membership, in (0, 1).
 
         Returns
         -------
         float or ndarray
-            From 0 to the smaller of `prior` and 1 - `prior`, which is the error without a release.
+            Error probability, from 0 to the smaller of `prior` and 1 - `prior`, the error without a release.
+
+        Notes
+        -----
+        With p the smaller of `prior` and 1 - `prior`, the bound is p (1 - delta(log((1 - p) / p))). The smallest error
+        is the integral of the minimum of p P and (1 - p) Q, that is p minus p times the hockey-stick divergence at
+        (1 - p) / p (Kulynych et al. 2025, proposition D.1).
         """
 
         def risk(prior: float) -> float:
             if not 0.0 < prior < 1.0:
-                raise ValueError(f"prior={show(prior)} is not valid; give a number above 0 and below 1.")
+                raise ValueError(f"`prior` must be a number above 0 and below 1, got {show(prior)}.")
             p = min(prior, 1.0 - prior)
             return p * (1.0 - float(self(max(0.0, math.log((1.0 - p) / p)))))
 
         return _each(prior, risk)
 
     def reconstruction(self, baseline: Any) -> Any:
-        """Compute the largest chance with which an attacker reconstructs a record, or an attribute of it.
+        """Compute the largest probability of reconstructing a record or one of its attributes.
 
-        It is 1 - f(`baseline`), f the `trade_off` (Kulynych et al. 2025). The record x is drawn from a law
-        that the attacker knows, as they know all other records; a guess succeeds if it is near enough, by any measure
-        fixed before. Proof: let S be the pairs of a record and an output with which the guess succeeds. If the output
-        came from the data without x (under "replace_one": with a fixed record in its place) it would be independent of
-        x, and S have a chance of at most `baseline`. For every x, the chance of its outputs in S is at most 1 - f of
-        what it is there; 1 - f is concave, so that this holds for the means over x.
+        The attacker knows all other records and the distribution of the record. A guess succeeds if it is close enough,
+        by any measure fixed in advance.
 
         Parameters
         ----------
         baseline : float or array-like
-            The largest chance of success of any guess that is made without the release, in [0, 1].
+            Largest success probability of any guess without the release, in [0, 1].
 
         Returns
         -------
         float or ndarray
-            In [`baseline`, 1].
+            Success probability in [`baseline`, 1].
+
+        Notes ----- The bound is 1 - f(`baseline`), where f is the trade-off function (Kulynych et al. 2025). Proof: let
+        S be the pairs of a record x and an output for which the guess succeeds. An output of the data without x (under
+        "replace_one": with a fixed record instead) is independent of x, so S has a probability of at most `baseline`.
+        For every x, the probability of S is at most 1 - f of this probability. Because 1 - f is concave, this also
+        holds for the means over x.
         """
         return _each(baseline, lambda kappa: self._rate("baseline", kappa))
 
     def singling_out(self, baseline: Any) -> Any:
-        """Compute the largest chance with which an attacker singles out a certain record.
+        """Compute the largest probability of singling out a given record.
 
-        The attacker names a property that that record has and no other one; of records drawn as it was, a share of at
-        most `baseline` has such a property (Cohen & Nissim 2020). All other records may be known to them. It is
-        1 - f(`baseline`), by the proof of `reconstruction`: without the record, the property is chosen independently of
-        it, and it has it with a chance of at most `baseline` (Kulynych et al. 2025). For *any* of n records,
-        n times as much: the chances of the single ones add up at most.
+        The attacker, who can know all other records, states a property that only this record has. The property holds
+        for at most a fraction `baseline` of the distribution of the record (Cohen & Nissim 2020). For singling out
+        *any* of n records, multiply the bound by n.
 
         Parameters
         ----------
         baseline : float or array-like
-            In [0, 1].
+            Fraction in [0, 1] of the distribution for which the property holds.
 
         Returns
         -------
         float or ndarray
-            In [`baseline`, 1].
+            Success probability in [`baseline`, 1].
+
+        Notes
+        -----
+        The bound is 1 - f(`baseline`), by the proof of `reconstruction`. Without the record, the property is chosen
+        independently of it, so it holds for the record with a probability of at most `baseline` (Kulynych et al. 2025).
         """
         return self.reconstruction(baseline)
 
 
 def _each(given: Any, of_one: Callable[[float], float]) -> Any:
-    """A function of a number for a number, or for every number of an array."""
+    """Apply a function to a number, or to every number of an array."""
     at = np.asarray(given, dtype=np.float64)
     values = [of_one(float(x)) for x in at.ravel()]
     return np.array(values).reshape(at.shape) if at.ndim else values[0]
@@ -433,28 +438,29 @@ def _each(given: Any, of_one: Callable[[float], float]) -> Any:
 def compare_accountants(
     event: DpEvent, delta: float, *, adjacency: str = "zero_out", methods: Iterable[str] | None = None
 ) -> Any:
-    """Epsilon of one event by every method.
+    """Compute the epsilon of an event by several accounting methods.
 
     Parameters
     ----------
     event : DpEvent
-        Event to price.
+        Privacy event.
     delta : float
-        In (0, 1).
+        Delta in (0, 1).
     adjacency : {"zero_out", "add_remove", "replace_one"}
+        Neighboring relation.
     methods : iterable of str, optional
-        Some of the methods instead of all.
+        Accounting methods. By default, all methods.
 
     Returns
     -------
     pandas.DataFrame
-        Columns `method`, `epsilon`, `guarantee` (False for figures that are not bounds) and `note`. A method
-        that cannot price the event has epsilon NaN and its reason as the note.
+        Columns ``method``, ``epsilon``, ``guarantee`` (False for approximations) and ``note``. If a method does not
+        support the event, epsilon is NaN and the note holds the reason.
     """
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("compare_accountants needs pandas; run `pip install pandas`.") from error
+        raise ImportError("compare_accountants requires pandas. Run `pip install pandas`.") from error
     delta, rows = check_delta(delta), []
     for method in METHODS + APPROXIMATIONS if methods is None else tuple(methods):
         reason = explain_refusal(event, method, adjacency)

@@ -1,13 +1,13 @@
-"""What a budget is stated in: an epsilon at a delta, or an attacker's success rate. Calibration uses targets only.
+"""Targets of a calibration: epsilon at a delta, or an attacker's success rate.
 
-A target has these attributes, and another kind of promise is another class with the same:
+A target has these attributes, and a new type of guarantee is a new class with the same ones:
 
-- `price(event, method, adjacency)`: what an event costs, never below the truth; it falls with the noise. `rough` is the
-  same in less time, a little above, for searches;
-- `goal`: the most that `price` may be, above 0; `mu`: the size of the largest Gaussian release that fits;
-- `of_size(mu)`: a target of the same kind that a Gaussian release of this size just fits;
-- for messages, `words`: the parameters as they were given; `place`: where `price` is read; `remedy`: what to raise
-  where the goal cannot be reached.
+- `price(event, method, adjacency)`: upper bound of the cost of an event, which decreases with the noise. `rough` is a
+  faster and slightly larger bound for searches;
+- `goal`: largest admitted cost, above 0; `mu`: size of the largest Gaussian release that meets the goal;
+- `of_size(mu)`: target of the same type that a Gaussian release of this size just meets;
+- for messages, `words`: the given parameters; `place`: where the cost is evaluated; `remedy`: what to raise if the goal
+  cannot be reached.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from skdp.accounting.formulas.gaussian import gaussian_delta, gaussian_epsilon, 
 from skdp.accounting.methods import check_delta, check_epsilon, get_epsilon, rough_epsilon
 from skdp.accounting.statements.privacy_curves import PrivacyProfile
 
-_DOWN = 1.0 - 1e-9  # a mu by the inverse of the normal distribution, which is rounded
+_DOWN = 1.0 - 1e-9  # covers the rounding of mu, an inverse of the normal distribution
 
 
 @dataclass(frozen=True)
 class EpsilonTarget:
-    """Epsilon at a delta."""
+    """Target of an epsilon at a delta."""
 
     epsilon: float
     delta: float
-    remedy = "raise epsilon or delta"
+    remedy = "Raise epsilon or delta"
 
     @property
     def goal(self) -> float:
@@ -62,15 +62,16 @@ class EpsilonTarget:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Risk:
-    """Most that a membership-inference attack may achieve: a privacy budget in place of an epsilon.
+    """Bound on membership-inference attacks, a privacy budget that replaces epsilon.
+
+    Set either `advantage`, or both `tpr` and `fpr`. See ``docs/membership_inference.md``.
 
     Parameters
     ----------
     advantage : float, optional
-        In (0, 1): most that the true-positive rate of any attack may exceed its false-positive rate.
+        Largest membership inference advantage (true positive rate minus false positive rate) of any attack, in (0, 1).
     tpr, fpr : float, optional
-        Instead of `advantage`: the largest true-positive rate of any attack with this false-positive rate, which is
-        smaller; both in (0, 1).
+        Largest true positive rate of any attack with the false positive rate `fpr`; both in (0, 1), with ``fpr < tpr``.
 
     References
     ----------
@@ -92,12 +93,12 @@ class Risk:
         for name, value in self._stated.items():
             number = read_real(value)
             if number is None or not 0.0 < number < 1.0:
-                raise ValueError(f"Risk: {name} must be a number above 0 and below 1, got {show(value)}.")
+                raise ValueError(f"Risk: `{name}` must be a number above 0 and below 1, got {show(value)}.")
             object.__setattr__(self, name, number)
         if set(self._stated) not in ({"advantage"}, {"tpr", "fpr"}):
-            raise ValueError(f"Risk takes advantage alone, or tpr and fpr, got {sorted(self._stated)}.")
+            raise ValueError(f"Risk: expected `advantage`, or both `tpr` and `fpr`, got {sorted(self._stated)}.")
         if self.tpr is not None and self.fpr is not None and self.fpr >= self.tpr:
-            raise ValueError(f"Risk: fpr must be below tpr, got fpr={self.fpr!r} and tpr={self.tpr!r}.")
+            raise ValueError(f"Risk: `fpr` must be smaller than `tpr`, got fpr={self.fpr!r} and tpr={self.tpr!r}.")
 
     def __repr__(self) -> str:
         return f"Risk({', '.join(f'{name}={value!r}' for name, value in self._stated.items())})"
@@ -110,22 +111,22 @@ class Risk:
 
 @dataclass(frozen=True)
 class RiskTarget:
-    """A `Risk`: most that a test of whether a record is there may find beyond guessing.
+    """Target of a `Risk`.
 
     Attributes
     ----------
     tpr : float or None
-        Most records that it may find at `fpr`; None for a bound on the advantage, which is `goal`.
+        Largest true positive rate at `fpr`; None for a bound on the advantage, which is `goal`.
     fpr : float
-        Its false positives; 0 for a bound on the advantage.
+        False positive rate; 0 for a bound on the advantage.
     goal : float
-        Most that true positives may exceed false ones: by any test, or at `fpr`.
+        Largest difference of true and false positive rate: of any test, or at `fpr`.
     """
 
     tpr: float | None
     fpr: float
     goal: float
-    remedy = "raise the risk"
+    remedy = "Raise the risk"
 
     @classmethod
     def of(cls, risk: Risk) -> RiskTarget:
@@ -157,7 +158,7 @@ class RiskTarget:
             return profile.advantage()
         return float(profile.true_positive_rate(self.fpr)) - self.fpr
 
-    rough = price  # there is nothing quicker
+    rough = price  # no faster bound is available
 
     def of_size(self, mu: float) -> RiskTarget:
         if self.tpr is None:
@@ -166,14 +167,14 @@ class RiskTarget:
         return RiskTarget(tpr, self.fpr, tpr - self.fpr)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of the Gaussian release that just fits; for rules that ask for one."""
+        """Return the epsilon of the Gaussian release that just meets the risk, for rules that depend on epsilon."""
         return gaussian_epsilon(delta, self.mu)
 
     def implied_by(self, delta: float) -> float:
-        """The largest epsilon such that whatever is (epsilon, delta)-private has this risk; 0 or less if there is none.
+        """Return the largest epsilon for which every (epsilon, delta)-private release has this risk; at most 0 if none.
 
-        Of false positives a, an (epsilon, delta)-private release lets a test find the smaller of e^epsilon a + delta
-        and 1 - e^-epsilon (1 - delta - a) at most (Wasserman & Zhou 2010); the advantage is largest where they meet,
+        With false positive rate a, the true positive rate is at most the smaller of e^epsilon a + delta and
+        1 - e^-epsilon (1 - delta - a) (Wasserman & Zhou 2010). The advantage is largest where both are equal,
         (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) (Kairouz, Oh & Viswanath 2015).
         """
         if self.tpr is None:
@@ -189,7 +190,7 @@ BudgetTarget = EpsilonTarget | RiskTarget
 
 
 def target_of(epsilon: Any, delta: Any) -> BudgetTarget:
-    """The target that the parameters of a calibration stand for: a risk, or an epsilon at `delta`."""
+    """Return the target of the parameters of a calibration: a risk, or epsilon at `delta`."""
     if isinstance(epsilon, Risk):
         return RiskTarget.of(epsilon)
     return EpsilonTarget(check_epsilon(epsilon, positive=True), check_delta(delta))

@@ -85,7 +85,7 @@ def test_field_that_is_not_valid_raises_one_line_that_names_it(event):
     fields = [field.name for field in dataclasses.fields(event) if field.name not in ("event", "events")]
     for name in fields:
         for bad in FIELDS[name][1]:
-            with pytest.raises((ValueError, TypeError), match=f"{name}=.* is not valid; give a ") as error:
+            with pytest.raises((ValueError, TypeError), match=f"`{name}` must be .*, got ") as error:
                 dataclasses.replace(event, **{name: bad})
             assert "\n" not in str(error.value), (name, bad)
 

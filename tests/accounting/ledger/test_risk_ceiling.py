@@ -71,5 +71,5 @@ def test_file_keeps_epsilon_and_filter_of_risk(tmp_path):
 
 
 def test_risk_budget_without_delta_raises_with_remedy():
-    with pytest.raises(ValueError, match=r"delta must be set with epsilon=Risk\(.*Pass a number well below 1/n"):
+    with pytest.raises(ValueError, match=r"`delta` must be set with epsilon=Risk\(.*Pass a number well below 1/n"):
         PrivacyAccountant(RISK)

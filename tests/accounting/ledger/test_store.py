@@ -29,7 +29,7 @@ def test_a_file_behaves_as_memory_does(path):
     for accountant in (in_memory, in_file):
         accountant.spend(FIT, "first", note="why", parameters={"alpha": np.float64(0.5), "classes": np.array([0, 1])})
         accountant.spend(STEP, "second")
-        with pytest.raises(BudgetExceededError, match="nothing was charged"):
+        with pytest.raises(BudgetExceededError, match="No budget was consumed"):
             accountant.spend(LaplaceDpEvent(0.1))
         with pytest.raises(ValueError, match="cannot be mixed"):
             accountant.spend(STEP, adjacency="replace_one")
@@ -81,9 +81,9 @@ def test_terms_are_kept_and_not_contradicted(path):
     found = PrivacyAccountant(path=path)
     assert (found.epsilon, found.delta, found.unit, found.filter_family) == (2.0, 1e-5, "person", "renyi")
     for given, named in (
-        ({"epsilon": 3.0, "delta": 1e-5}, r"epsilon=3.0 contradicts the epsilon=2.0"),
-        ({"unit": "row"}, r"unit='row' contradicts the unit='person'"),
-        ({"filter_family": "auto"}, r"filter_family='auto' contradicts the filter_family='renyi'"),
+        ({"epsilon": 3.0, "delta": 1e-5}, r"epsilon=3.0 contradicts epsilon=2.0"),
+        ({"unit": "row"}, r"unit='row' contradicts unit='person'"),
+        ({"filter_family": "auto"}, r"filter_family='auto' contradicts filter_family='renyi'"),
     ):
         with pytest.raises(ValueError, match=named) as error:
             PrivacyAccountant(**given, path=path)
@@ -98,7 +98,7 @@ def test_no_budget_is_begun_by_a_slip(tmp_path, path):
     with pytest.warns(UserWarning, match="without a budget"):
         unlimited = PrivacyAccountant(path=path)
     unlimited.spend(FIT)
-    with pytest.raises(ValueError, match=r"epsilon=1\.0 contradicts the epsilon=None"):
+    with pytest.raises(ValueError, match=r"epsilon=1\.0 contradicts epsilon=None"):
         PrivacyAccountant(1.0, 1e-5, path=path)
 
 
@@ -120,9 +120,9 @@ def test_parameters_hold_no_data():
     odd = {"frame": frame, "f": len, "nan": np.nan, "deep": deep, "set": {3}, "no\ud800": 1}
     with pytest.raises(ValueError, match="UTF-8"):
         accountant.spend(STEP, parameters=odd)
-    with pytest.raises(TypeError, match="parameters="):
+    with pytest.raises(TypeError, match="`parameters` must be"):
         accountant.spend(STEP, parameters=[1])
-    with pytest.raises(ValueError, match="note="):
+    with pytest.raises(ValueError, match="`note` must be"):
         accountant.spend(STEP, note="\ud800")
     odd.pop("no\ud800")
     accountant.spend(STEP, parameters=odd)
@@ -142,7 +142,7 @@ def test_a_bill_moves_from_memory_to_a_file(path, rows):
     assert moved.to_json() == text
     assert moved.verify(head=in_memory.head) == 2
     assert (admitted(moved, THIRD), admitted(fresh(path), THIRD)) == (1, 0)
-    with pytest.raises(ValueError, match="exists, and a budget is not written over"):
+    with pytest.raises(ValueError, match="already exists"):
         PrivacyAccountant.from_json(text, resume=True, path=path)
     assert fresh(path).verify() == 3
 
@@ -167,7 +167,7 @@ def test_symbolic_link_that_leads_nowhere_raises(tmp_path):
         lambda: PrivacyAccountant.open(link),
         lambda: PrivacyAccountant.from_json(carried, resume=True, path=link),
     ):
-        with pytest.raises(BudgetFileError, match=r"link' is a symbolic link that leads to no file") as error:
+        with pytest.raises(BudgetFileError, match=r"link' is a symbolic link without a target") as error:
             begin()
         assert "\n" not in str(error.value)
     assert os.listdir(tmp_path) == ["link"]
@@ -178,7 +178,7 @@ def test_path_that_is_not_valid_raises(tmp_path, monkeypatch):
     for wrong in (123, b"x.budget", "", "a\0b"):
         with pytest.raises((TypeError, ValueError)) as error:
             PrivacyAccountant(**THREE, path=wrong)
-        assert str(error.value).startswith(f"path={wrong!r} is not valid; give a string")
+        assert str(error.value).startswith("`path` must be a non-empty string")
     assert os.listdir(tmp_path) == []
 
 
@@ -215,7 +215,7 @@ def test_what_an_accountant_parameter_stands_for(tmp_path, path, budget, monkeyp
         resolve_accountant("cen sus.budget")
     assert f"'{tmp_path}/cen sus.budget'" in str(error.value)
     assert os.listdir(tmp_path) == ["census.budget"]
-    with pytest.raises(TypeError, match="accountant="):
+    with pytest.raises(TypeError, match="`accountant` must be"):
         resolve_accountant(3)
 
 
@@ -229,8 +229,8 @@ def test_stated_adjacency_and_method_are_kept_and_enforced(tmp_path):
         with pytest.raises(ValueError, match="adjacency='zero_out' cannot be mixed with 'add_remove'"):
             ledger.check(GaussianDpEvent(50.0))
     for other in ({"adjacency": "zero_out"}, {"method": "pld"}):
-        with pytest.raises(ValueError, match="contradicts the"):
+        with pytest.raises(ValueError, match="contradicts"):
             PrivacyAccountant(path=path, **other)
     for unknown in ({"adjacency": "swap"}, {"method": "gdp"}):
-        with pytest.raises(ValueError, match="choose one of"):
+        with pytest.raises(ValueError, match="must be one of"):
             PrivacyAccountant(**unknown)

@@ -27,7 +27,7 @@ def test_a_file_is_made_without_hard_links(tmp_path, path, monkeypatch, how):
     accountant.spend(THIRD)
     assert fresh(path).verify() == 1
     assert os.listdir(tmp_path) == ["census.budget"]
-    with pytest.raises(ValueError, match="not written over"):
+    with pytest.raises(ValueError, match="already exists"):
         PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=path)
 
 
