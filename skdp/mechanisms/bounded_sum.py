@@ -1,23 +1,22 @@
-"""The one sum over records that releases are made of: what a record adds is bounded, with weights and groups.
+"""Sums over records with bounded contributions, weights and groups, from which all releases are computed.
 
-A query states what a row adds to a sum, and the largest norm of what a record adds. A row is multiplied by its weight,
-a number in [0, 1]. Without groups a record is a row. With groups it is all rows of a group, whose sum is clipped to
-what one row may add; `skdp.mechanisms.bounded_sum.clip_groups` has the proof under the three neighboring relations. A
-query has these members:
+A query defines the contribution of a row to a sum, and the sensitivity. Each row is multiplied by its weight in [0, 1].
+Without groups a record is a row. With groups a record is all rows of a group, whose sum is clipped to the largest
+contribution of one row; `clip_groups` has the proof for the three neighboring relations. A query has these members:
 
-- ``sensitivity(adjacency)``: the largest norm of what a record adds, or half of the largest change if it is replaced.
-- ``new_sum(adjacency, pool=None)``: an empty sum. Its ``add(rows, *targets, weights, units=None)`` takes all rows of
-  each of its groups; without groups the rows may be of one group that ends later, when ``clip()`` is called. It has
-  ``merge(other)``, `n_rows`, `vector`, which is released, `rounding`, by which the vector was divided to make room for
-  what its sums round off, and ``read(noisy)``, which returns what the released vector means.
+- ``sensitivity(adjacency)``: the largest norm of a record's contribution, or half of the largest change if a record is
+  replaced.
+- ``new_sum(adjacency, pool=None)``: an empty sum. Its ``add(rows, *targets, weights, units=None)`` expects all rows of
+  each group. Without `units` the rows can also be those of a single group, which ``clip()`` ends. A sum has
+  ``merge(other)``, `n_rows`, the `vector` to release, and `rounding`, a factor by which the vector was divided to cover
+  rounding errors. ``read(noisy)`` converts the released vector to the sums.
 
-A query of vectors derives from `VectorQuery`, and writes `vectors`. One of products z z' derives from
+A query of vectors derives from `VectorQuery` and defines `vectors`. A query of products z z' derives from
 `skdp.mechanisms.second_moments.ProductQuery`.
 
-The clip of groups: the rows of a group are multiplied by one number, so that what they add up to is bounded.
-
-A release for groups is the release of weighted rows, whose weights `clip_groups` returns. Sums of vectors that are
-formed group by group are multiplied by that number themselves (`skdp.mechanisms.bounded_sum.VectorSum`).
+**Clipping of groups.** The rows of a group are multiplied by one factor that bounds their sum. A release for groups is
+a release of weighted rows, with the weights of `clip_groups`. Sums of vectors that are formed group by group are
+multiplied by the factor directly (`VectorSum`).
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ _COLUMNS = 8192
 
 
 def row_products(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Inner products of each row with a row of `others`, or with `others` itself if it is a vector.
+    """Return inner products of each row with a row of `others`, or with `others` if it is a vector.
 
-    Each result is that of the row alone, to the last bit. NumPy adds up to 8,192 products of a row at once, and splits
-    longer rows where the place of the row among others decides. So longer rows are split here.
+    Each result depends only on its own row, to the last bit. NumPy sums up to 8,192 products at once and splits longer
+    rows at points that depend on the position of the row. Therefore longer rows are split here.
     """
     how = "ij,j->i" if others.ndim == 1 else "ij,ij->i"
     starts = range(0, max(rows.shape[1], 1), _COLUMNS)
@@ -51,7 +50,7 @@ def row_products(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 PAIRED_ROWS = 64
-"""Rows of a group up to which its norm is computed from products of pairs of rows; beyond, its sum is formed."""
+"""Largest group whose norm is computed from products of pairs of rows; for larger groups the sum is formed."""
 
 _VALUES = 1 << 20
 
@@ -59,39 +58,37 @@ _VALUES = 1 << 20
 def clip_groups(
     units: Units | None, weights: np.ndarray, limit: float | np.ndarray, norms: Any = 1.0, squares: Any = None
 ) -> np.ndarray:
-    """Return weights with which the rows of a group add up to a norm of `limit` at most.
+    """Return weights with which the sum of the rows of each group has a norm of at most `limit`.
 
     Parameters
     ----------
     units : Units or None
-        None, where each row is a record, returns the weights.
+        If None, each row is a record and the weights are returned.
     weights : ndarray of shape (n_rows,)
-        In [0, 1].
+        Weights in [0, 1].
     limit : float or ndarray of shape (n_units,)
     norms : float or ndarray of shape (n_rows,)
-        No less than the norm of the vector of each row.
+        Upper bound of the norm of the vector of each row.
     squares : ndarray of shape (n_units,) or None
-        Squared norms of the sums of the weighted vectors. None for no less than these whatever the vectors are: the
-        squares of the sums of weighted norms, of which the weights that are returned then add up to `limit` at most.
+        Squared norms of the sums of the weighted vectors. If None, the upper bound for any vectors is used: the squared
+        sums of weighted norms. The weighted norms of a group then sum to at most `limit`.
 
     Notes
     -----
     **Guarantees.** The sum of the weighted vectors of a group has a norm of at most `limit`. The weights of a group are
-    multiplied by one number in [0, 1], which is exactly 1 for a group of one row.
-    Without `squares` the sum of a group is a point of the convex hull of zero and of what one row can add, times
-    `limit` if all norms are 1.
+    multiplied by one factor in [0, 1], which is exactly 1 for a group of one row. Without `squares` the sum of a group
+    is in the convex hull of zero and the possible contributions of one row, times `limit` if all norms are 1.
 
-    Proof. With V the true sum of a group of m rows, of p <= 2**16 numbers, and A the sum of the weighted norms,
-    `squares` is within (p + m + 8) u A**2 of \\|V\\|**2, u = 2**-53, and what is added is within (m + 4) u A of the
-    number times V. The room that is added to `squares`, 16 (m + 2**13) u A**2, covers both
-    (`skdp._dpsgd.models.linear.unit_room`).
+    Proof. Let V be the exact sum of a group of m rows with p <= 2**16 numbers, and A the sum of the weighted norms.
+    `squares` is within (p + m + 8) u A**2 of \\|V\\|**2, u = 2**-53, and the added sum is within (m + 4) u A of the
+    factor times V. The margin added to `squares`, 16 (m + 2**13) u A**2, covers both.
 
-    **Sensitivity.** Let S be the norm of what a row adds at most, and `limit` k S. Under ``zero_out`` and
-    ``add_remove`` a group changes a sum by k S at most. Under ``replace_one`` two groups differ by sqrt(2) k S at most
-    if no inner product of what two rows add is negative, as of counts and of products z z', and by 2 k S else. Without
-    `squares` they differ by k times what two rows may, or a row and zero, whatever is added: a norm, and any other
-    convex function, is largest at what the hull is made of. So sums of absolute values, and those in which two rows
-    differ by less than two norms, are bounded by weights alone.
+    **Sensitivity.** Let S be the largest norm of a row's contribution, and `limit` k S. Under ``zero_out`` and
+    ``add_remove`` a group changes a sum by at most k S. Under ``replace_one`` two groups differ by at most sqrt(2) k S
+    if the inner product of two contributions is never negative, as for counts and products z z', and by at most 2 k S
+    otherwise. Without `squares` two groups differ by at most k times the largest difference of two rows, or of a row
+    and zero, because a convex function such as a norm is largest at the extreme points of the hull. So weights alone
+    bound sums of absolute values, and sums in which two rows differ by less than two norms.
     """
     if units is None:
         return weights
@@ -106,22 +103,21 @@ def clip_groups(
 
 
 def clip_factor(total: np.ndarray, limit: float) -> float:
-    """Return the factor of a group of which the sum was formed: times it, no sum is longer than `limit` (1 + 4 u).
+    """Return the factor that clips the sum of a group to a norm of at most `limit` (1 + 4 u), u = 2**-53.
 
-    The norm of p numbers as computed has a relative error of at most (p / 2 + 2) u, u = 2**-53, which the room makes up
-    for.
+    The computed norm of p numbers has a relative error of at most (p / 2 + 2) u, which a margin covers.
     """
     norm = float(np.linalg.norm(total)) * (1.0 + (total.size + 8) * 2.0**-52)
     return limit / norm if norm > limit else 1.0
 
 
 def squares_of_counts(units: Units, columns: Iterable[np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """Squared norms of the sums of groups whose rows have, in each column, their weight at one cell."""
+    """Return squared norms of the sums of groups whose rows add their weight to one cell of each column."""
     squares = np.zeros(units.n_units)
     for cells in columns:
         cells = np.asarray(cells, np.int64)
         shape = units.n_units, int(cells.max(initial=0)) + 1
-        counted = sp.coo_matrix((weights, (units.codes, cells)), shape).tocsr()  # adds up what is in one place
+        counted = sp.coo_matrix((weights, (units.codes, cells)), shape).tocsr()  # sums duplicate entries
         counted.data **= 2
         squares += np.asarray(counted.sum(axis=1)).ravel()
     return squares
@@ -130,26 +126,25 @@ def squares_of_counts(units: Units, columns: Iterable[np.ndarray], weights: np.n
 def squares_of_products(
     units: Units, vectors: Callable[[np.ndarray], np.ndarray], width: int, weights: np.ndarray
 ) -> np.ndarray:
-    """Return no less than the squared Frobenius norms of the sums of w z z' over each group of two rows or more.
+    """Return upper bounds of the squared Frobenius norms of the sums of w z z' over each group of several rows.
 
     Parameters
     ----------
     units : Units
     vectors : callable
-        ``vectors(rows)`` returns the z of some rows, in the unit ball, of shape (n, width), as they will be added, in
-        float64.
+        ``vectors(rows)`` returns the vectors z of some rows in the unit ball, of shape (n, width) and dtype float64.
     width : int
     weights : ndarray of shape (n_rows,)
-        In [0, 1].
+        Weights in [0, 1].
 
     Notes
     -----
-    Memory holds some groups at a time, or one matrix of shape (width, width).
+    Memory holds several groups at a time, or one matrix of shape (width, width).
 
-    Proof. The inner product of two matrices z z' and v v' is (z . v)**2, so the squared norm is the sum over pairs of
-    rows. A product has an error of (d + 3) u, a square twice that, and m**2 of them are added: (2 d + m**2 + 8) u,
-    relative to the squared sum of weights. Where the sum of a long group is formed instead, it has an error of
-    (m + 3) u, and its norm one of d**2 u. The squares are raised by both.
+    Proof. The inner product of the matrices z z' and v v' is (z . v)**2, so the squared norm is a sum over pairs of
+    rows. A product has an error of (d + 3) u, its square twice this error, and m**2 squares are added: (2 d + m**2 + 8)
+    u, relative to the squared sum of weights. The sum of a long group has an error of (m + 3) u, and its norm one of
+    d**2 u. The squares are increased by both.
     """
     sizes = np.bincount(units.codes, minlength=units.n_units)
     order, starts = np.argsort(units.codes, kind="stable"), np.cumsum(sizes) - sizes
@@ -185,12 +180,12 @@ _BLOCK_ROWS = 2048
 
 
 class VectorQuery(Protocol):
-    """Base of queries of sums of vectors.
+    """Base class of queries for sums of vectors.
 
     Attributes
     ----------
     width : int
-        Length of the vector that a row adds.
+        Length of the vector of a row.
     n_cells : int
         Number of cells, such as classes, to one of which each row adds its vector.
     row_limit : float
@@ -202,31 +197,31 @@ class VectorQuery(Protocol):
     row_limit: float
 
     def sensitivity(self, adjacency: str) -> float:
-        """Return the largest norm of what a record adds, or half of the largest change if it is replaced."""
+        """Return the largest norm of a record's contribution, or half of the largest change if it is replaced."""
         return self.row_limit
 
     def group_limits(self, adjacency: str) -> tuple[float, float]:
-        """Return the norm to which the sum of a group is clipped, and the limit on the sum of its weights.
+        """Return the clipping norm of the sum of a group, and the limit of the sum of its weights.
 
-        A limit of 1 on the sum of weights keeps the sum of a group where those of single rows lie, or between them and
-        zero, so that two groups differ by no more than two rows do, or a row and none.
+        A limit of 1 keeps the sum of a group in the convex hull of zero and the contributions of single rows. Two
+        groups then differ by at most the difference of two rows, or of a row and zero.
         """
         return self.sensitivity(adjacency), np.inf
 
     def vectors(self, rows: Any, *targets: Any) -> np.ndarray:
-        """Return what each of some rows adds, of shape (m, width)."""
+        """Return the contribution of each row, of shape (m, width)."""
 
     def cells(self, rows: Any, *targets: Any) -> np.ndarray:
         """Return the cell to which each row adds its vector."""
         return np.zeros(rows.shape[0], np.int64)
 
     def new_sum(self, adjacency: str, pool: Any = None) -> VectorSum:
-        """Return an empty sum; it shares no work."""
+        """Return an empty sum, which does not use the pool."""
         return VectorSum(self, adjacency)
 
 
 class VectorSum:
-    """The sum of a `VectorQuery`, in which no group adds more than a row may.
+    """Sum of a `VectorQuery`; the contribution of a group is bounded like that of a row.
 
     Attributes
     ----------
@@ -235,22 +230,22 @@ class VectorSum:
 
     Notes
     -----
-    **Guarantees.** What a group of several rows adds to `vector` is their weighted sum times one number in [0, 1]. Its
-    norm, and the sum of its weights, are within `VectorQuery.group_limits`, but for 4 roundings. A group of one row
-    adds what the row adds.
+    **Guarantees.** The contribution of a group of several rows is their weighted sum times one factor in [0, 1]. Its
+    norm, and the sum of its weights, are within `VectorQuery.group_limits`, up to 4 roundings. A group of one row has
+    the contribution of this row.
 
-    Proof. The sum of a group is formed as doubles, and what is added is this very sum times the factor, so that errors
-    of its sum do not matter. The norm that is computed is raised by more than its own error. The factor, its product
-    with an entry, and the norm of the products round once each. The noise has room for these, and for what `vector`
-    rounds (`skdp.mechanisms.GaussianMechanism`).
+    Proof. The sum of a group is computed in doubles, and this sum times the factor is added, so errors of the sum do
+    not matter. The computed norm is increased by more than its error. The factor, its product with an entry, and the
+    norm of the products are rounded once each. The noise covers these roundings, and those of `vector`
+    (`skdp.mechanisms.GaussianMechanism`).
     """
 
     rounding = 1.0
 
     def __init__(self, query: VectorQuery, adjacency: str) -> None:
-        # The squares of norms, and the sums of these, are normal doubles.
+        # Squared norms and their sums are normal doubles.
         if not 1e-100 <= query.row_limit <= 1e100:
-            raise ValueError(f"row_limit={query.row_limit!r} must be from 1e-100 to 1e100: scale the vectors.")
+            raise ValueError(f"`row_limit` must be from 1e-100 to 1e100, got {query.row_limit!r}. Rescale the vectors.")
         self._query, self._adjacency = query, adjacency
         self.vector, self.n_rows, self._weight = np.zeros(query.n_cells * query.width), 0, 0.0
 
@@ -259,7 +254,7 @@ class VectorSum:
         return self._query.group_limits(self._adjacency)
 
     def add(self, rows: Any, *targets_and_weights: Any, units: Units | None = None) -> None:
-        """Add rows, with targets if the query takes any, and weights, which are 1.0 if they are left out."""
+        """Add rows, with targets if the query has any, and weights (1.0 by default)."""
         *targets, weights = targets_and_weights or (1.0,)
         each = np.broadcast_to(np.asarray(weights, np.float64), (rows.shape[0],))
         if units is None:
@@ -293,12 +288,12 @@ class VectorSum:
             part = order[start : start + _BLOCK_ROWS]
             given = tuple(map(itemgetter(part), (rows, *targets)))
             vectors, ends = query.vectors(*given), is_last[start : start + _BLOCK_ROWS]
-            block = np.zeros_like(total)  # first, so that few additions round the total (`GaussianMechanism`)
+            block = np.zeros_like(total)  # summed first, so that few additions round the total (`GaussianMechanism`)
             add_groups(vectors, query.cells(*given), weights[part], ends, self._limits, *open_group, block)
             total += block
 
     def clip(self) -> None:
-        """Clip the sum, of all rows of one group, to what a group may add; see `clip_factor`."""
+        """Clip the sum of all rows of one group to the limits of a group; see `clip_factor`."""
         norm, most = self._limits
         weight = self._weight * (1.0 + (self.n_rows + 8) * 2.0**-52)
         self.vector *= min(clip_factor(self.vector, norm), most / weight if weight > most else 1.0)
@@ -314,7 +309,7 @@ class VectorSum:
 
 
 def column_sensitivity(n_columns: int, adjacency: str) -> float:
-    """Largest norm of what a row adds to counts of disjoint cells of each column; half of its change if replaced."""
+    """Return the largest norm of a row's counts in disjoint cells of each column; half of its change if replaced."""
     return math.sqrt(n_columns / 2.0 if adjacency == "replace_one" else n_columns)
 
 
@@ -329,27 +324,27 @@ class CellCounts:
 
     Notes
     -----
-    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
-    replaced.
+    **Guarantees.** `sensitivity` is the largest norm of a record's contribution, or half of the largest change if a
+    record is replaced.
 
-    Proof. A row adds its weight, at most 1, to one cell of each column. A group adds its counts, clipped to the norm of
-    those of a row. No count is negative, so that the squared difference of two groups is at most the sum of both
-    squares, as that of two rows in other cells is. Weights are rounded down to a grid on which sums are exact.
+    Proof. A row adds its weight, at most 1, to one cell of each column. The counts of a group are clipped to the norm
+    of one row. Counts are not negative, so the squared difference of two groups is at most the sum of both squares, as
+    for two rows in different cells. Weights are rounded down to a grid on which sums are exact.
     """
 
     sizes: tuple[int, ...]
 
     def sensitivity(self, adjacency: str) -> float:
-        """Return the largest norm of what a record adds, or half of the largest change if it is replaced."""
+        """Return the largest norm of a record's contribution, or half of the largest change if it is replaced."""
         return column_sensitivity(len(self.sizes), adjacency)
 
     def new_sum(self, adjacency: str, pool: Any = None) -> CellSum:
-        """Return an empty sum; it shares no work."""
+        """Return an empty sum, which does not use the pool."""
         return CellSum(self)
 
 
 class CellSum:
-    """The sum of a `CellCounts`."""
+    """Sum of a `CellCounts`."""
 
     rounding = 1.0
 
@@ -358,7 +353,7 @@ class CellSum:
         self.vector, self.n_rows = np.zeros(sum(query.sizes)), 0
 
     def add(self, columns: Sequence[np.ndarray], weights: Any = 1.0, units: Units | None = None) -> None:
-        """Add all rows, given the cell of each in each column."""
+        """Add all rows, given their cells in each column."""
         each = weight_of_each(weights, len(columns[0]))
         if units is not None:
             norm = math.sqrt(len(columns))
@@ -374,7 +369,7 @@ class CellSum:
 
 
 def onto_simplex(values: np.ndarray) -> np.ndarray:
-    """Return the nearest probabilities in Euclidean distance (Held, Wolfe & Crowder 1974)."""
+    """Return the Euclidean projection onto the probability simplex (Held, Wolfe & Crowder 1974)."""
     ordered = np.sort(values)[::-1]
     excess = np.cumsum(ordered) - 1.0
     k = int(np.nonzero(ordered * np.arange(1, len(values) + 1) > excess)[0][-1])
@@ -382,7 +377,7 @@ def onto_simplex(values: np.ndarray) -> np.ndarray:
 
 
 def centred(table: np.ndarray) -> np.ndarray:
-    """Return a table less its means along every axis."""
+    """Return a table centered along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)
     return table

@@ -1,7 +1,7 @@
-"""A tape of what a fit draws, for audits: every release and every lot, in their order.
+"""Record (tape) of all releases and lots of a fit in their order, for audits.
 
-Root streams that are made while a tape runs carry a track of it, and so do the streams that are spawned from them, in
-whatever thread. No other stream has one: a fit that an audit did not start is neither heard nor changed.
+Root streams that are created while a tape runs have a track of it, as do the streams spawned from them, in all threads.
+Other streams have no track, so an audit neither records nor changes fits that it did not start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 
 class HeardLot(NamedTuple):
-    """One lot: `rows` of a table of `n_rows`, each drawn at `rate`; of equal rows, how many of the `copies` of each."""
+    """One lot: the sampled `rows` of `n_rows` at a `rate`; with `copies`, the number of sampled copies of each."""
 
     rate: float
     n_rows: int
@@ -29,10 +29,10 @@ class HeardLot(NamedTuple):
 
 
 class HeardRelease(NamedTuple):
-    """One release, what its mechanism declares, and the lot that it is of; None if it is of all rows.
+    """One release, the declared parameters of its mechanism, and its lot; None for a release from all rows.
 
-    `is_whole` says that whole numbers were added; `place` has the numbers of seed, track and release. `names` identify
-    the numbers of a release whose length is private, such as one for each distinct string. None if it is public.
+    `is_whole` is True for integer-valued noise; `place` holds the numbers of seed, track and release. `names` identify
+    the values of a release with a private length, such as one value for each distinct string; None for a public length.
     """
 
     exact: np.ndarray
@@ -48,7 +48,7 @@ class HeardRelease(NamedTuple):
     def of_names(
         self, names: tuple[Any, ...] | None, values: np.ndarray, missing: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return some values of this release in the order of names, `missing` or 0 for names that it lacks."""
+        """Return values of this release in the order of `names`; `missing` or 0 for names that it lacks."""
         if names is None or self.names is None:
             return np.ravel(values)
         known = dict(zip(self.names, values, strict=True))
@@ -57,11 +57,11 @@ class HeardRelease(NamedTuple):
 
     @property
     def noise(self) -> NDArray[np.float64]:
-        """What was added, in declared standard deviations, of shape (p,).
+        """Added noise in declared standard deviations, of shape (p,).
 
-        Of noise in whole numbers the normal numbers of the same chances, each drawn evenly among those of a whole
-        number: they are independent and normal where the noise has its law. What draws them knows the `place` of the
-        release too, as two releases may be equal.
+        Integer-valued noise is converted to normal numbers with the same tail probabilities, drawn uniformly within the
+        interval of each integer. They are independent and normal if the noise has its declared distribution. Their seed
+        includes the `place` of the release, as two releases can be equal.
         """
         scale = self.noise_multiplier * self.sensitivity
         added = np.ravel(self.noisy - self.exact)
@@ -74,13 +74,13 @@ class HeardRelease(NamedTuple):
 
 
 def _laplace_tails(sizes: np.ndarray, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Chances of a discrete Laplace number of at least these sizes, and of larger ones."""
+    """Return the probabilities that a discrete Laplace number is at least, or exceeds, each size."""
     whole = 1.0 + math.exp(-1.0 / scale)
     return np.exp(-sizes / scale) / whole, np.exp(-(sizes + 1.0) / scale) / whole
 
 
 def _gaussian_tails(sizes: np.ndarray, scale: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same of a discrete Gaussian number."""
+    """Return the same probabilities for a discrete Gaussian number."""
     places = sizes.astype(np.int64)
     masses = np.exp(-0.5 * (np.arange(max(int(places.max(initial=0)), math.ceil(40.0 * scale)) + 2) / scale) ** 2)
     tails = np.cumsum(masses[::-1])[::-1]
@@ -89,14 +89,14 @@ def _gaussian_tails(sizes: np.ndarray, scale: float) -> tuple[NDArray[np.float64
 
 
 class DrawnWords:
-    """Which words of secret streams were drawn, by the keys of these, and whether a word was drawn twice."""
+    """Words drawn from secret streams, by key, and whether a word was drawn twice."""
 
     def __init__(self) -> None:
         self.are_repeated = False
         self._spans: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, key: bytes, start: int, count: int) -> None:
-        """Hear that words from `start` on were drawn from the stream of a key."""
+        """Record that `count` words from `start` on were drawn from the stream of a key."""
         spans, stop = self._spans[key], start + count
         self.are_repeated |= any(max(first, start) < min(last, stop) for first, last in spans)
         if spans and spans[-1][1] == start:
@@ -105,26 +105,26 @@ class DrawnWords:
 
 
 class Track:
-    """What was drawn from one root stream and its children.
+    """Releases and lots of one root stream and its children.
 
     Parameters
     ----------
     forced : Track or None
-        Track of an earlier fit, to a table without the last rows of this one. Its noisy values take the place of those
-        of this fit, and so do its lots, each with the further rows: both fits then see the same releases.
+        Track of an earlier fit to a table without the last rows of this one. Its noisy values replace those of this
+        fit, and its lots, plus the additional rows, replace the lots. Both fits then have the same transcript.
     """
 
     def __init__(self, forced: Track | None = None) -> None:
         self.releases: list[HeardRelease] = []
         self.lots: list[HeardLot] = []
         self.place: tuple[int, ...] = ()
-        self.names: tuple[Any, ...] | None = None  # of the numbers of the next release, see `HeardRelease`
+        self.names: tuple[Any, ...] | None = None  # of the values of the next release, see `HeardRelease`
         self.words = DrawnWords()  # of all tracks of a tape
         self._forced = forced
-        self._waiting: deque[HeardLot] = deque()  # lots of which nothing is released yet: some are drawn ahead
+        self._waiting: deque[HeardLot] = deque()  # lots without a release so far: some are drawn in advance
 
     def release(self, mechanism: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
-        """Hear a release, and return the noisy value of it."""
+        """Record a release and return its noisy value."""
         names, self.names = self.names, None
         if self._forced is not None and len(self.releases) < len(self._forced.releases):
             earlier = self._forced.releases[len(self.releases)]
@@ -139,14 +139,14 @@ class Track:
         return noisy
 
     def rows(self, rate: float, n_rows: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Hear the rows of a lot, and return them."""
+        """Record the rows of a lot and return them."""
         if (earlier := self._next_lot()) is not None:
             rows = np.concatenate([earlier.rows, np.arange(earlier.n_rows, n_rows)])
         self._hear(HeardLot(rate, n_rows, rows))
         return rows
 
     def counts(self, rate: float, copies: NDArray[np.int64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Hear how many of the copies of each row are in a lot, and return the numbers. New groups come last."""
+        """Record and return the number of copies of each row in a lot. New groups come last."""
         if (earlier := self._next_lot()) is not None and earlier.copies is not None:
             counts, added = np.zeros(len(copies)), copies.copy()
             counts[: len(earlier.rows)] = earlier.rows
@@ -156,12 +156,12 @@ class Track:
         return counts
 
     def _next_lot(self) -> HeardLot | None:
-        """The lot of the other fit at this place."""
+        """Return the lot of the earlier fit at this place."""
         lots = [] if self._forced is None else self._forced.lots
         return lots[len(self.lots)] if len(self.lots) < len(lots) else None
 
     def _lot_of_release(self) -> HeardLot | None:
-        """The first lot of which nothing was released; what has no lot of its own is of all rows."""
+        """Return the first lot without a release; None for a release from all rows."""
         return self._waiting.popleft() if self._waiting else None
 
     def _hear(self, lot: HeardLot) -> None:
@@ -170,16 +170,16 @@ class Track:
 
 
 class Tape:
-    """The tracks of a fit, one for each root stream, in the order of these.
+    """Tracks of a fit, one for each root stream, in order.
 
     Parameters
     ----------
     seed : int or None, default=None
-        Root streams without a seed of their own are made of it; None leaves them secret.
+        Seed of the root streams that have no seed; None leaves them secret.
     forced : Tape or None, default=None
-        That of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
+        Tape of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
     track_type : type of Track, default=Track
-        What the tracks keep.
+        Type of the tracks.
     """
 
     def __init__(self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track) -> None:
@@ -189,12 +189,12 @@ class Tape:
         self._seed, self._forced = seed, [] if forced is None else forced.tracks
 
     def root_key(self) -> bytes | None:
-        """The key of the next root stream; None leaves it secret."""
+        """Return the key of the next root stream; None leaves it secret."""
         text = f"skdp tape 1:{self._seed}:{len(self.tracks)}"
         return None if self._seed is None else hashlib.sha256(text.encode()).digest()
 
     def new_track(self) -> Track:
-        """The track of the next root stream."""
+        """Return the track of the next root stream."""
         number = len(self.tracks)
         self.tracks.append(self._track_type(self._forced[number] if number < len(self._forced) else None))
         self.tracks[-1].place, self.tracks[-1].words = (abs(self._seed or 0), number), self.words
@@ -202,12 +202,12 @@ class Tape:
 
 
 RUNNING: ContextVar[Tape | None] = ContextVar("tape of an audit", default=None)
-"""The tape on which a root stream that is being made is recorded; None wherever no audit runs."""
+"""Tape that records new root streams; None if no audit runs."""
 
 
 @contextmanager
 def running(tape: Tape) -> Iterator[None]:
-    """Give root streams that this thread makes within the block tracks of a tape."""
+    """Record the root streams that this thread creates within the block on a tape."""
     token = RUNNING.set(tape)
     try:
         yield

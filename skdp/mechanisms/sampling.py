@@ -1,4 +1,4 @@
-"""Samplers of rows. The sampler that is priced is the sampler that runs."""
+"""Samplers of rows, each with its privacy event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skdp.mechanisms.streams import SecretStream
 
 @dataclass(frozen=True)
 class PoissonSampling:
-    """Poisson sampling: each row is in a lot with probability `rate`, independently of all others.
+    """Poisson sampling: a lot contains each row with probability `rate`, independently of all others.
 
     Parameters
     ----------
@@ -26,14 +26,14 @@ class PoissonSampling:
     rate: float
 
     def rows(self, n: int, stream: SecretStream) -> NDArray[np.int64]:
-        """Draw the rows of one lot, ascending. A lot may be empty."""
+        """Draw the rows of one lot in increasing order. A lot can be empty."""
         rows = stream.poisson_rows(n, self.rate)
         return rows if stream.track is None else stream.track.rows(self.rate, n, rows)
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
-        """Return a sampler of how many of each of equal rows are in a lot: Binomial(copies, rate).
+        """Return a sampler of the number of copies of each distinct row in a lot: Binomial(copies, rate).
 
-        Time and number of words depend on the copies (`skdp._kernels.bits`).
+        Time and number of random words depend on the copies (`skdp._kernels.bits`).
         """
         bits = [np.flatnonzero(copies >> j & 1) for j in range(LARGEST_POWER)]
         bits.append(np.repeat(np.arange(len(copies)), copies >> LARGEST_POWER))
@@ -56,7 +56,7 @@ class PoissonSampling:
 
 @dataclass(frozen=True)
 class FullBatch:
-    """Full batch: every row is in every lot."""
+    """Full batch: every lot contains all rows."""
 
     rate = 1.0
 
@@ -65,12 +65,12 @@ class FullBatch:
         return None
 
     def counter(self, copies: NDArray[np.int64]) -> Callable[[SecretStream], NDArray[np.float64]]:
-        """Return a function that returns the copies: all of them are in every lot."""
+        """Return a function that returns all copies, which are in every lot."""
         counts = copies.astype(np.float64)
         return lambda stream: counts
 
     def event(self, inner: DpEvent) -> DpEvent:
-        """Return `inner`: all rows take part."""
+        """Return `inner`, as all rows are used."""
         return inner
 
 

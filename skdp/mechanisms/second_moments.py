@@ -1,4 +1,4 @@
-"""Second moments of rows in the unit ball, as one vector that a mechanism can release."""
+"""Second moments of rows in the unit ball, as a vector that a mechanism can release."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from skdp._kernels.tiles import ROWS, SUMMED_ROWS, room_for
 from skdp.mechanisms.bounded_sum import clip_factor, clip_groups, squares_of_products
 
 BLOCK_ROWS = SUMMED_ROWS
-"""Rows that are summed up in their dtype. More rows would need more noise for rounding in float32 (here .1 %)."""
+"""Rows that are summed in their dtype. More rows would require more noise for float32 rounding (here 0.1%)."""
 
-_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while they are in cache
-_VECTOR_ROWS = 4096  # whose vectors are formed at a time
-_SLICES = 8  # of a chunk, that threads bring into the ball
-_RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums stay in a core's cache
+_CHUNK_ROWS, _CHUNK_VALUES = (16 * BLOCK_ROWS, 32 * BLOCK_ROWS), 1 << 20  # multiplied while in cache
+_VECTOR_ROWS = 4096  # rows whose vectors are computed at a time
+_SLICES = 8  # of a chunk, which threads map into the ball
+_RECTANGLE_ROWS, _RECTANGLE_COLUMNS = 16 * ROWS, 256  # of the Gram matrix, so that sums fit in the cache of a core
 
 
 def mean_weight(share: float) -> float:
-    """Return the factor w of the sum of rows for which a row in the unit ball spends `share` of mu**2 on that sum."""
+    """Return the factor w of the sum of rows for which this sum has the fraction `share` of mu**2."""
     return math.sqrt(share / (1.0 - share))
 
 
 def sensitivity(weight: float, adjacency: str) -> float:
-    """Return the largest norm of what one row of the unit ball adds to (sum of x x', weight * sum of x).
+    """Return the largest norm of the contribution of a row in the unit ball to (sum of x x', weight * sum of x).
 
-    The norm is Euclidean (Frobenius). ``replace_one`` is priced at twice the result, which is therefore half the
-    diameter of the set of such vectors. The proofs are in the notes of `skdp.decomposition.DPPCA`; the one for
-    ``replace_one`` requires weight**2 <= 2.
+    The norm is Euclidean (Frobenius). Under ``replace_one`` the accountant doubles the sensitivity, so the result is
+    half the diameter of the set of contributions. The proofs are in the notes of `skdp.decomposition.DPPCA`; the proof
+    for ``replace_one`` requires weight**2 <= 2.
     """
     if adjacency == "replace_one":
         return (1.0 + weight**2 / 2.0) / math.sqrt(2.0)
@@ -50,16 +50,16 @@ class UnitBall(NamedTuple):
     Parameters
     ----------
     center : ndarray of shape (d,), float64
-        Public.
+        Public center.
     radius : float
-        Public. If 0, every row except zero is scaled to norm 1.
+        Public radius. If 0, every non-zero row is scaled to norm 1.
     """
 
     center: np.ndarray
     radius: float
 
     def bring_in(self, X: np.ndarray, rows: np.ndarray) -> None:
-        """Write the rows of X to `rows`, a C-ordered array of float32 or float64, which may have more columns."""
+        """Write the mapped rows of X to `rows`, a C-ordered float32 or float64 array, which can have more columns."""
         if X.dtype != rows.dtype or not (X.flags.c_contiguous and X.flags.writeable):  # compiled for few types
             np.copyto(rows[:, : X.shape[1]], X)
             X = rows
@@ -81,40 +81,38 @@ class MomentSum:
     ball : UnitBall
         Map of rows into the unit ball.
     weight : float
-        Weight w of the sum of x. If 0, that sum is left out.
+        Weight w of the sum of x. If 0, this sum is omitted.
     by_position : bool
-        Whether all other rows of a neighbour keep their places (zero_out, replace_one). float32 rows may then be
-        multiplied in float32. Under add_remove a row that leaves shifts all following rows, and all rounding errors.
+        Whether all other rows of a neighbor keep their positions (zero_out, replace_one). float32 rows can then be
+        multiplied in float32. Under add_remove a removed row shifts all later rows, and with them all rounding errors.
     pool : skdp._kernels.threads.WorkerPool or None
-        Threads that share the work. The result does not depend on them.
+        Threads. The result does not depend on them.
 
-    Notes
-    -----
-    **Guarantees.** A row changes `vector` by at most `sensitivity`, rounding within a block included, and not at all
-    if it holds NaN or infinity. The Euclidean norm of `vector`, but for a factor that depends on dtype and width, is
-    the Frobenius norm of the sums.
+    Notes ----- **Guarantees.** A row changes `vector` by at most `sensitivity`, including rounding within a block. A
+    row with NaN or infinity does not change it. The Euclidean norm of `vector` is the Frobenius norm of the sums, up to
+    a factor that depends on dtype and width.
 
-    Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. With the entries off the diagonal
-    multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic of unit
-    roundoff u the error of a sum of b products is, for any order of its terms, at most u times the magnitudes of the
-    products and of all partial sums as computed (Higham 2002, 4.2). Tiles add the rows of a block one after the other,
-    in all entries alike (`tiles` of the kernels), so partial sums are matrices. Their Frobenius norm is at
-    most the number of their terms, times 1 + gamma for their own errors, gamma = b u / (1 - b u). Over all partial sums
-    these numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at most u (b (b + 1) / 2 + b) (1 +
-    gamma), and that of two neighbouring blocks twice that, relative to one row. A row mapped into the ball lies in it
-    up to theta = 4 u + d 2**-52. `vector` is divided by `rounding`, which is (1 + the error of two blocks) times (1 +
-    theta)**2, and `read` multiplies by it again. Blocks, and all rows of the sum of x, are added in float64, for whose
-    rounding the noise has room (`skdp.mechanisms.GaussianMechanism`)."""
+    Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. If the entries off the diagonal are
+    multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic with
+    unit roundoff u, the error of a sum of b products in any order is at most u times the magnitudes of the products and
+    of all computed partial sums (Higham 2002, 4.2). Tiles add the rows of a block in the same order for all entries, so
+    partial sums are matrices. Their Frobenius norm is at most the number of their terms times 1 + gamma, gamma = b u /
+    (1 - b u). Over all partial sums these numbers add up to at most b (b + 1) / 2 - 1. So the error of a block is at
+    most u (b (b + 1) / 2 + b) (1 + gamma), and that of two neighboring blocks twice as large, relative to one row. A
+    mapped row lies in the ball up to theta = 4 u + d 2**-52. `vector` is divided by `rounding`, which is (1 + the error
+    of two blocks) times (1 + theta)**2, and `read` multiplies by it again. Blocks, and all rows of the sum of x, are
+    added in
+    float64; the noise covers this rounding (`skdp.mechanisms.GaussianMechanism`)."""
 
     def __init__(self, ball: UnitBall, weight: float, *, by_position: bool, pool: Any = None) -> None:
         d = len(ball.center)
         self.ball, self.weight = ball, weight
         self.n_rows = 0
         self._by_position, self._pool = by_position, pool
-        self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the former row by row
+        self._triangle, self._total = np.zeros(d * (d + 1) // 2), np.zeros(d)  # the triangle row by row
         least, most = _CHUNK_ROWS
         self._chunk_rows = max(least, min(most, _CHUNK_VALUES // d // BLOCK_ROWS * BLOCK_ROWS))
-        # The lower triangle is cut into rectangles, some for each thread: first row and end, first column and end.
+        # Rectangles of the lower triangle, several for each thread: first and last row, first and last column.
         high = min(_RECTANGLE_ROWS, max(ROWS, -(-d // _SLICES // ROWS) * ROWS))
         self._rectangles = [
             (top, min(top + high, d), first, min(first + _RECTANGLE_COLUMNS, top + high, d))
@@ -124,35 +122,35 @@ class MomentSum:
         self._rooms: dict[type, np.ndarray] = {}
 
     def add(self, X: np.ndarray, weights: float = 1.0) -> None:
-        """Add rows, of shape (m, d) and any real dtype, which all have a weight of 1."""
+        """Add rows of shape (m, d) and any real dtype, with weight 1."""
         dtype = np.float32 if self._by_position and np.can_cast(X.dtype, np.float32) else np.float64
         d = len(self.ball.center)
         room = self._rooms.get(dtype, np.empty((0, 0)))
         step = self._chunk_rows
-        if len(room) < min(len(X), step):  # zeros: what tiles read beyond the edge is not slow to multiply
+        if len(room) < min(len(X), step):  # zeros: tiles read beyond the edge, and other values can be slow to multiply
             room = np.zeros((min(len(X), step), room_for(d, dtype)), dtype)
         self._rooms[dtype] = room
         for start in range(0, len(X), step):
             block = X[start : start + step]
             rows, part = room[: len(block)], -(-len(block) // _SLICES)
             slices = [slice(top, top + part) for top in range(0, len(rows), part)]
-            # A number that is brought in costs as much as some multiplications.
+            # Mapping a number takes as long as several multiplications.
             self._share(partial(self._bring_in, block, rows), slices, rows.size * 64)
             # Threads never write to the same sums, and each sum is computed in one order.
             self._share(partial(self._add_rectangle, rows), self._rectangles, len(rows) * len(self._triangle))
         self.n_rows += len(X)
 
     def clip(self) -> None:
-        """Clip the sums, of all rows of one unit, to the norm of what a row may add.
+        """Clip the sums over all rows of one group to the largest norm of a row's contribution.
 
-        Sums of x x' stay positive semidefinite.
+        Sums of x x' remain positive semidefinite.
         """
         factor = clip_factor(self.rounding * self.vector, math.hypot(1.0, self.weight))
         self._triangle *= factor
         self._total *= factor
 
     def merge(self, other: MomentSum) -> None:
-        """Add the sum over other rows, whose blocks are not those of this one."""
+        """Add the sum over other rows, which has its own blocks."""
         self._triangle += other._triangle
         self._total += other._total
         self.n_rows += other.n_rows
@@ -160,7 +158,7 @@ class MomentSum:
             self._rooms.setdefault(dtype, np.empty((0, 0)))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Buffers hold rows, which nobody is sent.
+        # Buffers hold private rows, which are not pickled.
         return {**self.__dict__, "_rooms": {dtype: np.empty((0, 0)) for dtype in self._rooms}, "_pool": None}
 
     def _share(self, run: Callable[[Any], None], tasks: list[Any], size: int) -> None:
@@ -181,7 +179,7 @@ class MomentSum:
 
     @property
     def rounding(self) -> float:
-        """Factor by which rounding may lengthen what a row changes. It depends on dtype and width only."""
+        """Factor by which rounding can increase the contribution of a row. It depends only on dtype and width."""
         roundoff, b = 2.0**-24 if np.float32 in self._rooms else 2.0**-53, BLOCK_ROWS
         gamma = b * roundoff / (1.0 - b * roundoff)
         theta = 4.0 * roundoff + len(self.ball.center) * 2.0**-52
@@ -189,11 +187,11 @@ class MomentSum:
 
     @property
     def vector(self) -> np.ndarray:
-        """The sums as a vector, which one row changes by at most `sensitivity`."""
+        """Sums as a vector, which one row changes by at most `sensitivity`."""
         # Entries off the diagonal occur twice in the matrix, hence sqrt(2) in a norm of squares.
         triangle = self._triangle * (math.sqrt(2.0) / self.rounding)
         i = np.arange(len(self._total))
-        triangle[i * (i + 3) // 2] /= math.sqrt(2.0)  # where the diagonal is, in a triangle that is stored row by row
+        triangle[i * (i + 3) // 2] /= math.sqrt(2.0)  # the diagonal of a triangle that is stored row by row
         if not self.weight:
             return triangle
         return np.concatenate([triangle, self._total * (self.weight / self.rounding)])
@@ -202,7 +200,7 @@ class MomentSum:
         """Convert a vector such as `vector`, exact or noisy, back to sums."""
         d = len(self.ball.center)
         gram, first = np.zeros((d, d)), 0
-        for row in range(d):  # no copy of the triangle: of many columns it takes as much memory as all else
+        for row in range(d):  # without a copy of the triangle, which can be large
             np.multiply(released[first : first + row + 1], self.rounding / math.sqrt(2.0), out=gram[row, : row + 1])
             first += row + 1
         gram[np.diag_indices(d)] *= math.sqrt(2.0)
@@ -218,7 +216,7 @@ class BallMoments:
     ----------
     ball : UnitBall
     weight : float
-        Of the sum of x, 0 for none.
+        Weight of the sum of x; 0 to omit it.
     by_position : bool
         See `MomentSum`.
     """
@@ -237,16 +235,16 @@ class BallMoments:
 
 
 class ProductQuery(Protocol):
-    """Base of queries (`skdp.mechanisms.bounded_sum`) of sums of z z' over vectors z in the unit ball.
+    """Base class of queries (`skdp.mechanisms.bounded_sum`) for sums of z z' over vectors z in the unit ball.
 
     Notes
     -----
-    **Guarantees.** `sensitivity` is the largest norm of what a record adds, or half of the largest change if it is
+    **Guarantees.** `sensitivity` is the largest norm of a record's contribution, or half of the largest change if it is
     replaced.
 
-    Proof. For rows it is that of `MomentSum` without a sum of z. The sums of two groups are positive semidefinite, with
-    Frobenius norms of at most 1 (`skdp.mechanisms.bounded_sum.clip_groups`). Their inner product is not negative, so
-    that they differ by at most sqrt(2), which is what two rows may differ by.
+    Proof. For rows it is the sensitivity of `MomentSum` without a sum of z. The sums of two groups are positive
+    semidefinite with Frobenius norms of at most 1 (`skdp.mechanisms.bounded_sum.clip_groups`). Their inner product is
+    not negative, so they differ by at most sqrt(2), like two rows.
     """
 
     by_position: bool
@@ -263,7 +261,7 @@ class ProductQuery(Protocol):
         return sensitivity(0.0, adjacency)
 
     def clip_weights(self, weights: Any, units: Any, rows: Any, *targets: Any) -> np.ndarray:
-        """Return weights with which no group adds more than a row may."""
+        """Return weights that bound the contribution of each group like that of a row."""
 
         def chosen_vectors(chosen: np.ndarray) -> np.ndarray:
             return np.asarray(self.vectors(rows[chosen], *[target[chosen] for target in targets]), np.float64)
@@ -277,14 +275,14 @@ class ProductQuery(Protocol):
 
 
 class ProductSum(MomentSum):
-    """The sum of w z z' over the vectors z of a `ProductQuery`, with weights w."""
+    """Sum of w z z' over the vectors z of a `ProductQuery`, with weights w."""
 
     def __init__(self, query: ProductQuery, pool: Any = None) -> None:
         super().__init__(UnitBall(np.zeros(query.width), 1.0), 0.0, by_position=query.by_position, pool=pool)
         self._query = query
 
     def add(self, rows: Any, *targets_and_weights: Any, units: Any = None) -> None:
-        """Add rows, with targets if the query takes any, and weights in [0, 1]; all rows of each group."""
+        """Add rows, with targets if the query has any, and weights in [0, 1]. Groups must be complete."""
         *targets, weights = targets_and_weights or (1.0,)
         if units is not None:
             weights = self._query.clip_weights(weights, units, rows, *targets)
@@ -292,15 +290,15 @@ class ProductSum(MomentSum):
         for start in range(0, rows.shape[0], _VECTOR_ROWS):
             part = slice(start, start + _VECTOR_ROWS)
             z = self._query.vectors(rows[part], *[target[part] for target in targets])
-            if roots is not None:  # after the clip: z is in the unit ball
+            if roots is not None:  # after clipping: z is in the unit ball
                 z *= roots[part, None].astype(z.dtype)
             super().add(z)
 
 
 FEW_COLUMNS = 1024
-"""Up to them a decomposition takes a moment on one thread."""
+"""Largest number of columns for which a decomposition is fast on one thread."""
 
-_FEW_OF = 50  # up to a fiftieth of the eigenvectors are few
+_FEW_OF = 50  # Lanczos is used for up to 1/50 of the eigenvectors
 
 
 def about_mean(
@@ -311,14 +309,14 @@ def about_mean(
     Parameters
     ----------
     mean : ndarray of shape (d,)
-        It is projected on the eigenvectors of eigenvalues above `edge`, and at least `k`; as it is if `k` is d.
+        Mean, which is projected on the eigenvectors with eigenvalues above `edge`, at least `k`; unchanged if `k` is d.
     gram : ndarray of shape (d, d), C-ordered
         Lower triangle of a symmetric matrix; zeros above.
     edge : float
     k : int
         Number of eigenvalues.
     and_above : bool
-        Whether all eigenvalues above `edge` are wanted where these are more.
+        Whether to return all eigenvalues above `edge` if these are more than `k`.
 
     Returns
     -------
@@ -342,16 +340,16 @@ def about_mean(
 def _leading_about_mean(
     mean: np.ndarray, gram: np.ndarray, edge: float, k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the projected mean, and eigenvalues with vectors, k of them and all above the edge among them.
+    """Return the projected mean, and at least k eigenvalues with vectors, including all above the edge.
 
     The projected mean m lies in the span S of leading eigenvectors V of `gram`. So ``gram - m m'`` has the eigenvectors
     of the small matrix ``V' gram V - (V'm)(V'm)'`` in S, and those of `gram` in its complement. If S has more than k
     dimensions, the k-th largest eigenvalue of the small matrix is at least the next one of `gram` in S, and exceeds all
-    in the complement (interlacing; Golub & Van Loan 2013, theorem 8.1.8). If S has k, one eigenvalue may fall below the
-    first in the complement, which is therefore computed too.
+    in the complement (interlacing; Golub & Van Loan 2013, theorem 8.1.8). If S has k dimensions, one eigenvalue can
+    fall below the first in the complement, which is therefore computed, too.
     """
     values, vectors = leading(gram, k + 1, edge)
-    first = 0 if values[0] > edge else 1  # the signal is all but the next
+    first = 0 if values[0] > edge else 1  # the signal excludes the next one
     signal = vectors[:, first:]
     along = signal.T @ mean
     inner, turn = eigh(np.diag(values[first:]) - np.outer(along, along))
@@ -360,10 +358,10 @@ def _leading_about_mean(
 
 
 def leading(gram: np.ndarray, least: int, above: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `least` largest eigenvalues, in increasing order, or all above a number if more are; and vectors.
+    """Return the `least` largest eigenvalues in increasing order, or all above a threshold if more; and vectors.
 
-    LAPACK reduces the matrix to three diagonals, which takes as long for one eigenvector as for half of them. A few of
-    a large matrix are found by Lanczos' method. Whether it ends in time is a function of the matrix, which is public.
+    LAPACK tridiagonalizes the matrix, which takes as long for one eigenvector as for half of them. The Lanczos method
+    finds a few eigenvectors of a large matrix. Whether it converges depends only on the matrix, which is public.
 
     Parameters
     ----------
@@ -379,7 +377,7 @@ def leading(gram: np.ndarray, least: int, above: float) -> tuple[np.ndarray, np.
     """
     d, n_known = len(gram), 0
     if d > FEW_COLUMNS and least <= d // _FEW_OF:
-        # Hundreds of products, each as fast as memory is read; and what is next to nothing is none.
+        # Hundreds of memory-bound products; underflow to 0 is harmless.
         with single_threaded_blas(), np.errstate(under="ignore"):
             found, n_known = _few_leading(gram, least, above)
         if found is not None:
@@ -392,13 +390,13 @@ def leading(gram: np.ndarray, least: int, above: float) -> tuple[np.ndarray, np.
 
 
 def _few_leading(gram: np.ndarray, least: int, above: float) -> tuple[tuple[np.ndarray, np.ndarray] | None, int]:
-    """See `leading`: by Lanczos' method; None where they are too many for it, and how many are above at least.
+    """Return the result of `leading` by the Lanczos method, or None, and a lower bound of the number above.
 
-    The basis is orthogonalized against all before, twice, so its values are those of the matrix, each once (Parlett
-    1998, 6.9 and 13.8). Each found is an eigenvalue up to the length of what is left over (theorem 4.5.1).
+    Each basis vector is orthogonalized twice against all earlier ones, so the eigenvalues are found once each (Parlett
+    1998, 6.9 and 13.8). The error of each eigenvalue is at most the norm of its residual (theorem 4.5.1).
     """
     d = len(gram)
-    most, n_above, look = 256 + d // 16, 0, 16  # so many steps find some eigenvectors of noise alone
+    most, n_above, look = 256 + d // 16, 0, 16  # enough steps for several eigenvectors of pure noise
     basis, diagonal, beside = np.empty((most + 1, d)), np.zeros(most), np.zeros(most)
     start = np.random.default_rng(0).random(d) - 0.5
     basis[0] = start / np.linalg.norm(start)
@@ -415,13 +413,13 @@ def _few_leading(gram: np.ndarray, least: int, above: float) -> tuple[tuple[np.n
             n = max(least, n_above)
             if n < m and _are_found(values, beside[m - 1] * np.abs(turn[-1]), n, above):
                 return (values[-n:], basis[:m].T @ turn[:, -n:]), n_above
-        if not beside[m - 1] > 0.0:  # the span of the basis is closed, and tells nothing of the others
+        if not beside[m - 1] > 0.0:  # the basis spans an invariant subspace
             break
         basis[m] = rest / beside[m - 1]
     return None, n_above
 
 
 def _are_found(values: np.ndarray, left: np.ndarray, n: int, above: float) -> bool:
-    """Whether the n largest values are exact but for rounding, and the next one, unless it is small, is on its side."""
+    """Return whether the n largest values are exact up to rounding, and the next one is on its side of `above`."""
     exact = left[-n:] <= 2.0**-50 * np.abs(values).max()
     return bool(exact.all()) and (values[-n] <= above or values[-n - 1] + left[-n - 1] <= above)

@@ -1,22 +1,21 @@
-"""The one source of randomness: keyed AES-256-CTR streams, spawned into independent named streams.
+"""Source of randomness: keyed AES-256-CTR streams, from which independent named streams are spawned.
 
-A stream's words are the keystream of AES-256 in counter mode (NIST SP 800-38A, 6.5) under a key of its own, with the
-counter from zero. Without a seed the root key comes from the operating system. A child's key is HMAC-SHA-256 of its
-purpose under the parent's key, so streams of different purposes are independent to anyone who knows neither key.
+The words of a stream are the keystream of AES-256 in counter mode (NIST SP 800-38A, 6.5), with a separate key and a
+counter from zero. Without a seed, the operating system provides the root key. The key of a child stream is HMAC-SHA-256
+of its purpose under the parent's key. Streams with different purposes are therefore independent to anyone who knows
+neither key.
 
-Normals of infinitely many bits, rounded to whole numbers: an error bound of the kernel, and what is beyond it.
+**Normals with infinitely many bits, rounded to integers.** The ideal pair of normals is R cos(angle) and R sin(angle)
+with R = sqrt(-2 log U), for a uniform U in (0, 1) and a uniform angle (Box & Muller 1958). The words that
+`skdp._kernels.bits` reads are the first binary digits of 1 - U, and of the position of the angle within an eighth of
+the circle on either side of an axis. `error_bound` bounds the difference between the doubles of the kernel and the
+values with any further digits. If the nearest integer is undecided, `rounded_pair` draws further digits until it is
+decided.
 
-The ideal pair of normals is R cos(angle) and R sin(angle), R = sqrt(-2 log U), of a uniform U in (0, 1) and a uniform
-angle (Box & Muller 1958). The words that `skdp._kernels.bits` reads are the first binary digits of 1 - U, and of the
-place of the angle in an eighth of the circle on either side of an axis. `error_bound` says how far the kernel's doubles
-can be from what U and the angle become with any further digits. Where this leaves the nearest whole number open,
-`rounded_pair` takes further digits, until all that could follow give the same one.
-
-Gaps of a Bernoulli sample as if words had infinitely many bits: when a kernel's are certain, and what they are else.
-
-A gap is floor(log U / log(1 - q)), U uniform in (0, 1) (`skdp._kernels.bits`). The word that is read is the first
-binary digits of 1 - U. `certainty` says where floating point, or further digits, could make another whole number of it;
-`exact_gap` takes further digits until none could. So a row is in a lot with probability q, that of the double.
+**Gaps of a Bernoulli sample with infinitely many bits.** A gap is floor(log U / log(1 - q)), with U uniform in (0, 1).
+The word holds the first binary digits of 1 - U. `certainty` bounds the effect of rounding errors and further digits on
+the gap, and `exact_gap` draws further digits until the gap is decided. So the sampling probability of a row is exactly
+the double q.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ from skdp.mechanisms.release_log import RUNNING, Track
 
 _WORDS = 2**64
 LAST = _WORDS - 1
-_TURN_BITS = 12  # of the word of an angle, these come after its digits; the last two choose axis and sign
-_GUARD = 30  # decimal digits beyond those of the bits
+_TURN_BITS = 12  # trailing bits of the word of an angle; the last two choose axis and sign
+_GUARD = 30  # additional decimal digits
 
 
 def error_bound(least: int, most: int) -> float:
-    """Bound on the distance of a normal from the ideal one, of radius words from `least` to `most`.
+    """Return a bound on the error of a normal, for radius words from `least` to `most`.
 
     Notes
     -----
@@ -84,14 +83,14 @@ def error_bound(least: int, most: int) -> float:
 
 
 def log_of_rest(word: int) -> float:
-    """log U of 1 - U = word / 2**64, to some units of the last digit."""
+    """Return log U for 1 - U = word / 2**64, with an error of a few units in the last place."""
     return math.log1p(-word / _WORDS) if word < _WORDS // 2 else math.log((_WORDS - word) / _WORDS)
 
 
 def rounded_pair(
     radius: int, angle: int, scale: float, rest: float, further: Iterable[tuple[int, int]]
 ) -> tuple[int, int]:
-    """Round `rest` plus `scale` times the two ideal normals of two words to whole numbers.
+    """Round `rest` plus `scale` times the two ideal normals of two words to integers.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ def rounded_pair(
         Words of 64 bits.
     scale, rest : float
     further : iterable of (int, int)
-        Further words of 64 bits: the next digits of radius and angle, as many as are asked for.
+        Further words of 64 bits: the next digits of radius and angle, as required.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def rounded_pair(
 def decided_pair(
     radius: int, n_radius: int, angle: int, n_angle: int, axis: int, scale: float, rest: float
 ) -> tuple[int, int] | None:
-    """The whole numbers that digits of radius and angle decide, or None if further digits could change one of them.
+    """Return the integers that digits of radius and angle decide, or None if further digits can change one.
 
     Parameters
     ----------
@@ -127,29 +126,29 @@ def decided_pair(
     angle, n_angle : int
         The angle is in angle + [0, 1], divided by 2**n_angle, less 1/2, in quarters of a turn.
     axis : int
-        From 0 to 3: whether the cosine is negative, and, twice, whether it is the second of the two.
+        From 0 to 3: bit 0 is set if the cosine is negative, bit 1 if the cosine is the second number.
     scale, rest : float
-        As of `rounded_pair`.
+        See `rounded_pair`.
 
     Notes
     -----
-    Decimal arithmetic is rounded correctly, its logarithm and root too. The numbers are below 10**4, the operations
-    fewer than 10**4, and each rounds by at most one unit of the last digit, so `slack` is more than all of them make.
+    Decimal arithmetic is correctly rounded, including logarithm and root. The numbers are below 10**4, and there are
+    fewer than 10**4 operations with an error of at most one unit in the last place. Their total is less than `slack`.
     """
     digits = max(n_radius, n_angle) // 3 + _GUARD
     with localcontext(Context(prec=digits)):
         slack = Decimal(10) ** (12 - digits)
         size = 1 << n_radius
-        if radius + 1 == size:  # U may be as near to 0 as one likes
+        if radius + 1 == size:  # U can be arbitrarily close to 0
             return None
         longest = _radius(size - radius - 1, n_radius, slack)
         shortest = _radius(size - radius, n_radius, -slack)
         middle, open_radius = (longest + shortest) / 2, (longest - shortest) / 2
-        # The angle, and by how much it and the radius are open.
+        # The angle, and the uncertainty of angle and radius.
         quarter = _pi(digits) / 2
         x = (Decimal(2 * angle + 1) / (2 << n_angle) - Decimal("0.5")) * quarter
         error = open_radius + longest * quarter / (2 << n_angle) + slack
-        # Taylor's series of an angle of at most an eighth of a turn; what is left out is less than its last term.
+        # Taylor series for an angle of at most an eighth of a turn; the remainder is less than the last term.
         sums, term, k = [Decimal(1), x], x, 1
         while abs(term) > slack / 10**6:
             k += 1
@@ -157,7 +156,7 @@ def decided_pair(
             sums[k % 2] += -term if k % 4 in (2, 3) else term
         cosine, sine = sums
         cosine = -cosine if axis & 1 else cosine
-        # Both ends of what is open give the same whole number, or more digits are needed.
+        # More digits are required unless both ends of the uncertainty interval give the same integer.
         found, shift = [], Decimal(rest) + Decimal("0.5")
         for each in (sine, cosine) if axis & 2 else (cosine, sine):
             low, high = (math.floor(Decimal(scale) * (middle * each + e) + shift) for e in (-error, error))
@@ -168,20 +167,20 @@ def decided_pair(
 
 
 def _radius(unit: int, n_bits: int, slack: Decimal) -> Decimal:
-    """sqrt(-2 log(unit / 2**n_bits)), no less than it is for a positive slack, and no more for a negative one."""
+    """Return an upper (positive slack) or lower (negative slack) bound of sqrt(-2 log(unit / 2**n_bits))."""
     square = 2 * (n_bits * Decimal(2).ln() - Decimal(unit).ln()) + slack
     return max(square, Decimal(0)).sqrt() + slack if square > 0 else Decimal(0)
 
 
 @functools.lru_cache(maxsize=8)
 def _pi(digits: int) -> Decimal:
-    """pi by Machin's formula, 16 arctan(1/5) - 4 arctan(1/239)."""
+    """Return pi by Machin's formula, 16 arctan(1/5) - 4 arctan(1/239)."""
     with localcontext(Context(prec=digits + 5)):
         return 16 * _arctan_of_inverse(5) - 4 * _arctan_of_inverse(239)
 
 
 def _arctan_of_inverse(n: int) -> Decimal:
-    """arctan(1 / n) in the precision of the context, by its series."""
+    """Return arctan(1 / n) in the precision of the context, by its series."""
     power = total = Decimal(1) / n
     k = 1
     while total + power != total:
@@ -190,16 +189,16 @@ def _arctan_of_inverse(n: int) -> Decimal:
     return total
 
 
-_FAR, _LONGEST = 16.6, 2**64 - 2**40  # a logarithm of U, less than 24 log 2; the word whose U is 2**-24
+_FAR, _LONGEST = 16.6, 2**64 - 2**40  # -log U, less than 24 log 2; the word with U = 2**-24
 
 
 def certainty(log_survival: float) -> tuple[float, float]:
-    """How near to a whole number the quotient of any word may be uncertain, and from where on it is taken to be."""
+    """Return the distance from an integer below which a quotient is uncertain, and the size from which it always is."""
     return _uncertainty(_LONGEST, log_survival), _FAR / log_survival
 
 
 def _uncertainty(word: int, log_survival: float) -> float:
-    """Bound on the distance of a quotient from the ideal one, for words up to this one.
+    """Return a bound on the error of a quotient, for words up to this one.
 
     Notes
     -----
@@ -217,17 +216,17 @@ def _uncertainty(word: int, log_survival: float) -> float:
 
 
 def exact_gap(word: int, rate: float, limit: int, further: Iterable[int]) -> int:
-    """The whole number of a word and the digits that follow it; `limit` for all that are no less.
+    """Return the gap of a word and its further digits, at most `limit`.
 
     Parameters
     ----------
     word : int
-        Of 64 bits: the first digits of 1 - U.
+        Word of 64 bits: the first digits of 1 - U.
     rate : float
         q in (0, 1).
     limit : int
     further : iterable of int
-        Further words of 64 bits, as many as are asked for.
+        Further words of 64 bits, as required.
     """
     log_survival = -math.log1p(-rate)
     quotient = -log_of_rest(word) / log_survival
@@ -240,37 +239,35 @@ def exact_gap(word: int, rate: float, limit: int, further: Iterable[int]) -> int
 
 
 def decided_gap(word: int, n_bits: int, rate: float, limit: int) -> int | None:
-    """The gap that digits decide, or None if further ones could change it: 1 - U is in word + [0, 1], by 2**n_bits.
+    """Return the gap that digits decide, or None if further ones can change it; 2**n_bits (1 - U) is in word + [0, 1].
 
-    Notes
-    -----
-    Decimal arithmetic is rounded correctly, its logarithm too. With d digits, 1 - q and its logarithm S are wrong by
-    less than 10**(1 - d), and that of U by less than 10**(4 - d), so a quotient k is wrong by less than (k + 1)
-    10**(5 - d) / S; the slack is 10**5 times that.
+    Notes ----- Decimal arithmetic is correctly rounded, including the logarithm. With d digits, 1 - q and its logarithm
+    S have an error below 10**(1 - d), and log U one below 10**(4 - d). So a quotient k has an error below (k + 1)
+    10**(5 - d) / S; the slack is 10**5 times as large.
     """
     digits = max(n_bits, 2048 if rate < 2.0**-64 else 128) // 3 + _GUARD
     with localcontext(Context(prec=digits)):
         step, bits = -(1 - Decimal(rate)).ln(), n_bits * Decimal(2).ln()
         slack = Decimal(10) ** (10 - digits) / min(step, Decimal(1))
-        size = (1 << n_bits) - word  # U is at most as many steps, and at least one less
+        size = (1 << n_bits) - word  # U is between size - 1 and size steps
         shortest = (bits - Decimal(size).ln()) / step
         least = max(0, math.floor(shortest - (shortest + 1) * slack))
         if least >= limit:
             return limit
-        if size == 1:  # U may be as near to 0 as one likes
+        if size == 1:  # U can be arbitrarily close to 0
             return None
         longest = (bits - Decimal(size - 1).ln()) / step
         return least if least == math.floor(longest + (longest + 1) * slack) else None
 
 
 _ZEROS = memoryview(bytes(1 << 16))
-_NORMALS_AHEAD = 16 * BLOCK  # made at once: few calls to OpenSSL for a small model, no more than fits in cache
+_NORMALS_AHEAD = 16 * BLOCK  # per batch: few calls to OpenSSL for a small model, and small enough for the cache
 
 _PROCESS = [object()]  # another object in a forked child
 
 _FORKED = (
-    "this process was forked after a stream of noise was made, and its parent draws the same numbers: start the fit in "
-    "the child."
+    "This process was forked after a random stream was created, and its parent draws the same numbers. Start the fit "
+    "in the child process."
 )
 
 _Words = NDArray[np.uint64]
@@ -278,18 +275,18 @@ _Words = NDArray[np.uint64]
 
 @dataclass(slots=True, eq=False, repr=False)
 class _Draws:
-    """Where a stream stands: the number of words used, and the normals that are made of them and not used yet."""
+    """State of a stream: the number of used words, and the generated but unused normals."""
 
     _key: bytes
     n_words: int
-    track: Track | None = None  # that of the stream, while it draws
+    track: Track | None = None  # of the stream, while it draws
     _cipher: Any = None
     normals: np.ndarray = field(default_factory=partial(np.empty, 0))
-    _batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: place of their words, and these
-    bound: float = math.inf  # on what the normals of the batch are away from the ideal ones
+    _batch: tuple[int, _Words] = 0, np.empty(0, np.uint64)  # of the normals: position of their words, and the words
+    bound: float = math.inf  # of the errors of the normals in the batch
 
     def words(self, count: int) -> _Words:
-        """The next words."""
+        """Return the next words."""
         if self._cipher is None:  # AES encrypts blocks of 16 bytes, two words, and its counter counts blocks
             counter = (self.n_words // 2).to_bytes(16, "big")
             self._cipher = Cipher(algorithms.AES256(self._key), modes.CTR(counter)).encryptor()
@@ -297,7 +294,7 @@ class _Draws:
         if self.track is not None:
             self.track.words.add(self._key, self.n_words, count)
         size = 8 * count
-        words = np.empty(count + 2, "<u8")  # update_into needs room for one more block
+        words = np.empty(count + 2, "<u8")  # update_into requires space for one more block
         view = words.data.cast("B")
         for start in range(0, size, len(_ZEROS)):
             # Encrypting zeros gives the keystream itself.
@@ -321,7 +318,7 @@ class _Draws:
             filled += len(part)
 
     def refill(self) -> None:
-        """Make one batch of normals."""
+        """Generate one batch of normals."""
         self._batch = self.n_words, self.words(_NORMALS_AHEAD)
         normals = np.empty(_NORMALS_AHEAD)
         normals_from_words(self._batch[1], normals)
@@ -329,7 +326,7 @@ class _Draws:
         self.normals = normals
 
     def decide(self, part: np.ndarray, value: np.ndarray, scale: float, grid: float, limit: float) -> None:
-        """Correct the uncertain sums in `part`, which are those of the first of the remaining normals."""
+        """Correct the undecided sums in `part`, which belong to the first of the remaining normals."""
         first = _NORMALS_AHEAD - len(self.normals)
         nearest, rest, distance = np.empty((3, len(part)))
         parts_of_sums(value, self.normals[: len(part)], scale, grid, nearest, rest, distance)
@@ -338,14 +335,14 @@ class _Draws:
                 part[i] = whole * grid + nearest[i]
 
     def _decided(self, place: int, scale: float, rest: float, distance: float) -> int | None:
-        """The whole number of a sum, by as many bits as it takes; None if that of the kernel is right."""
+        """Return the integer of a sum with as many bits as required; None if the kernel is correct."""
         start, words = self._batch
         block, number = divmod(place, BLOCK)
         which, pair = divmod(number, BLOCK // 2)
         radius, angle = words[block * BLOCK :][[pair, pair + BLOCK // 2]].tolist()
         if distance <= 0.5 - scale * error_bound(radius, radius):
             return None
-        # Both normals of a pair go on with the same bits, whatever the calls and scales they are drawn with.
+        # Both normals of a pair use the same further bits, independently of the calls and scales.
         key = hmac.digest(self._key, repr(("further bits", start, block, pair)).encode(), "sha256")
         further = _words_of(_Draws(key, 0))
         return rounded_pair(radius, angle, scale, rest, zip(further, further, strict=True))[which]
@@ -358,38 +355,37 @@ def _words_of(draws: _Draws) -> Iterator[int]:
 
 @dataclass(eq=False, repr=False)
 class SecretStream:
-    """A stream of random words, normals and row samples under one secret key.
+    """Stream of random words, normals and row samples with one secret key.
 
     Parameters
     ----------
     _key : bytes of length 32
     track : Track or None, default=None
-        Where an audit hears what is released and drawn by this stream and its children (`skdp.mechanisms.release_log`).
+        Record of the releases and lots of this stream and its children, for audits (`skdp.mechanisms.release_log`).
 
     Notes
     -----
-    **Guarantees.** A stream gives no number twice, unless `seek` takes it back, which seeded runs alone do. Whoever
-    draws takes the state away in one step, and puts it back afterwards. A second caller in between (a thread, the
-    handler of a signal) is refused, and so is every caller after an interrupt or an error in the middle of a draw. A
-    forked process is refused too, since its parent draws the same numbers. A stream is never pickled, printed or stored
-    on an estimator: its state would reveal the noise that it made.
+    **Guarantees.** A stream returns no number twice, except after `seek`, which only seeded runs use. Each draw removes
+    the state in one step and puts it back afterwards. A concurrent caller (a thread or a signal handler) raises an
+    error, as does any caller after an interrupted draw. A forked process raises an error, too, because its parent draws
+    the same numbers. A stream is never pickled, printed or stored on an estimator, because its state reveals the noise.
     """
 
     _key: bytes
     track: Track | None = None
     _process: object = field(init=False, default_factory=partial(getitem, _PROCESS, 0))
-    # The state is made when needed: most streams are only spawned from.
+    # The state is created when required: most streams only spawn other streams.
     _at_rest: list[_Draws | None] = field(init=False, default_factory=list[_Draws | None]([None]).copy)
 
     def _take(self) -> _Draws:
-        """Take the state away: the one entry of `_at_rest`, where it is put back."""
+        """Remove and return the state, the only entry of `_at_rest`."""
         if self._process is not _PROCESS[0]:
             raise RuntimeError(_FORKED)
         try:
-            draws = self._at_rest.pop()  # one call into C: no thread or interrupt comes between look and removal
+            draws = self._at_rest.pop()  # one call into C: no thread or interrupt comes between check and removal
         except IndexError:
             raise RuntimeError(
-                "a stream of noise has another caller, or a draw was interrupted: spawn a stream for each caller."
+                "The random stream has another caller, or a draw was interrupted. Spawn a stream for each caller."
             ) from None
         draws = draws or _Draws(self._key, 0)
         draws.track = self.track
@@ -397,37 +393,37 @@ class SecretStream:
 
     @property
     def position(self) -> tuple[int, int]:
-        """Number of words used so far, and number of normals made of the last of them that are not used yet."""
+        """Number of used words, and number of generated but unused normals."""
         draws = self._take()
         position = draws.n_words, len(draws.normals)
         self._at_rest.append(draws)
         return position
 
     def seek(self, position: tuple[int, int]) -> None:
-        """Continue from a `position` of a stream with the same key; only for seeded runs."""
+        """Continue from a `position` of a stream with the same key; for seeded runs only."""
         self._take()
         n_words, n_normals = position
         draws = _Draws(self._key, n_words - _NORMALS_AHEAD if n_normals else n_words)
-        if n_normals:  # the last batch was used in part: make it again
+        if n_normals:  # the last batch was partly used: generate it again
             draws.refill()
             draws.normals = draws.normals[_NORMALS_AHEAD - n_normals :]
         self._at_rest.append(draws)
 
     @classmethod
     def from_random_state(cls, random_state: object, name: str) -> SecretStream:
-        """The root stream: a fresh key from the operating system for None, a reproducible one otherwise.
+        """Return a root stream with a new key from the operating system (None) or a reproducible one.
 
         Parameters
         ----------
         random_state : int, numpy.random.RandomState, numpy.random.Generator or None
-            Anything but None makes the noise predictable for anyone who knows it.
+            Any value except None makes the noise predictable for anyone who knows it.
         name : str
-            Public name of the class or function that releases, without its module. Different names give independent
-            streams under one seed: noise that two releases share is subtracted without knowing the seed.
+            Public name of the releasing class or function, without its module. Different names give independent streams
+            with the same seed, because noise that two releases share can be subtracted without knowing the seed.
         """
         tape = RUNNING.get()
         if random_state is None:
-            # A key that is not secret exists on the tape of an audit alone.
+            # Only the tape of an audit has a key that is not secret.
             key = None if tape is None else tape.root_key()
             secret = os.urandom(32) if key is None else key  # the operating system's generator, seeded with entropy
             return cls(secret, None if tape is None else tape.new_track())
@@ -437,52 +433,52 @@ class SecretStream:
             seed = b"generator:" + random_state.bytes(32)
         else:
             raise ValueError(
-                f"random_state={random_state!r} is not an int, a RandomState, a Generator or None: "
-                "pass None for secret noise or an int for a reproducible run."
+                f"`random_state` must be None, an int, a RandomState or a Generator, got {random_state!r}. Use None "
+                "for secret noise, or an int for a reproducible run."
             )
         # The prefix separates these keys from those of other uses of the same seed.
         key = hashlib.sha256(f"skdp seed 2:{name!r}:".encode() + seed).digest()
         return cls(key, None if tape is None else tape.new_track())
 
     def spawn(self, *purpose: str | int) -> SecretStream:
-        """The independent stream of this purpose; the same purpose gives the same stream again."""
+        """Return an independent stream for a purpose; the same purpose returns the same stream again."""
         if self._process is not _PROCESS[0]:
             raise RuntimeError(_FORKED)
         # HMAC is a pseudorandom function: keys of different purposes look independent without the parent's key.
         return SecretStream(hmac.digest(self._key, repr(purpose).encode(), "sha256"), self.track)
 
     def subkey(self, *purpose: str | int) -> bytes:
-        """The key of the stream that `spawn` gives for this purpose, to be sent to a process that may know no other."""
+        """Return the key of the stream of `spawn` for a purpose, to send it to another process."""
         return self.spawn(*purpose)._key
 
     def words(self, count: int) -> _Words:
-        """The next `count` uniform 64-bit words, little-endian from the keystream."""
+        """Return the next `count` uniform 64-bit words, little-endian from the keystream."""
         return self._placed_words(count)[1]
 
     def _placed_words(self, count: int) -> tuple[int, _Words]:
-        """The same, and the place of the first one, which no other word has."""
+        """Return the next words, and the unique position of the first one."""
         draws = self._take()
         start, words = draws.n_words, draws.words(count)
         self._at_rest.append(draws)
         return start, words.astype(np.uint64, copy=False)
 
     def normal(self, size: int, dtype: DTypeLike = np.float64) -> NDArray[np.floating]:
-        """The next `size` independent standard normals.
+        """Return the next `size` independent standard normals.
 
-        The sequence of normals does not depend on how it is split into calls: normals are made in batches, and the rest
-        of a batch is kept for the next call.
+        The sequence does not depend on how it is split into calls. Normals are generated in batches, and the rest of a
+        batch is kept for the next call.
         """
-        out = np.empty(size, dtype)  # before the state is taken: a size that fits in no memory costs no stream
+        out = np.empty(size, dtype)  # before the state is removed: a memory error leaves the stream usable
         draws = self._take()
         draws.fill(out)
         self._at_rest.append(draws)
         return out
 
     def noisy(self, value: np.ndarray, scale: float, grid: float) -> np.ndarray:
-        """Each value plus `scale` times `grid` times the next normal, rounded to the nearest multiple of `grid`.
+        """Return each value plus `scale` * `grid` times the next normal, rounded to the nearest multiple of `grid`.
 
-        Sums are rounded as if normals had all their infinitely many bits (`skdp.mechanisms.streams`). The
-        normals are those that `normal` would give. `scale` is from 1 to 2**46, and `grid` a power of two.
+        Sums are rounded as if normals had infinitely many bits. The normals are those that `normal` would return.
+        `scale` must be from 1 to 2**46, and `grid` a power of two.
         """
         out = np.empty(len(value))
         draws = self._take()
@@ -501,13 +497,12 @@ class SecretStream:
         return out
 
     def poisson_rows(self, n: int, rate: float) -> NDArray[np.int64]:
-        """Each of `n` rows independently with probability `rate` in (0, 1), ascending, at a cost of O(rows drawn).
+        """Draw each of `n` rows independently with probability `rate` in (0, 1), in time O(rows drawn).
 
-        The rate is exactly this double: words are read as if they had infinitely many bits
-        (`skdp.mechanisms.streams`).
+        The rows are in increasing order. The probability is exactly this double, as if words had infinitely many bits.
         """
         expected = n * rate
-        batch = int(expected + 4.0 * math.sqrt(expected)) + 8  # four standard deviations: one call mostly suffices
+        batch = int(expected + 4.0 * math.sqrt(expected)) + 8  # four standard deviations: one call usually suffices
         last, parts = -1, []
         while last < n:
             rows = self._gaps(batch, n, rate)
@@ -516,7 +511,7 @@ class SecretStream:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _gaps(self, count: int, n: int, rate: float) -> NDArray[np.int64]:
-        """Numbers of rows that are passed over before the next one is drawn; n stands for n and more."""
+        """Return the numbers of rows that are skipped before the next one is drawn, at most n."""
         start, words = self._placed_words(count)
         log_survival, gaps = -math.log1p(-rate), np.empty(count, np.int64)
         if gaps_from_words(words, log_survival, float(n), *certainty(log_survival), gaps):
@@ -526,7 +521,7 @@ class SecretStream:
         return gaps
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A SecretStream cannot be pickled or copied: its key would reveal the noise that it made.")
+        raise TypeError("A SecretStream cannot be pickled or copied, because its key reveals the noise.")
 
 
 def _mark_child() -> None:

@@ -182,7 +182,7 @@ def test_integer_types_and_generators_seed():
 
 @over_rows("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
 def test_bad_random_state_is_refused_in_one_line(bad):
-    with pytest.raises(ValueError, match=r"^random_state=.* is not an int.*: pass None for secret noise") as error:
+    with pytest.raises(ValueError, match=r"^`random_state` must be None, an int.*Use None for secret noise") as error:
         SecretStream.from_random_state(bad, "test")
     assert "\n" not in str(error.value)
 
