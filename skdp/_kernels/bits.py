@@ -1,21 +1,21 @@
-"""Normal numbers, Poisson row samples and binomial counts from secret 64-bit words.
+"""Normal numbers, Poisson samples of rows and binomial counts from secret 64-bit words.
 
-**Normal numbers and gaps.** Only ``+ - * /``, ``sqrt``, ``floor`` and integer operations are used, each rounded in one
-way by IEEE 754, so that the same words give the same numbers on every machine. The loops have no branch and no library
-call, so they vectorize.
+**Normal numbers and gaps.** Only ``+ - * /``, ``sqrt``, ``floor`` and integer operations are used, which IEEE 754
+rounds deterministically. So the same words yield the same numbers on every machine. The loops have no branches and no
+library calls, so they vectorize.
 
-**Binomial counts**: the number of the m copies of a row that Poisson sampling draws. A count of m copies is the sum of
-one count of 2**j copies for each bit j of m, so that tables of the laws of 2**j copies serve all m. A draw inverts the
-distribution function of its table at a uniform number of 128 bits, with integers only.
+**Binomial counts**: the number of the m copies of a row that Poisson sampling draws. A count for m copies is the sum of
+one count for 2**j copies for each bit j of m, so tables for 2**j copies suffice for all m. A draw inverts the
+distribution function at a uniform number of 128 bits, in integer arithmetic.
 
-*Exactness.* The values of a table are those of the exact distribution function, rounded down to multiples of 2**-128.
-Weights of successive counts follow from that of the mode, in whole multiples of 2**-192 of it, by ``w(k + 1) = w(k)
-(size - k) a / ((k + 1) b)`` with a / b the odds q / (1 - q), which are exact for a double q. These quotients are below
-1 on the way from the mode, so that a weight is wrong by at most one unit for each rounding before it, 2**16 of them.
-There are at most 2**16 + 1 weights, so the distribution function is wrong by less than 2**-150 before it is rounded. A
-draw is the number of values that a uniform number of 128 bits exceeds. Its law is within 2**-111 of the binomial one in
-total variation, 2**-128 for each value. A lot takes at most 16 draws a group and one for every 2**16 rows: with fewer
-than 2**40 draws it is within 2**-71 of a Poisson sample, which no delta notices.
+*Exactness.* The table holds the exact distribution function, rounded down to multiples of 2**-128. The weights of
+successive counts are integer multiples of 2**-192 of the weight of the mode. They follow from ``w(k + 1) = w(k) (size -
+k) a / ((k + 1) b)`` with the odds a / b = q / (1 - q), which are exact for a double q. These quotients are below 1 in
+the direction away from the mode, so the error of a weight is at most one unit for each of up to 2**16 roundings. There
+are at most 2**16 + 1 weights, so the error of the distribution function is below 2**-150 before rounding. A draw is the
+number of values that a uniform number of 128 bits exceeds. Its distribution differs from the binomial one by at most
+2**-111 in total variation, 2**-128 for each value. A lot requires at most 16 draws per group and one for every 2**16
+rows. With fewer than 2**40 draws it is within 2**-71 of a Poisson sample, which is negligible for any delta.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def parts_of_sums(value, normals, scale, grid, nearest, rest, distance):
 def gaps_from_words(words, log_survival, limit, near, far, gaps):
     """Fill `gaps` with numbers of rows that a Bernoulli sample passes over (Devroye 1986, section X.2).
 
-    The number of rows passed over before the next one is in has P(gap >= k) = (1 - q)**k, which is the law of
+    The number of rows passed over before the next one is in has P(gap >= k) = (1 - q)**k, which is the distribution of
     floor(log(U) / log(1 - q)): one word a row that is in, none for the others.
 
     Parameters
@@ -202,9 +202,9 @@ def gaps_from_words(words, log_survival, limit, near, far, gaps):
     limit : float
         A gap of as many rows ends the sample, and so do longer ones, all of which count as `limit`.
     near, far : float
-        A quotient is uncertain this near to a whole number, or from `far` on (`skdp.mechanisms.streams`).
+        A quotient is uncertain this near to an integer, or from `far` on (`skdp.mechanisms.streams`).
     gaps : ndarray of shape (m,), int64
-        Receives the gaps, -1 where the whole number is uncertain.
+        Receives the gaps, -1 where the integer is uncertain.
 
     Returns
     -------
@@ -257,7 +257,7 @@ _WORD = 64
 
 
 class Tables(NamedTuple):
-    """Tables of binomial laws, one after the other.
+    """Tables of binomial distributions, one after the other.
 
     Attributes
     ----------
@@ -282,7 +282,7 @@ class Tables(NamedTuple):
 
 
 def binomial_tables(sizes: list[int], rate: float) -> Tables:
-    """Return the tables of the laws of Binomial(size, rate), for sizes up to ``2**LARGEST_POWER`` and 0 < rate < 1."""
+    """Return the tables of Binomial(size, rate), for sizes up to ``2**LARGEST_POWER`` and 0 < rate < 1."""
     first_count, values, guides = [], [], []
     for size in sizes:
         count, bounds = distribution(size, rate)
@@ -321,7 +321,7 @@ def distribution(size: int, rate: float) -> tuple[int, list[int]]:
     for k in counts:
         below += weights[k]
         bounds.append((below << 2 * _WORD) // total)
-    # Values that round to 0 or 1 are left out, but for one 1, which no number exceeds.
+    # Values that round to 0 or 1 are omitted, but for one 1, which no number exceeds.
     largest = (1 << 2 * _WORD) - 1
     start = next(i for i, bound in enumerate(bounds) if bound)
     stop = next(i for i, bound in enumerate(bounds) if bound >= largest)
@@ -354,7 +354,7 @@ def add_counts(words, groups, first_draw, tables, counts):
         Draws from ``first_draw[t]`` to ``first_draw[t + 1]`` are from table t.
     tables : Tables
     counts : ndarray of shape (n_groups,), float64
-        Added to: whole numbers, exact up to 2**53.
+        Added to: integers, exact up to 2**53.
     """
     upper, lower = words[0], words[1]
     for t in range(len(first_draw) - 1):

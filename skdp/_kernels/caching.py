@@ -1,14 +1,13 @@
-"""Numba's `njit` with a disk cache that works on a read-only install too, in a folder that nobody else can write to.
+"""Numba's `njit` with a disk cache that only the user can write to, also for read-only installations.
 
-Numba keeps machine code in the folder of the package or in the user's cache directory, and refuses to define a function
-where it can write to neither (containers, a home that is missing). There the cache is a private folder under the
-temporary directory, or else there is none: each process compiles what it uses, and says in one line what would help.
+Numba stores machine code in the directory of the package or in the user's cache directory, and raises an error if it
+can write to neither (containers, a missing home directory). In this case the cache is a private folder under the
+temporary directory. If this is impossible, each process compiles its kernels and prints a remedy.
 
-Whoever can write to a cache makes its readers run their code. A folder that Numba chose outside of the package is
-therefore used only if neither it, nor a folder or link on the way to it, nor a file in it could be changed by another
-user: Numba makes files that everybody can write to where the user's mask says so. The folder of the package is used
-unless somebody could write to a file in it who cannot write to the sources. A folder that the user chose, by
-``NUMBA_CACHE_DIR``, is used as it is.
+Users with write access to a cache can execute code in the processes that read it. Therefore a folder outside of the
+package is used only if no other user can change it, a file in it, or a folder or link on its path. (Numba creates
+world-writable files if the umask permits.) The folder of the package is used unless a user who cannot write to the
+sources can write to a file in it. A folder in ``NUMBA_CACHE_DIR`` is always used.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _KEPT = "SKDP_COMPILES"
 _ANEW = "SKDP_COMPILES_ANEW"
-# What is said once, by the variable in the environment that tells that it was.
+# Messages that are printed once, by the environment variable that records this.
 _LINES = {
     _KEPT: (
-        "skdp: compiling for this processor, which takes some seconds at the first use of each kernel; the result is "
-        "kept on disk. `python -m skdp.warm_up` compiles all kernels beforehand."
+        "skdp: compiling for this processor, which takes a few seconds at the first use of each kernel. The result is "
+        "cached on disk. Run `python -m skdp.warm_up` to compile in advance."
     ),
     _ANEW: (
-        "skdp: each process compiles anew, for up to half a minute, since there is no folder for compiled code that "
-        "only you can write to: set NUMBA_CACHE_DIR to one."
+        "skdp: each process compiles its code, for up to half a minute, because no cache directory is writable only by "
+        "you. Set NUMBA_CACHE_DIR to such a directory."
     ),
 }
 
@@ -49,18 +48,18 @@ _lock = threading.Lock()
 
 
 def njit(function: Any) -> Any:
-    """Return a kernel compiled by `numba.njit`, with a cache in a safe place, or with none.
+    """Return a kernel compiled by `numba.njit`, with a cache in a safe directory or without a cache.
 
-    Kernels are called from Python and from kernels, those with a leading underscore from kernels alone. The entries for
-    C, and for Python, that Numba would compile beside have no use.
+    Kernels with a leading underscore are called only from other kernels. Unused wrappers for C and for Python are not
+    compiled.
     """
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    # of kernels that are called from kernels alone: a tenth of a first fit is entries for Python
+    # compiling wrappers for Python takes a tenth of a first fit
     options["no_cpython_wrapper"] = function.__name__.startswith("_")
     kernel = numba.njit(**options)(function)
     if kernel is function:  # as with NUMBA_DISABLE_JIT
         return kernel
-    with _lock:  # on what Numba's setting says: to enable a cache in a folder changes it for a moment
+    with _lock:  # enabling a cache in a folder temporarily changes Numba's configuration
         is_kept = _enable(kernel) and _is_trusted(kernel)
         if not is_kept:
             folder = private_folder()
@@ -71,11 +70,11 @@ def njit(function: Any) -> Any:
 
 
 class _Teller(event.Listener):
-    """Says that a kernel is compiled, at the first one, and that machine code is not kept, at the first in vain.
+    """Prints a message when the first kernel is compiled, and when machine code is not cached.
 
-    Numba tells of a kernel only where its cache has none. What is said is no warning: one that is an error would end a
-    fit that was charged. Processes that are started afterwards, such as workers, find in their environment that it was
-    said.
+    Numba reports a kernel only if it is not in the cache. The message is not a warning, because a warning that is
+    turned into an error would end a charged fit. Processes that start later, such as workers, inherit the environment
+    variable and do not repeat the message.
     """
 
     kernels: dict[Any, str]
@@ -100,10 +99,10 @@ class _Teller(event.Listener):
 
 
 def text_of(*modules: ModuleType) -> str:
-    """Return a digest of the source files of modules whose kernels are called by one of another file.
+    """Return a digest of the source files of modules whose kernels are called from another file.
 
-    It belongs in the closure of the caller, which is part of the key of Numba's cache: otherwise the caller's machine
-    code, which holds that of the others, would outlive a change of theirs.
+    It must be in the closure of the caller, which is part of the key of Numba's cache. Otherwise the cached machine
+    code of the caller, which includes the called kernels, would not be updated after a change of these.
     """
     try:
         texts = [Path(str(module.__file__)).read_bytes() for module in modules]
@@ -113,7 +112,7 @@ def text_of(*modules: ModuleType) -> str:
 
 
 def _enable(kernel: Any, folder: str = "") -> bool:
-    """Have Numba choose a place for the cache, or use a folder; return whether there is one."""
+    """Enable the cache in a given folder, or in one that Numba chooses; return whether it is available."""
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder or before
     try:
@@ -139,9 +138,9 @@ def _is_trusted(kernel: Any) -> bool:
 
 @functools.cache
 def private_folder() -> str | None:
-    """Return a folder of this user under the temporary directory, made if need be, or None if there is no safe one.
+    """Return a private folder of this user under the temporary directory, or None if there is no safe one.
 
-    Nobody else can enter it, so what Numba makes in it is safe whatever its mode.
+    The folder is created if necessary. Other users cannot enter it, so files in it are safe for any mode.
     """
     if not hasattr(os, "getuid"):  # without owners and modes nothing can be said of a folder
         return None
@@ -158,7 +157,7 @@ def private_folder() -> str | None:
 
 @functools.cache
 def is_private(folder: str) -> bool:
-    """Whether only this user and the superuser can change what is in a folder, or put another one in its place."""
+    """Return whether only this user and the superuser can change the content of a folder, or replace it."""
     if not hasattr(os, "getuid"):
         return True
     try:
@@ -169,7 +168,7 @@ def is_private(folder: str) -> bool:
 
 
 def _way(folder: str) -> set[str]:
-    """A folder, all above it, and those of the links among them."""
+    """Return a folder, its parents, and the targets of links among them with their parents."""
     found: set[str] = set()
     left = [os.path.abspath(folder)]
     while left:
@@ -183,20 +182,20 @@ def _way(folder: str) -> set[str]:
 
 
 def _is_kept(path: str) -> bool:
-    """Whether nobody else can replace a link, or what is ours in a folder; in a sticky one (/tmp) they cannot."""
+    """Return whether other users cannot replace a link or our entries of a folder, as in a sticky folder (/tmp)."""
     found = os.lstat(path)
     is_safe = stat.S_ISLNK(found.st_mode) or found.st_mode & stat.S_ISVTX
     return _is_ours(found, ignored=_OTHERS_WRITE if is_safe else 0)
 
 
 def _is_ours(found: os.stat_result, *, ignored: int = 0) -> bool:
-    """Whether nobody else can write to what was found, but for the modes that are ignored."""
+    """Return whether no other user has write access, except for the ignored mode bits."""
     return found.st_uid in (0, os.getuid()) and not found.st_mode & _OTHERS_WRITE & ~ignored
 
 
 @functools.cache
 def _files_are_closed(folder: str, mode: int | None = None) -> bool:
-    """Whether nobody else can write to a file in a folder, or nobody who cannot write to a file of this mode."""
+    """Return whether no other user can write to files in a folder, except users who can write to files of `mode`."""
     if not hasattr(os, "getuid"):
         return True
     found = []

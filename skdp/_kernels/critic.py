@@ -1,7 +1,7 @@
-"""The passes over a chunk of rows that a critic with a gradient penalty needs between its matrix products.
+"""Passes over a chunk of rows between the matrix products of a critic with a gradient penalty.
 
-Rows of a chunk come in threes: what was made up for a row, the row itself, and a point between the two. Sums over a row
-are float64, whatever the rows are. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
+Each row has three vectors: a simulated row, the row itself, and an interpolation of both. Sums over a row are float64
+for any dtype of the rows. ``fastmath`` is off, so that NaN and infinity reach the guard of the gradient clipping.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LARGEST = 1e40  # squared norm of an input; a factor may round to a multiple of
 
 @njit
 def gather_pairs(X, rows, low, unit, codes, mark, pairs):
-    """Write rows, mapped to [-1, 1], to `pairs`, and the label of each beside both it and what is made up for it.
+    """Write rows, mapped to [-1, 1], to `pairs`, and the label of each to the row and its simulated row.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def activate_between(scores, mix, slope, outputs):
     Parameters
     ----------
     scores : ndarray of shape (m, 2, h)
-        Of what was made up, and of rows.
+        Scores of simulated rows and of rows.
     mix : ndarray of shape (m,)
-        Share of the row in the point between.
+        Weight of the row in the interpolation.
     slope : float
         Of the activation below zero.
     outputs : ndarray of shape (m, 3, h + 1)

@@ -1,8 +1,8 @@
-"""The passes over a chunk of rows that a dense network needs between its matrix products.
+"""Passes over a chunk of rows between the matrix products of a dense network.
 
-A chunk is an array of shape (m, width + 1) for the input and for each hidden layer; its last column is 1, which makes
-the intercepts one more row of a layer's parameters. The matrix products between the passes are those
-of `skdp._kernels.tiles`. ``fastmath`` is off: NaN and infinity must reach the guard of the clip.
+A chunk is an array of shape (m, width + 1) for the input and for each hidden layer. Its last column is 1, so the
+intercepts are an additional row of the parameters of a layer. The matrix products are in `skdp._kernels.tiles`.
+``fastmath`` is off, so that NaN and infinity reach the guard of the gradient clipping.
 """
 
 from __future__ import annotations

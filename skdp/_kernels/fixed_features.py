@@ -1,7 +1,7 @@
-"""Passes of the scattering transform: products of spectra and filters, folded, and moduli.
+"""Passes of the scattering transform: folded products of spectra and filters, and moduli.
 
-Complex numbers are pairs of floats, so that the loops vectorise. Each plane is treated alone and in one order of
-operations, whatever its place in the block.
+Complex numbers are pairs of floats, so that the loops vectorize. Each plane is processed separately, with an order of
+operations that does not depend on its position in the block.
 """
 
 from __future__ import annotations

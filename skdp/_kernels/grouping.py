@@ -1,11 +1,11 @@
-"""Rows that are equal in every bit, found in one pass by a keyed hash.
+"""Grouping of bitwise identical rows in one pass, by a keyed hash.
 
 A row is a sequence of 32-bit words s_1, ..., s_k. Its hash is the upper half of ``m_0 + sum m_i s_i`` modulo 2**64,
-with secret, uniform 64-bit keys m: the hashes of two different rows are uniform and independent of each other, whatever
-the rows (strongly universal; Lemire & Kaser 2014). Shorter rows count as if zeros followed: their length is a word of
-theirs. Groups of one bucket are a chain, and there are at least twice as many buckets as groups, so that a row meets
-less than one other group in expectation. Nobody who does not know the keys can choose rows for which it takes longer.
-Rows of equal hash are compared word by word.
+with secret, uniform 64-bit keys m. The hashes of two different rows are uniform and independent for any rows (strongly
+universal; Lemire & Kaser 2014). Shorter rows are padded with zeros, and their length is one of their words. The groups
+of a bucket form a chain. There are at least twice as many buckets as groups, so a row is compared with less than one
+other group in expectation. Without knowing the keys, an attacker cannot choose rows that take longer. Rows with equal
+hashes are compared word by word.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Clipped gradient sums of linear classifiers, in one pass over the rows, without ever holding a row's gradient.
+"""Clipped gradient sums of linear classifiers in one pass over the rows, without per-row gradients in memory.
 
-With the scaled row ``u = (scale * x, icpt)`` and scores ``z_k = theta_k . u``, a row's gradient is the outer product of
-its residual ``r`` (one number an output) and ``u``. Its Euclidean norm is therefore ``|r| |u|`` (Goodfellow 2015,
-"Efficient per-example gradient computations", for one layer). To clip it, the residual is multiplied by
-``min(1, C / (R |u|))``, where R is ``|r|``, of two classes the larger one that the row could have with either label
-(`skdp._kernels.losses`, "The clip and the label").
+With the scaled row ``u = (scale * x, icpt)`` and scores ``z_k = theta_k . u``, the gradient of a row is the outer
+product of its residual ``r`` (one number for each output) and ``u``. Its Euclidean norm is ``|r| |u|`` (Goodfellow
+2015, "Efficient per-example gradient computations", for one layer). To clip it, the residual is multiplied by ``min(1,
+C / (R |u|))``. R is ``|r|`` or, for two classes, the larger ``|r|`` over both labels (`skdp._kernels.losses`, "Clipping
+and labels").
 
-Each row has four facts in addition to its features: label, weight, scale and ``|u|``. The weight, a number in [0, 1],
-multiplies what the clip leaves of the residual: no weight lifts a row above C, and none is lost where rows are cut. A
-row of weight 0 is the null record; a row whose norm or residual is not finite is treated as one. The features
-themselves have to be finite, as 0 times NaN is NaN. A pass over all rows reads each fact from an array of its own, a
-pass over a few rows finds the four side by side in memory.
+Each row has four values in addition to its features: label, weight, scale and ``|u|``. The weight, a number in [0, 1],
+multiplies the clipped residual, so the norm of a weighted gradient is at most C and rows keep their proportions. A row
+with weight 0 is a zeroed-out record; a row whose norm or residual is not finite is treated as one. The features must be
+finite, because 0 times NaN is NaN. A pass over all rows reads these values from separate arrays, while a pass over few
+rows reads the four values from adjacent memory.
 
-Rows go through in blocks that stay in cache: scores, residuals, sum. Each of these is a loop of its own that
-vectorises. Residuals, products and sums are float64 whatever the dtype of the rows: rounded in float32, the sum of a
-million rows could move by more than C when one row leaves and the others shift. There is no ``fastmath``.
+Rows are processed in blocks that fit in cache: scores, residuals, sum, in separate loops that vectorize. Residuals,
+products and sums are float64 for any dtype of the rows. In float32, the sum of a million rows could change by more than
+C when one row is removed and the others shift. ``fastmath`` is not used.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Norms and clipping factors of the rows of linear models, and products of sparse rows.
 
-The kernels of linear models need these two of each row beside its features. Rows that are stored by columns and read
-once have them computed in loops over the rows of a tile, in which a column is contiguous in memory.
+The kernels of linear models require the norm and the clipping factor of each row. For rows that are stored by columns
+and read once, they are computed in loops over the rows of a tile, in which a column is contiguous in memory.
 
-Products are those of CSR rows and tables in which the numbers of one column, one for each output, lie side by side: a
-non-zero entry then costs one or two cache lines of the table, where a table by outputs costs one for each output.
+Products multiply CSR rows by tables in which the numbers of one column, one for each output, are adjacent. A non-zero
+entry then reads one or two cache lines of the table, instead of one for each output.
 """
 
 from __future__ import annotations

@@ -1,38 +1,37 @@
-"""The losses: their derivatives by the scores, which are what is clipped, and the clip itself for linear models.
+"""Derivatives of the losses with respect to the scores, and gradient clipping for linear models.
 
-With score z and target t, a row's residual is the derivative of its loss by z:
+With score z and target t, the residual of a row is the derivative of its loss with respect to z:
 
-- `LOGISTIC`: loss log(1 + e**z) - t z, derivative 1 / (1 + e**-z) - t, in [-1, 1] for t in [0, 1]; an output each.
+- `LOGISTIC`: loss log(1 + e**z) - t z, derivative 1 / (1 + e**-z) - t, in [-1, 1] for t in [0, 1]; one per output.
 - `MULTINOMIAL`: log(sum of e**z_k) - z_t, derivative softmax(z) less 1 at the label, of norm at most sqrt(2).
-- `SQUARED`: (z - t)**2 / 2, derivative z - t, without a bound.
-- `HUBER`: the same up to \\|z - t\\| = `limit` and a straight line beyond (Huber 1964), derivative z - t held within
+- `SQUARED`: (z - t)**2 / 2, derivative z - t, unbounded.
+- `HUBER`: the same up to \\|z - t\\| = `limit` and linear beyond (Huber 1964), derivative z - t clipped to
   `limit`.
-- `POISSON`: e**z - t z up to e**z = `limit` and a straight line beyond, derivative min(e**z, limit) - t. The loss is
-  convex and a Poisson likelihood wherever the mean e**z is below `limit`, the public bound on counts. Its derivative
-  stays in [-t, limit - t], where e**z alone has no bound.
+- `POISSON`: e**z - t z up to e**z = `limit` and linear beyond, derivative min(e**z, limit) - t. The loss is
+  convex, and a Poisson likelihood if the mean e**z is below `limit`, the public bound on counts. Its derivative is in
+  [-t, limit - t], whereas e**z is unbounded.
 
-**The clip and the label.** With two classes a row is shortened by the factor that the longer of its gradients with
-either label needs: ``min(1, C / (R \\|u\\|))``, with R the larger \\|r\\|. The factor that its own norm needs is as
-large or larger, so that no row passes C, but it depends on the label: rows of a rare class, which are far from what the
-model says, are shortened most. Sums of such gradients vanish at other probabilities than the true ones: for a true one
-of p below 1/2 and a small C, at C p / (1 - p). A factor that is a function of row and model alone is a weight of the
-row, and weighted sums vanish where probabilities are the true ones (Fisher consistency of a weighted likelihood),
-however small C is. That holds for linear models and for networks of one output, whose gradient is the residual times
-what no label changes. With more classes the norm is that of the row's own gradient, and C is large: where most rows are
-easy, as images are, a factor for the worst of many labels leaves little of them (half a point of accuracy on MNIST),
-and a large C has little bias.
+**Clipping and labels.** With two classes, the clipping factor of a row is that of the longer of its gradients with
+either label: ``min(1, C / (R \\|u\\|))``, with R the larger \\|r\\|. The factor of the row's own gradient is at least
+as large, so no row exceeds C. But it would depend on the label: rows of a rare class, which are far from the
+prediction, would be shortened most. Sums of such gradients vanish at biased probabilities: for a true probability p
+below 1/2 and a small C, at C p / (1 - p). A factor that depends only on row and model is a weight of the row, and
+weighted sums vanish at the true probabilities for any C (Fisher consistency of a weighted likelihood). This holds for
+linear models and for networks with one output, whose gradient is the residual times a factor that does not depend on
+the label. With more classes, the norm of the row's own gradient is used, and C is large. If most rows are easy, as for
+images, a factor for the worst of many labels would shorten them too much (half a point of accuracy on MNIST), and a
+large C has little bias.
 
-**What is fed to the clip.** The clip is of the whole gradient, whose norm is \\|r\\| \\|u\\| with r the residuals and u
-the row (a function of both layer by layer, in a network). It needs nothing of the loss but that r is a function of the
-scores, the target and the weight of the row itself, and that NaN and infinity are seen. Every derivative here is NaN
-where a score is NaN: comparisons are written so that NaN passes through them. An infinite score is NaN or infinite in
-`MULTINOMIAL` and infinite in `SQUARED`, and a number in the three others, whose derivatives have that limit. A row
-whose residuals are not finite is a null row after the clip: after `clip_residuals` here, for networks after
-`skdp._kernels.dense.clip_factors`. Weights, numbers in [0, 1], multiply what the clip leaves: none lifts a row above C,
-and rows keep their proportions where all are cut to one length.
+**Requirements.** The whole gradient is clipped. Its norm is \\|r\\| \\|u\\| with the residuals r and the row u (a
+function of both for each layer of a network). Clipping requires only that r is a function of the scores, the target and
+the weight of the row, and that NaN and infinity are detected. Every derivative here is NaN if a score is NaN, because
+comparisons are written so that NaN passes. An infinite score leads to NaN or infinity in `MULTINOMIAL`, to infinity in
+`SQUARED`, and to a number in the three others, whose derivatives have this limit. A row whose residuals are not finite
+is zeroed out by the clipping: by `clip_residuals` here, and by `skdp._kernels.dense.clip_factors` for networks. Weights
+in [0, 1] multiply the clipped gradient, so the norm is at most C, and rows keep their proportions if all are clipped.
 
-`skdp._kernels.linear` has the logistic and multinomial residuals in its own loops over blocks, since no kernel calls
-one in another file. ``fastmath`` is off.
+`skdp._kernels.linear` computes the logistic and multinomial residuals in its own loops, because kernels do not call
+kernels of other files. ``fastmath`` is off.
 """
 
 from __future__ import annotations

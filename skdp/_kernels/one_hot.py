@@ -1,9 +1,9 @@
-"""Scores and sums of linear models over one-hot rows, by lookups in small tables.
+"""Scores and gradient sums of linear models over one-hot rows, by lookups in small tables.
 
-A row is a handful of level numbers, one for each block of columns, with a public weight for each block. Consecutive
-blocks of few levels share one code, so that a byte represents a pair of trees of 16 leaves. A score is then a sum of
-entries of tables, one for each code, and a gradient sum a histogram of residuals for each code, of which the sums of
-the blocks are marginals. Tables and histograms of one code stay in the first cache while the rows of a block pass.
+A row is represented by one category number for each block of columns, with a public weight for each block. Consecutive
+blocks with few categories share one code, so that a byte represents two trees of 16 leaves. A score is a sum of table
+entries, one for each code. A gradient sum is a histogram of residuals for each code, whose marginals are the sums of
+the blocks. The tables and histograms of a code fit in the first-level cache.
 
 The scores are float64, and so are the sums (see `skdp._kernels.linear`).
 """

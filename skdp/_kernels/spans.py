@@ -1,9 +1,10 @@
-"""A span of rows of a dense network, from the table to both factors of their clipped gradients, in one compiled call.
+"""Clipped gradient factors of a span of rows of a dense network, in one compiled call.
 
-A span is computed in blocks that stay in cache. While one is multiplied, the rows of the next come from memory.
+A span is computed in blocks that fit in cache. During the computation of a block, the rows of the next one are
+prefetched.
 
-These kernels call those of other files. Numba watches the file of the caller alone, so the texts of the others are part
-of the key under which it keeps machine code (`skdp._kernels.caching.text_of`).
+These kernels call kernels of other files. Numba checks only the file of the caller, so the texts of the other files are
+part of the cache key (`skdp._kernels.caching.text_of`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Bounded sums of rows, Gram matrices and groups, and the steps of optimizers.
+"""Bounded sums of rows, Gram matrices and groups, and optimizer steps.
 
-- Rows are brought into the unit ball; lower triangles of their Gram matrices are computed in the tiles of networks.
-  Norms, and sums of blocks of rows, are float64 whatever the dtype of the rows. There is no ``fastmath``.
-- The rows of each group are summed, clipped as one and added. The sum of a group is formed first, in the cells that its
-  rows go to, so that its norm is exactly that of what is added.
-- A step of an optimizer is one pass over the parameters.
+- Rows are mapped into the unit ball. The lower triangles of their Gram matrices are computed in register tiles. Norms,
+  and sums of blocks of rows, are float64 for any dtype of the rows. ``fastmath`` is not used.
+- The rows of each group are summed, and the sum is clipped and added. The sum is computed before it is clipped, so that
+  the norm is exactly that of the added vector.
+- An optimizer step is one pass over the parameters.
 
-Results are written to arrays of the caller. To return a new array, a kernel would call back into Python, where a Ctrl-C
-would surface as an error of another type.
+Results are written to arrays of the caller. Returning a new array would require a call into Python, where Ctrl-C could
+cause an error of another type.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _define(texts):
         for start in range(0, m, SUMMED_ROWS):
             depth = min(SUMMED_ROWS, m - start)
             for j in range(0, width, panel):
-                lowest = max(0, (first + j - top) // ROWS * ROWS)  # tiles above the diagonal are left out
+                lowest = max(0, (first + j - top) // ROWS * ROWS)  # tiles above the diagonal are omitted
                 for i in range(lowest, height, ROWS):
                     add_tile(rows, top + i, rows, first + j, start, depth, sums, i, j)
         for i in range(top, bottom):

@@ -1,4 +1,4 @@
-"""The number of threads of BLAS and of a fit, and a pool of threads that share the tasks of a step."""
+"""Number of threads of BLAS and of a fit, and a thread pool for the tasks of a step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 @dataclass(eq=False)
 class _Limit:
-    """A number of threads that somebody keeps BLAS to, for as long as this object lives."""
+    """Limit of the number of BLAS threads for the lifetime of this object."""
 
     n_threads: int
 
@@ -32,14 +32,14 @@ _UNLIMITED: dict[Any, int] = {}  # the libraries that are limited, and how many 
 
 @contextmanager
 def blas_within_quota(n_threads: int | None = None) -> Iterator[None]:
-    """Within it, BLAS has no more threads than the process has processors, by affinity and the quota of its group.
+    """Return a context in which BLAS uses at most as many threads as processors are available to the process.
 
-    BLAS counts the processors of the machine. In a container with a quota its threads, which wait for each other awake,
-    spend most of it on waiting. The least number that anybody asks for holds, in all threads of this process; the last
-    to leave lifts it.
+    The available processors follow from the CPU affinity and the cgroup quota. BLAS counts the processors of the
+    machine, so in a container with a quota its busy-waiting threads would use most of the quota. The smallest active
+    limit applies to all threads of this process until the last context ends.
 
-    The number is fixed before a row is read, and is not chosen by timings: BLAS promises no equal bits for different
-    numbers of threads, and how long a product takes may depend on rows.
+    The number is fixed before a row is read and does not depend on timings. BLAS results can differ in the last bits
+    for different numbers of threads, and the duration of a product can depend on private rows.
     """
     limit = _Limit(usable_processors() if n_threads is None else n_threads)
     try:
@@ -54,10 +54,10 @@ def blas_within_quota(n_threads: int | None = None) -> Iterator[None]:
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """Return a context in which BLAS uses one thread a call: threads of our own call it, or there is little to share.
+    """Return a context in which BLAS uses one thread per call, for calls from several threads and for small products.
 
-    BLAS's threads wait for one another in each call, for milliseconds where another process is at work. The limit holds
-    for the process.
+    BLAS threads wait for one another in each call, for milliseconds if other processes are running. The limit applies
+    to the whole process.
     """
     return blas_within_quota(1)
 
@@ -88,40 +88,39 @@ if hasattr(os, "register_at_fork"):
 
 @cache
 def _libraries() -> list[Any]:
-    """The BLAS libraries of this process; to look for them takes milliseconds."""
+    """Return the BLAS libraries of this process, which takes milliseconds."""
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     return [each for each in found if each.num_threads is not None]
 
 
 def blas_threads() -> int:
-    """Return how many threads BLAS has."""
+    """Return the number of BLAS threads."""
     return max((each.num_threads for each in _libraries()), default=1)
 
 
 def usable_processors() -> int:
-    """Processors of this process, by affinity and the quota of its group, both versions of cgroups."""
+    """Return the number of available processors, by affinity and cgroup quota (v1 and v2)."""
     return max(1, int(cpu_count()))
 
 
 def count_usable_threads() -> int:
-    """Return how many threads can be at work: no more than processors are usable, nor than BLAS may use.
+    """Return the number of usable threads: at most the available processors and the limit of BLAS.
 
-    ``OMP_NUM_THREADS``, joblib's limit in workers and `threadpoolctl` therefore hold for other threads too.
+    ``OMP_NUM_THREADS``, the limit of joblib workers and `threadpoolctl` therefore apply to other threads, too.
     """
     return max(1, min([usable_processors(), *(each.num_threads for each in _libraries())]))
 
 
-# --- what shares the tasks of a step ---
+# --- thread pool ---
 
-_SHARING_PAYS = 1 << 22  # multiplications above which waking a thread costs less than it saves
+_SHARING_PAYS = 1 << 22  # multiplications above which waking a thread pays off
 _END = object()
 
 
 class WorkerPool:
-    """Threads that take tasks, one after the other, until none is left.
+    """Thread pool that processes a list of tasks.
 
-    A thread that other processes hold up takes fewer of them, and nobody waits for it but for its last one. Waiting
-    threads sleep.
+    A thread that is delayed by other processes takes fewer tasks. Waiting threads sleep.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ class WorkerPool:
         self._pool: ThreadPoolExecutor | None = None
 
     def share(self, run: Callable[[Any], None], tasks: Iterable[Any], size: int) -> None:
-        """Call `run` with each of the tasks. Tasks of few multiplications, `size` in all, are not shared."""
+        """Call `run` with each task, in one thread if the total number of multiplications, `size`, is small."""
         tasks = list(tasks)
         if not self.shares(size):
             for task in tasks:
@@ -143,7 +142,7 @@ class WorkerPool:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._count() - 1)
         n_others = max(0, min(self._count(), len(tasks)) - 1)
-        left: SimpleQueue[Any] = SimpleQueue()  # which gives each task to one thread, with any build of Python
+        left: SimpleQueue[Any] = SimpleQueue()  # thread-safe with any build of Python
         for each in (*tasks, *[_END] * (n_others + 1)):
             left.put(each)
         ended: list[bool] = []
@@ -157,21 +156,21 @@ class WorkerPool:
         try:
             work()
         finally:
-            ended.append(True)  # after an error or an interrupt nobody starts another task
+            ended.append(True)  # after an error or an interrupt, no further task is started
             for each in helping:
                 if not each.cancel():
                     each.result()
 
     def shares(self, size: int) -> bool:
-        """Whether tasks with this total number of multiplications are shared."""
+        """Return whether tasks with this total number of multiplications are shared."""
         return size >= _SHARING_PAYS and self._count() > 1
 
     def _count(self) -> int:
-        if self._n_threads is None:  # asked when it matters: to look for BLAS takes a millisecond
+        if self._n_threads is None:  # determined on demand: finding BLAS takes a millisecond
             self._n_threads = count_usable_threads()
         return self._n_threads
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown()

@@ -1,12 +1,12 @@
-"""Matrix products of a dense network, in tiles that stay in registers.
+"""Matrix products of a dense network, in register tiles.
 
-A tile is the product of 6 rows and a panel of two vector registers' columns. Its 12 sums are added to at once, each by
-one fused multiply-add a term, in the order of the terms: `_tile` makes LLVM do so, as no loop in Python makes it keep
-sums in registers. Every element of a product is therefore one chain of roundings that depends on its own row and column
-only: not on the place of the row, on the rows beside it, on threads or on chunks.
+A tile is the product of 6 rows and a panel with the columns of two vector registers. Its 12 sums are updated by one
+fused multiply-add for each term, in the order of the terms. `_tile` generates LLVM code for this, because a Python loop
+does not keep the sums in registers. Every element of a product is therefore one chain of roundings that depends only on
+its own row and column, but not on the position of the row, on other rows, on threads or on chunks.
 
-Arrays of rows have a leading dimension of `room_for` columns, so that tiles at their edges stay inside. What these
-tiles compute beyond the edge is not read. Right factors are packed into panels once a step (`pack`).
+Arrays of rows have a leading dimension of `room_for` columns, so that tiles at their edges stay inside. Values beyond
+the edge are not read. Right factors are packed into panels once per step (`pack`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Composition of (epsilon, delta) statements (naive, strong, optimal, strong of 2016), and the moments accountant.
+"""Composition of (epsilon, delta) guarantees (naive, strong, optimal, strong of 2016), and the moments accountant.
 
-Each release becomes an (epsilon_i, delta_i) statement first. A Gaussian gets the analytic epsilon at a delta_i
-that is chosen (Balle & Wang 2018, Theorem 8), one that works on a sample of share q is amplified to
-(log(1 + q (e^epsilon - 1)), q delta) (Balle, Barthe & Gaboardi 2018, Theorems 8 and 9; for Poisson samples under
-`replace_one` by their Theorem 2 and joint convexity, the neighbours without and with another record being both
-at most 2 C away). Then a composition theorem joins the statements; the share of delta that it
-keeps for itself is optimised. Any share is valid, so the optimum is found by a plain search.
+First, each release is converted to an (epsilon_i, delta_i) guarantee. A Gaussian release has the analytic epsilon at a
+chosen delta_i (Balle & Wang 2018, Theorem 8). A release from a sample of rate q is amplified to (log(1 + q (e^epsilon -
+1)), q delta) (Balle, Barthe & Gaboardi 2018, Theorems 8 and 9; for Poisson samples under `replace_one` by their Theorem
+2 and joint convexity, as neighbors without the record and with another record both differ by at most 2 C). Then a
+composition theorem combines the guarantees. The fraction of delta that it uses itself is optimized by a simple search,
+because any fraction is valid.
 
 **The moments accountant** as published (Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar & Zhang 2016).
 
@@ -32,20 +32,20 @@ from skdp.accounting.releases import Releases, SampledGaussian, Statement, pure_
 
 
 def _amplify(epsilon: float, share: float) -> float:
-    """log(1 + share (e^epsilon - 1))."""
-    if epsilon < 600.0:  # beyond it, log share cannot cancel epsilon
+    """Return log(1 + share (e^epsilon - 1))."""
+    if epsilon < 600.0:  # beyond, log share does not affect epsilon
         return math.log1p(share * math.expm1(epsilon))
     return epsilon + math.log(share) + math.log1p((1.0 - share) / share * math.exp(-epsilon))
 
 
 def _noisy(found: Releases) -> list[SampledGaussian]:
-    """Releases whose delta is to be chosen, those without sampling as if all records were sampled."""
+    """Return the releases whose delta must be chosen; those without sampling have rate 1."""
     plain = [SampledGaussian(1.0, noise, count) for noise, count in found.gaussian]
     return [*plain, *found.sampled, *found.without_replacement]
 
 
 def _fixed(found: Releases, change: float) -> list[Statement]:
-    """Statements that are what they are."""
+    """Return the guarantees of releases whose delta is fixed."""
     steps = [Statement(change / noise, 0.0, count) for noise, count in found.laplace]
     steps += found.epsilon_delta
     for event, times in found.sampled_pure:
@@ -55,7 +55,7 @@ def _fixed(found: Releases, change: float) -> list[Statement]:
 
 
 def _choose(noisy: list[SampledGaussian], delta: float, change: float) -> list[Statement]:
-    """The Gaussian releases as statements at `delta` each; a sample of share q is private at delta = q already."""
+    """Return guarantees of the Gaussian releases at `delta` each; a sample of rate q has epsilon 0 at delta = q."""
     steps = []
     for share, noise, count in noisy:
         inner = delta / share
@@ -65,7 +65,7 @@ def _choose(noisy: list[SampledGaussian], delta: float, change: float) -> list[S
 
 
 def _best(found: Releases, delta: float, replace_one: bool, join: Callable[[list[Statement], float], float]) -> float:
-    """Least of `join(steps, delta)` over how much of delta the Gaussian steps take in all."""
+    """Return the minimum of `join(steps, delta)` over the part of delta for the Gaussian steps."""
     change = 2.0 if replace_one else 1.0
     fixed, noisy = _fixed(found, change), _noisy(found)
     left = _slack(fixed, delta)
@@ -83,26 +83,26 @@ def _best(found: Releases, delta: float, replace_one: bool, join: Callable[[list
 
 
 def _slack(steps: list[Statement], delta: float) -> float:
-    """What the steps leave of delta when deltas are added up; rounded down unless there is a single one."""
+    """Return the remaining delta after subtracting all deltas; rounded down if there are several."""
     total = math.fsum(step.delta * step.times for step in steps)
     return delta - total * (1.0 if sum(step.times for step in steps) == 1 else 1.0 + 1e-14)
 
 
 def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` by adding up epsilons and deltas (Dwork & Roth 2014, Theorem 3.16).
+    """Return epsilon at `delta` as the sum of epsilons (Dwork & Roth 2014, Theorem 3.16).
 
     Parameters
     ----------
     found : Releases
     delta : float
-        In (0, 1). What is left after (epsilon, delta) events is shared equally among the Gaussian releases.
+        Delta in (0, 1). The remainder after (epsilon, delta) events is divided equally among the Gaussian releases.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
     float
-        In nats; inf where the deltas alone exceed `delta`.
+        Epsilon in nats; inf if the deltas exceed `delta`.
     """
     change = 2.0 if replace_one else 1.0
     fixed, noisy = _fixed(found, change), _noisy(found)
@@ -122,11 +122,11 @@ def _strong(steps: list[Statement], delta: float) -> float:
 
 
 def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
+    """Return epsilon at `delta` by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
 
-    sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. Their proof, by
-    Azuma's inequality, needs of each step only its own range epsilon_i and mean epsilon_i (e^epsilon_i - 1), so
-    that steps may differ.
+    Epsilon is sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. The
+    proof, by Azuma's inequality, uses only the range epsilon_i and the mean epsilon_i (e^epsilon_i - 1) of each step,
+    so steps can differ.
 
     Parameters
     ----------
@@ -134,18 +134,18 @@ def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) 
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
     float
-        In nats; inf where the deltas alone exceed `delta`. May exceed the naive sum for few or large steps.
+        Epsilon in nats; inf if the deltas exceed `delta`. It can exceed the naive sum for few or large steps.
     """
     return _best(found, delta, replace_one, _strong)
 
 
 def _heterogeneous(steps: list[Statement], delta: float) -> float:
-    """Kairouz, Oh & Viswanath 2017, Theorem 3.5: the least of its three terms."""
+    """Return the bound of Kairouz, Oh & Viswanath 2017, Theorem 3.5: the smallest of its three terms."""
     total = math.fsum(step.times * step.epsilon for step in steps)
     if total > 1e150:
         return total
@@ -156,7 +156,7 @@ def _heterogeneous(steps: list[Statement], delta: float) -> float:
 
 
 def _left(steps: list[Statement], delta: float) -> float:
-    """delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
+    """Return delta' with 1 - (1 - delta') prod (1 - delta_i) = delta, rounded down."""
     taken = math.fsum(step.times * math.log1p(-step.delta) for step in steps) * (1.0 + 1e-14)
     return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
 
@@ -170,13 +170,13 @@ def _exact(steps: list[Statement], delta: float) -> float:
     (step,), left = steps, _left(steps, delta)
     if left <= 0.0 or step.epsilon > 300.0:
         return math.inf
-    if step.times > 10**6:  # a sum over the losses of more grows with the root of their number
+    if step.times > 10**6:  # a sum over more losses takes too long
         return _heterogeneous(steps, left)
     return randomised_response_epsilon(step.epsilon, step.times, left)
 
 
 def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` by the bound of Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps.
+    """Return epsilon at `delta` by Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps.
 
     Parameters
     ----------
@@ -184,33 +184,33 @@ def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False)
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
     float
-        In nats; inf where the deltas alone exceed `delta`.
+        Epsilon in nats; inf if the deltas exceed `delta`.
     """
     return _best(found, delta, replace_one, _optimal)
 
 
 def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+    """Return epsilon at `delta` by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
 
     Parameters
     ----------
     found : Releases
-        Of one kind, repeated: the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). Of more than
-        10^6 steps the bound of `optimal_epsilon` is taken.
+        Releases of one type; the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). For more than 10^6
+        steps the bound of `optimal_epsilon` is used.
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
     float
-        In nats; inf where the deltas alone exceed `delta`.
+        Epsilon in nats; inf if the deltas exceed `delta`.
     """
     return _best(found, delta, replace_one, _exact)
 
@@ -223,11 +223,11 @@ def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
 
 
 def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """The strong-composition figure of Abadi et al. 2016, Section 5.1: NOT a guarantee.
+    """Return the strong-composition value of Abadi et al. 2016, Section 5.1, which is NOT a guarantee.
 
-    9.34 for q = 0.01, sigma = 4, T = 10,000, delta = 1e-5 comes back from sigma = sqrt(2 log(1.25/delta0)) / epsilon0,
-    which holds for epsilon0 < 1 and is used at 1.5, and amplification to q epsilon0, which holds to first order
-    in epsilon0 only. Both err to the small side.
+    It reproduces 9.34 for q = 0.01, sigma = 4, T = 10,000, delta = 1e-5. It uses sigma = sqrt(2 log(1.25/delta0)) /
+    epsilon0, which holds for epsilon0 < 1 and is used at 1.5, and amplification to q epsilon0, which holds only to
+    first order in epsilon0. Both underestimate epsilon.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
     float
-        In nats; below what strong composition can prove.
+        Epsilon in nats, less than the proven bound of strong composition.
     """
     change = 2.0 if replace_one else 1.0
     noisy = _noisy(found)
@@ -291,14 +291,14 @@ def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def _sampled(q: float, noise_multiplier: float) -> np.ndarray:
-    """Log moments of one sampled step: the larger of both directions."""
+    """Return log moments of one sampled step, the larger of both directions."""
     # E2 is the moment of order lambda + 1 under mu0, by the quadrature that Rényi accounting uses
     log_e2 = np.array([log_moment(1.0 + lam, q, noise_multiplier) for lam in _LAMBDAS])
     return np.maximum(log_e2, _log_e1(q, noise_multiplier))
 
 
 def _pure(epsilon: float) -> np.ndarray:
-    """Bound on the log moments of an epsilon-private mechanism, from the mean and the range of its loss."""
+    """Return a bound on the log moments of an epsilon-private mechanism, from the mean and range of its loss."""
     if epsilon > 300.0:
         return np.full(_LAMBDAS.size, math.inf)
     grown = math.expm1(epsilon)
@@ -306,14 +306,14 @@ def _pure(epsilon: float) -> np.ndarray:
 
 
 def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
-    """alpha(lambda) of a composition at lambda = 1, ..., 32.
+    """Return alpha(lambda) of a composition at lambda = 1, ..., 32.
 
     Parameters
     ----------
     found : Releases
         Gaussians, with and without Poisson sampling, and pure mechanisms.
     replace_one : bool
-        Whether neighbours replace a record; not with sampling.
+        Whether neighbors replace a record; not with sampling.
 
     Returns
     -------
@@ -341,7 +341,7 @@ def _delta(lambdas: np.ndarray, moments: np.ndarray, epsilon: float) -> float:
 
 
 def moments_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` by the tail bound, solved for epsilon.
+    """Return epsilon at `delta` by the tail bound, solved for epsilon.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ def moments_epsilon(found: Releases, delta: float, *, replace_one: bool = False)
 
 
 def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """Delta at `epsilon` by the tail bound.
+    """Return delta at `epsilon` by the tail bound.
 
     Parameters
     ----------
@@ -399,8 +399,8 @@ def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
 
 
 def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]:
-    """Lambdas that Lemma 3 admits and the leading term of the log moments there."""
-    # q < 1/(16 sigma) and sigma >= 1 leave at least lambda = 2
+    """Return the lambdas that Lemma 3 admits and the leading term of their log moments."""
+    # q < 1/(16 sigma) and sigma >= 1 admit at least lambda = 2
     most = min((s * s * -math.log(q * s) for q, s, _ in found.sampled), default=1e4)
     lambdas = np.arange(1.0, min(math.floor(most), 100_000) + 1.0)
     total = 0.5 * lambdas * (lambdas + 1.0) * change * change * found.mu_squared
@@ -410,19 +410,19 @@ def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def asymptotic_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` from the leading term of the log moment (Lemma 3): not a guarantee.
+    """Return epsilon at `delta` from the leading term of the log moment (Lemma 3), which is not a guarantee.
 
     The lemma's bound is q^2 lambda (lambda + 1) / ((1 - q) sigma^2) + O(q^3 lambda^3 / sigma^3) for sigma >= 1,
-    q < 1 / (16 sigma) and lambda <= sigma^2 log(1 / (q sigma)); the remainder has no constant and is left out.
+    q < 1 / (16 sigma) and lambda <= sigma^2 log(1 / (q sigma)); the remainder has no constant and is omitted.
 
     Parameters
     ----------
     found : Releases
-        That `asymptotic_refusal` has nothing against.
+        Releases for which `asymptotic_refusal` returns None.
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record; not with sampling.
+        Whether neighbors replace a record; not with sampling.
 
     Returns
     -------
@@ -433,5 +433,5 @@ def asymptotic_epsilon(found: Releases, delta: float, *, replace_one: bool = Fal
 
 
 def asymptotic_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """Delta at `epsilon` from the leading term of the log moment; see `asymptotic_epsilon`."""
+    """Return delta at `epsilon` from the leading term of the log moment; see `asymptotic_epsilon`."""
     return _delta(*_asymptotic(found, 2.0 if replace_one else 1.0), epsilon)

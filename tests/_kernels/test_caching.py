@@ -99,7 +99,7 @@ def test_files_that_others_can_write_to_are_not_read(place, kind):
         assert cache_of(place, HOME=str(home)) == kept
 
 
-ADVICE = "set NUMBA_CACHE_DIR to one."
+ADVICE = "Set NUMBA_CACHE_DIR to such a directory."
 TWO_KERNELS = """
 import sys
 import skdp._kernels.critic
@@ -140,8 +140,8 @@ def test_what_is_compiled_for_good_is_told_at_the_first_kernel_of_the_first_proc
     first, line, last = said(nowhere, TWO_KERNELS, "-W", "error", NUMBA_CACHE_DIR=str(nowhere / "chosen"))
     assert (first, last) == ("imported", "done")
     assert line == (
-        "skdp: compiling for this processor, which takes some seconds at the first use of each kernel; the result is "
-        "kept on disk. `python -m skdp.warm_up` compiles all kernels beforehand."
+        "skdp: compiling for this processor, which takes a few seconds at the first use of each kernel. The result is "
+        "cached on disk. Run `python -m skdp.warm_up` to compile in advance."
     )
     assert said(nowhere, TWO_KERNELS, NUMBA_CACHE_DIR=str(nowhere / "chosen")) == ["imported", "done"]
 

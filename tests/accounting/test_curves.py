@@ -59,9 +59,9 @@ def test_mu_of_a_gaussian_is_its_shift_over_its_noise():
 
 
 def test_renyi_curves_refuse_what_has_none():
-    with pytest.raises(TypeError, match="with delta > 0 has no Rényi divergence. Use PrivacyProfile"):
+    with pytest.raises(TypeError, match=r"with delta > 0 has no Rényi divergence. Use PrivacyProfile"):
         RenyiCurve(ComposedDpEvent((G, EpsilonDeltaDpEvent(0.1, 1e-6))))
-    with pytest.raises(ValueError, match="requires adjacency='replace_one'. Use PrivacyProfile"):
+    with pytest.raises(ValueError, match=r"requires adjacency='replace_one'. Use PrivacyProfile"):
         RenyiCurve(FIXED)
 
 
@@ -192,7 +192,7 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
     event = SampledWithoutReplacementDpEvent(5, 2, GaussianDpEvent(sigma))
     for epsilon in (0.0, 0.3, 1.0):
         assert get_delta(event, epsilon, group_size=2, **options) >= max(hockey(p, q, epsilon), hockey(q, p, epsilon))
-    with pytest.raises(TypeError, match="group_size=2 is not supported by method='rdp'. Use method='pld'"):
+    with pytest.raises(TypeError, match=r"group_size=2 is not supported by method='rdp'. Use method='pld'"):
         get_epsilon(FIXED, 1e-5, group_size=2, method="rdp", **options)
 
 

@@ -117,7 +117,7 @@ def test_compare_accountants_gives_reasons():
     assert math.isnan(frame.epsilon["pld"])
     assert "ZCDpEvent is not supported" in frame.note["pld"]
     assert frame.epsilon["rdp"] > 0.0
-    with pytest.raises(ValueError, match="must be one of .*, got 'other'"):
+    with pytest.raises(ValueError, match=r"must be one of .*, got 'other'"):
         compare_accountants(ZCDpEvent(0.1), 1e-5, methods=["other"])
 
 

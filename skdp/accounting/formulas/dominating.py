@@ -1,9 +1,9 @@
 """A dominating pair as weighted losses, and what sampling makes of one.
 
-A pair (P, Q) is kept as the law of its loss log(P / Q) under P. What lies at a loss l with mass w under P has mass w
-e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere smaller than
-that of any two neighbours' outputs. That is preserved by adaptive composition (Zhu, Dong & Wang 2022, Theorem 10), and
-so is each operation below: every H of the result is a mixture of values of H of what it is made of.
+A pair (P, Q) is kept as the distribution of its loss log(P / Q) under P. What lies at a loss l with mass w under P has
+mass w e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere
+smaller than that of any two neighbors' outputs. That is preserved by adaptive composition (Zhu, Dong & Wang 2022,
+Theorem 10), and so is each operation below: every H of the result is a mixture of values of H of what it is made of.
 
 *Poisson sampling, a record removed* (P with the record, Q without it). Let the others' sample be S, and M the
 mechanism. Given S, the outputs are (1-q) M(S) + q M(S + x) and M(S), and for tau >= 1 - q
@@ -13,19 +13,19 @@ mechanism. Given S, the outputs are (1-q) M(S) + q M(S + x) and M(S), and for ta
 by joint convexity over S; below 1 - q both sides are 1 - tau. That is H of ((1-q) Q + q P, Q), whose loss is
 log(1 - q + q e^l) where that of (P, Q) is l. A record that is added is the same pair in the other order.
 
-*A sample of fixed size, a record replaced.* The record is in the sample with probability q. With m0 the law of outputs
-given that it is not, m1 and m1' given that it is, neighbours are (1-q) m0 + q m1 and (1-q) m0 + q m1'. For tau >= 1 and
-tau' = 1 + q (tau - 1), b = tau' / tau,
+*A sample of fixed size, a record replaced.* The record is in the sample with probability q. With m0 the distribution of
+outputs given that it is not, m1 and m1' given that it is, neighbors are (1-q) m0 + q m1 and (1-q) m0 + q m1'. For tau
+>= 1 and tau' = 1 + q (tau - 1), b = tau' / tau,
 
     H(tau') = q H(m1, (1-b) m0 + b m1'; tau) <= q (1-b) H(m1, m0; tau) + q b H(m1, m1'; tau) <= q H_M(tau)
 
 (Balle, Barthe & Gaboardi 2018, Theorems 2 and 9). In the last step samples are coupled: a sample with x becomes one
 without it by putting a uniformly drawn other record in its place. So for tau' >= 1 the pair of Poisson sampling
-serves, and below 1 it is mirrored, H(tau) = 1 - tau + tau H(1 / tau), as neighbours may be exchanged. H is convex at
+serves, and below 1 it is mirrored, H(tau) = 1 - tau + tau H(1 / tau), as neighbors may be exchanged. H is convex at
 1, where the slopes are -1 + H(1) + Q(l > 0) and -Q(l > 0): for a symmetric pair 2 Q(l > 0) + H_M(1) <= 1, and q only
 lowers H(1).
 
-*Drawn or not, unseen*: with probability 1 - q the outputs of neighbours are the same, else those of the pair. By joint
+*Drawn or not, unseen*: with probability 1 - q the outputs of neighbors are the same, else those of the pair. By joint
 convexity H(tau) <= (1-q) (1 - tau)_+ + q H_M(tau).
 
 **Two densities** become weighted losses by connect-the-dots on cells of the place where the output lies.
@@ -36,30 +36,30 @@ which conserves the mass of both P and Q and dominates the exact pair (Doroshenk
 **Noise mechanisms**, by the shift between neighbors in units of the noise; `LAWS` has a row for each event that has a
 pair.
 
-*Additive noise with a log-concave law* (Gaussian, Laplace, discrete Laplace and Gaussian, in one dimension). The
-likelihood ratio of the law and the same law shifted rises along the line. So by Neyman and Pearson's lemma half-lines,
-with a coin at their end where the law is discrete, are the best tests of a shift, the same for shifts of either sign
-and any size. With F the law, for a set A of mass F(h) for some half-line h: F shifted by a >= 0 gives A at most the
-mass that it gives h, and shifted by -b at least. Hence for a mixture of shifts up to a_i to the one side against
-shifts up to b_j to the other the pair sum_i p_i F(. - a_i), sum_j p_j F(. + b_j) dominates, whatever the shifts are
-within these bounds:
+*Additive noise with a log-concave distribution* (Gaussian, Laplace, discrete Laplace and Gaussian, in one dimension).
+The likelihood ratio of the distribution and the same distribution shifted increases along the line. So by Neyman and
+Pearson's lemma half-lines, with a coin at their end where the distribution is discrete, are the best tests of a shift,
+the same for shifts of either sign and any size. With F the distribution, for a set A of mass F(h) for some half-line h:
+F shifted by a >= 0 gives A at most the mass that it gives h, and shifted by -b at least. Hence for a mixture of shifts
+up to a_i to the one side against shifts up to b_j to the other the pair sum_i p_i F(. - a_i), sum_j p_j F(. + b_j)
+dominates, whatever the shifts are within these bounds:
 
     P(A) - tau Q(A) <= P(h) - tau Q(h).
 
-*Many dimensions.* For the Gaussian, shifts of norm a are one dimension along the shift. For (discrete) Laplace noise
-on each coordinate and shifts of L1 norm a, go from the one law to the other coordinate by coordinate: if the best
+*Many dimensions.* For the Gaussian, shifts of norm a are one dimension along the shift. For (discrete) Laplace noise on
+each coordinate and shifts of L1 norm a, go from the one distribution to the other coordinate by coordinate: if the best
 tests of two steps have power functions g and f (power as a function of size), the power of both together is at most
 g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
 dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
 
 **Events**, for each adjacency and both directions of neighbors.
 Where records may be missing (`add_remove` and `zero_out`), the first pair is that of a record that is there, the second
-that of one that is not, and there is one pair where both have the same H. Where records are replaced, neighbours may be
+that of one that is not, and there is one pair where both have the same H. Where records are replaced, neighbors may be
 exchanged, so there is always one.
 
 *Poisson samples, a record replaced.* Given the other records of the sample, outputs are (1-q) M(S) + q M(S + x) and
-(1-q) M(S) + q M(S + y). For additive noise with a log-concave law that is (1-q) F + q F(. - a) against (1-q) F + q F(.
-+ a) at worst . Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
+(1-q) M(S) + q M(S + y). For additive noise with a log-concave distribution that is (1-q) F + q F(. - a) against (1-q) F
++ q F(. + a) at worst . Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
 M(S + x), which may show whether the record was drawn: what is left is that it was not with probability 1 - q
 (`LossAtoms.drawn_unseen`). A mechanism that does show it attains that.
 """
@@ -98,7 +98,7 @@ class LossAtoms:
     Attributes
     ----------
     loss, log_weight : array
-        Losses log(P / Q), rising, and the log of the mass of P at each.
+        Losses log(P / Q), increasing, and the log of the mass of P at each.
     infinite : float
         Mass of P where Q has none.
     missing : float
@@ -241,12 +241,12 @@ def connect(
     tails: Tails,
     extra: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LossAtoms:
-    """The pair of two densities, of which the loss rises with the place.
+    """The pair of two densities, of which the loss increases with the place.
 
     Parameters
     ----------
     knots : array
-        Ends of the cells, rising.
+        Ends of the cells, increasing.
     density : callable
         Of places, of any shape: the loss there, and the log of the density of P.
     slope : array or float
@@ -292,7 +292,7 @@ _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats
 _MOST_CELLS = 1 << 17
 _MOST_FAR = 1 << 24  # integers on which Gaussian noise is laid; beyond, all counts as revealed
 _MOST_SHIFT, _MOST_LOSS = 8.0e2, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
-_OUTSIDE = 1e-300  # above the mass of integers that are left out
+_OUTSIDE = 1e-300  # above the mass of integers that are omitted
 _DEEP = 160.0  # nats below the top of a bounded loss, with a density below e^-80: taken together
 _CELLS = 4000
 # Standard deviation of integer noise up to which its values are added up one by one.
@@ -369,7 +369,7 @@ def laplace(size: float) -> LossAtoms:
 
     # both ends have masses of their own
     losses, masses, tails = [size, -size], [-math.log(2.0), -size - math.log(2.0)], Tails()
-    if bottom > -size:  # the lower end is left out; the loss is mirrored under Q
+    if bottom > -size:  # the lower end is omitted; the loss is mirrored under Q
         q_below = 1.0 - 0.5 * math.exp(-0.5 * (bottom + size))
         losses, masses, tails = losses[:1], masses[:1], Tails(0.5 * math.exp(0.5 * (bottom - size)), q_below=q_below)
     return connect(knots, density, 0.5, tails, (np.array(losses), np.array(masses)))
@@ -510,7 +510,7 @@ class Law(NamedTuple):
         inf, as nobody has said how to follow it: then there is no Rényi divergence, and none that is too small.
     replaced : callable or None
         Of an event, a share and an order: the pair of a Poisson sample in which a record is replaced, by the proof for
-        log-concave laws. None: `LossAtoms.drawn_unseen`, which holds for all.
+        log-concave distributions. None: `LossAtoms.drawn_unseen`, which holds for all.
     """
 
     pairs: Callable[[Any, int, float], Directions]
@@ -575,14 +575,14 @@ def dominating(event: DpEvent, replace_one: bool, order: float = 1.0) -> Directi
     event : DpEvent
         In its simplest equal form, with a price under the adjacency.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     order : float
         Rényi order that is to be read off, for which unbounded losses are followed further; 1 for none.
 
     Returns
     -------
     tuple of LossAtoms
-        One for each direction of neighbours; one if both are the same.
+        One for each direction of neighbors; one if both are the same.
     """
     kind, share, inner = sampled_form(event)
     law, change = LAWS[type(inner)], 2 if replace_one else 1

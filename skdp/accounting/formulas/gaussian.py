@@ -1,16 +1,15 @@
-"""The plain Gaussian mechanism in closed form (Balle & Wang 2018, Theorem 8).
+"""Gaussian mechanism in closed form (Balle & Wang 2018, Theorem 8).
 
 With mean shift mu in units of the noise, a = eps/mu - mu/2 and b = a + mu,
 
     delta(eps) = Q(a) - e^eps Q(b) = phi(a) (R(a) - R(b)),
 
-Q the normal upper tail, phi its density and R = Q/phi Mills' ratio. Everything is solved in `a`: it
-stays of order 1 to 40 however large mu is, where eps/mu - mu/2 would cancel.
+where Q is the normal upper tail, phi its density and R = Q/phi Mills' ratio. All equations are solved for `a`, which is
+of order 1 to 40 for any mu, because eps/mu - mu/2 suffers from cancellation.
 
-Repeated randomised response in closed form: the exact worst case of mechanisms that are epsilon-private.
-
-Kairouz, Oh & Viswanath 2017, Theorem 3.3. The loss is that of a binomial number, so delta is a difference of two
-binomial tails, and its curve has corners where the loss takes a value.
+**Repeated randomized response** is the exact worst case of epsilon-private mechanisms (Kairouz, Oh & Viswanath 2017,
+Theorem 3.3). The loss is a function of a binomial number, so delta is a difference of two binomial tails, and its curve
+has corners at the values of the loss.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from scipy.special import erfcx, log_ndtr, ndtr
 
 from skdp.accounting.formulas.numeric import bisect, sampled_loss
 
-# Relative slack that covers the rounding of what is computed here; results are moved by it to the safe side.
+# Relative slack that covers rounding; results are rounded conservatively by it.
 _SAFE = 1e-11
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def _mills(x: float) -> float:
-    """Mills' ratio Q(x) / phi(x) for x >= -30 or so."""
+    """Return Mills' ratio Q(x) / phi(x) for x >= -30."""
     return math.sqrt(math.pi / 2.0) * float(erfcx(x / math.sqrt(2.0)))
 
 
 def mills_drop(a: float, mu: float) -> float:
-    """R(a) - R(a + mu) without cancellation, for a > -30."""
+    """Return R(a) - R(a + mu) without cancellation, for a > -30."""
     if mu > 0.5:
         return _mills(a) - _mills(a + mu)
     # -R'(x) = 1 - x R(x): R falls by its integral, smooth on this short interval. Far out 1 - x R(x)
@@ -50,7 +49,7 @@ def mills_drop(a: float, mu: float) -> float:
 
 
 def log_delta_at(a: float, mu: float) -> float:
-    """Log of delta at eps = mu (a + mu/2).
+    """Return the log of delta at eps = mu (a + mu/2).
 
     Parameters
     ----------
@@ -72,7 +71,7 @@ def log_delta_at(a: float, mu: float) -> float:
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Smallest delta of the Gaussian mechanism at `epsilon`, rounded up.
+    """Return the smallest delta of the Gaussian mechanism at `epsilon`, rounded up.
 
     Parameters
     ----------
@@ -91,14 +90,14 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     if not mu < math.inf:
         return 1.0
     a = epsilon / mu - mu / 2.0
-    # eps/mu - mu/2 is known to about 1e-16 (eps/mu + mu/2): move it down by that.
+    # eps/mu - mu/2 has an error of about 1e-16 (eps/mu + mu/2), which is subtracted.
     a -= 4e-16 * (epsilon / mu + mu / 2.0) if epsilon > 0.0 else 0.0
     value = math.exp(log_delta_at(max(a, -mu / 2.0), mu)) * (1.0 + _SAFE)
     return min(1.0, max(value, sys.float_info.min))
 
 
 def _solve_a(log_delta: float, mu: float) -> float:
-    """The a at which log delta(a) = log_delta: Newton's steps, as the slope is known, inside a bracket."""
+    """Return the a with log delta(a) = log_delta, by Newton steps inside a bracket."""
     low, high = -mu / 2.0, max(1.0, -mu / 2.0 + 1.0, math.sqrt(-2.0 * log_delta))
     while log_delta_at(high, mu) > log_delta:
         low, high = high, 2.0 * high
@@ -117,7 +116,7 @@ def _solve_a(log_delta: float, mu: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Smallest epsilon of the Gaussian mechanism at `delta`, rounded up.
+    """Return the smallest epsilon of the Gaussian mechanism at `delta`, rounded up.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     Returns
     -------
     float
-        In nats; 0 where delta alone covers the mechanism.
+        Epsilon in nats; 0 if delta alone covers the mechanism.
     """
     log_delta = math.log(delta)
     if not mu < math.inf:
@@ -142,7 +141,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Largest mean shift whose Gaussian mechanism is (epsilon, delta)-private, rounded down.
+    """Return the largest mean shift whose Gaussian mechanism is (epsilon, delta)-private, rounded down.
 
     Parameters
     ----------
@@ -169,7 +168,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = 0.5 * low, low
     mu, less = bisect(fits, low, high, relative=4e-16)[0] * (1.0 - _SAFE), _SAFE
     while gaussian_epsilon(delta, mu) > epsilon:
-        mu, less = mu * (1.0 - less), 2.0 * less  # near a delta of 1 a step of the rounding alone hardly moves delta
+        mu, less = mu * (1.0 - less), 2.0 * less  # near a delta of 1, a step of the rounding error hardly changes delta
     return mu
 
 
@@ -178,12 +177,12 @@ def mixture_loss(q: float, m: float, z: np.ndarray) -> np.ndarray:
     return sampled_loss(q, m * z - 0.5 * m * m)
 
 
-_ROUNDING = 1e-9  # of sums over many terms; results are moved by it to the safe side
+_ROUNDING = 1e-9  # of sums over many terms; results are rounded conservatively by it
 
 
 @lru_cache(maxsize=32)
 def _tails(epsilon: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses of repeated randomised response, and the log tails of their distributions under P and Q.
+    """Return the losses of repeated randomized response, and the log tails of their distributions under P and Q.
 
     The loss is (2 B - count) epsilon with B binomial of probability 1 / (1 + e^-epsilon) under P.
     """
@@ -201,11 +200,10 @@ def _tails(epsilon: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> float:
-    """Epsilon of `count` epsilon-private mechanisms at `delta`: exact (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+    """Return the exact epsilon of `count` epsilon-private mechanisms (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
 
-    They show that randomised response is the worst of them, so the curve is that of a binomial loss:
-    delta(x) = P[loss > x] - e^x Q[loss > x]. Their theorem lists its corners; between two of them the equation
-    is solved for e^x.
+    Randomized response is the worst case, so the curve is that of a binomial loss: delta(x) = P[loss > x] - e^x Q[loss
+    > x]. The theorem lists its corners; between two corners the equation is solved for e^x.
 
     Parameters
     ----------
@@ -238,23 +236,23 @@ def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> flo
 
 
 def _most(epsilon: float, count: int) -> float:
-    """The largest loss, rounded up."""
+    """Return the largest loss, rounded up."""
     exact, most = count * Fraction(epsilon), count * epsilon
     return most if Fraction(most) >= exact else math.nextafter(most, math.inf)
 
 
 def _tail_rounding(loss: np.ndarray, count: int, epsilon: float) -> float:
-    """Bound on the rounding of `_tails`: one for each loss, a unit of the logs, below 2000 for P and the loss for Q."""
+    """Return a bound on the rounding error of `_tails` for each loss."""
     return 2.3e-16 * loss.size * (4000.0 + count * epsilon)
 
 
 def randomised_response_delta(epsilon: float, count: int, at: float) -> float:
-    """Delta of `count` epsilon-private mechanisms at an epsilon of `at`: the curve of `randomised_response_epsilon`.
+    """Return delta of `count` epsilon-private mechanisms at an epsilon of `at`; see `randomised_response_epsilon`.
 
     Parameters
     ----------
     epsilon : float
-        Of each, at least 0, below 300.
+        Epsilon of each mechanism, at least 0, below 300.
     count : int
     at : float
         In nats, at least 0.
@@ -269,6 +267,6 @@ def randomised_response_delta(epsilon: float, count: int, at: float) -> float:
     loss, under_p, under_q = _tails(epsilon, count)
     first = int(np.searchsorted(loss, at, side="right"))
     off = _tail_rounding(loss, count, epsilon)
-    if first == loss.size:  # between the largest loss and what it is rounded to
+    if first == loss.size:  # between the largest loss and its rounded value
         return math.exp(under_p[-1] + off) * -math.expm1(at - _most(epsilon, count))
     return min(1.0, max(0.0, math.exp(under_p[first] + off) - math.exp(min(at + under_q[first], under_p[first]) - off)))

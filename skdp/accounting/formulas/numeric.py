@@ -1,6 +1,6 @@
 """Arrays of doubles, losses of sampled releases, and searches in one dimension: `bisect`, `Secant`, `minimize`.
 
-Whole numbers are searched by `bisect` of the standard library, over a `range`.
+Integers are searched by `bisect` of the standard library, over a `range`.
 
 Gauss-Legendre quadrature of densities, with a proven bound on its relative error.
 
@@ -13,12 +13,12 @@ the maximum of |f| over the ellipse with foci -1 and 1 and semiaxes A = (rho + 1
     (32 / 15) rho^{-2k} / (1 - rho^-2) exp(s A + (s / 3)^2 (B^2 / 2 + 1 / 6)).
 
 `MOST` holds, for numbers of nodes k, the largest s at which the best rho makes that `ERROR` or less. A normal density
-with its centre at a distance of up to d from the cell has s = r (d + 3), as c = r^2; an exponential e^{a x} has s = r
+with its center at a distance of up to d from the cell has s = r (d + 3), as c = r^2; an exponential e^{a x} has s = r
 a.
 
 *Mixtures.* The error of a sum of such densities with positive weights is bounded as that of each.
 
-*A pair.* Let P and Q have densities p and q of which the loss log(p / q) rises, with cells that end at every loss
+*A pair.* Let P and Q have densities p and q of which the loss log(p / q) increases, with cells that end at every loss
 where H(tau) = sup over events of P - tau Q is asked for. By quadrature, the mass of P above log tau, and that of Q,
 have relative errors of at most u = `ERROR`, so H is too low by at most u (P + tau Q)(above) = u (H + 2 tau Q(above)).
 Masses that are larger by the factor 1 + u, with losses that are larger by 2 u, make up for it: to raise all losses by
@@ -27,10 +27,10 @@ errs in the rest alone: with sampling probability q, P = (1-q) Q + q P1,
 
     P - tau Q = q P1 - (tau - 1 + q) Q,
 
-which errs by at most 2 u q P1(above) = 2 u (H + (tau - 1 + q) Q(above)). As tau - 1 + q <= tau (1 - (1-q) / tau) <=
-tau (q + |log tau|), losses l that are larger by 2 u min(1, q + |l|) make up for it; likewise in the other direction
-(with the share of what is sampled in Q), and where a record is replaced (with the larger of both shares). The rounding
-of a loss is in proportion to the same, as d l / d (log P1 / Q) is that share. So `lifted` serves both.
+which errs by at most 2 u q P1(above) = 2 u (H + (tau - 1 + q) Q(above)). As tau - 1 + q <= tau (1 - (1-q) / tau) <= tau
+(q + |log tau|), losses l that are larger by 2 u min(1, q + |l|) make up for it; likewise in the other direction (with
+the fraction of what is sampled in Q), and where a record is replaced (with the larger of both shares). The rounding of
+a loss is in proportion to the same, as d l / d (log P1 / Q) is that share. So `lifted` serves both.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def bisect(
         True from `low` up to that place, False from there up to `high`. Neither end is looked at.
     low, high : float
     absolute, relative : float
-        Width at which to stop, the larger of `absolute` and `relative` times the upper end; if both are 0, neighbouring
+        Width at which to stop, the larger of `absolute` and `relative` times the upper end; if both are 0, neighboring
         doubles.
     steps : int
         Most halvings.
@@ -221,7 +221,7 @@ def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     Parameters
     ----------
     knots : array of shape (n + 1,)
-        Ends of the cells, rising.
+        Ends of the cells, increasing.
     slope : array of shape (n,)
         For each cell the most by which the log of a density may change per unit of place, and 3 for a normal one.
 

@@ -1,6 +1,6 @@
-"""What can be said of a composition without composing it: a few numbers and bounds, and closed forms.
+"""Closed forms and simple bounds of a composition, without numerical composition.
 
-Closed are the prices of one Gaussian, of randomised responses of one kind, and of one Poisson-sampled Gaussian:
+There are closed forms for one Gaussian, for repeated randomized response, and for one Poisson-sampled Gaussian:
 
 *A record is removed or added.* With H the profile of the Gaussian by tau = e^epsilon, that of the pair "remove" is q
 H((tau - 1 + q) / q) for tau >= 1 - q (Balle, Barthe & Gaboardi 2018, Theorem 2). For tau >= 1 that of "add" is no
@@ -8,8 +8,8 @@ larger: let h(a, b) be the supremum over events of a P - b Q. "Remove" has h(a +
 1 - tau (1 - q), b = tau q and d = (tau - 1) (1 - q), and at the best event A of the latter h(a + d, b + d) >= a P(A) -
 b Q(A) + d (P(A) - Q(A)), where P(A) >= Q(A), as A is a half-line.
 
-*A record is replaced.* At the place z where the loss of the pair "replace" is epsilon, with a = z - m, R Mills' ratio
-and phi the normal density,
+*A record is replaced.* At the point z where the loss of the pair "replace" is epsilon, with a = z - m, Mills' ratio R
+and the normal density phi,
 
     delta = q phi(a) (u (R(a) - R(a + m)) + v (R(a) - R(a + 2 m))),
 
@@ -37,7 +37,7 @@ from skdp.accounting.formulas.numeric import bisect, sampled_loss
 from skdp.accounting.pld.pairs import Pair, paired
 from skdp.accounting.releases import Releases, SampledGaussian, Statement
 
-# Losses of noise multipliers below 1 / MAX_SHIFT are priced without the help of sampling: still a bound.
+# The bound ignores sampling for noise multipliers below 1 / MAX_SHIFT.
 MAX_SHIFT = 1000.0
 _STEEPEST = 1e14
 _ROUNDING = 1e-14
@@ -45,24 +45,24 @@ _SAFE = 1e-11  # covers rounding of one sampled release
 
 
 class Simple(NamedTuple):
-    """Numbers that are read off a composition of Gaussian, Laplace and (epsilon, delta) releases.
+    """Summary of a composition of Gaussian, Laplace and (epsilon, delta) releases.
 
     Attributes
     ----------
     mu : float
-        Mean shift of all Gaussian releases without sampling: never cheaper (joint convexity).
+        Mean shift of all Gaussian releases without sampling, an upper bound (joint convexity).
     pure : float
-        Sum of the epsilons, or largest finite losses, of what is not Gaussian.
+        Sum of the epsilons, or largest finite losses, of all other releases.
     revealed : float
-        Probability that an (epsilon, delta) event, or a pair of infinite loss, reveals something outright.
+        Mass of infinite loss of (epsilon, delta) events and other pairs.
     promised : float
-        Sum of the deltas of these events, rounded up unless there is only one.
+        Sum of the deltas of these events, rounded up if there are several.
     closed : bool
-        Whether one Gaussian, and what is revealed, are the whole answer: nothing else but Gaussians, unsampled or too
-        loud for sampling to help, and (0, delta) events. With probability r such events reveal something outright, else
-        they reveal nothing: the profile is r + (1 - r) times that of the Gaussian.
+        Whether a Gaussian release and the mass r of infinite loss determine the result: the composition has only
+        Gaussian releases without sampling, or with so little noise that sampling is ignored, and (0, delta) events. The
+        profile is r + (1 - r) times that of the Gaussian.
     steep : bool
-        Whether losses are so large that doubles do not tell them apart: no grid, and simple bounds alone.
+        Whether losses are too large for doubles to resolve, so that only simple bounds apply.
     """
 
     mu: float
@@ -74,7 +74,7 @@ class Simple(NamedTuple):
 
     @classmethod
     def of(cls, found: Releases, replace_one: bool) -> Simple:
-        """The numbers of `found`; `replace_one` tells whether neighbours replace a record."""
+        """Return the summary of `found`; `replace_one` is True if neighbors replace a record."""
         twice = 2.0 if replace_one else 1.0
         squares = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled)
         loud = found.mu_squared + sum(each.times / each.noise**2 for each in found.sampled if _is_loud(each))
@@ -188,7 +188,7 @@ def _sampled_epsilon(q: float, noise: float, delta: float, replace_one: bool) ->
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _sampled_alone(found: Releases) -> SampledGaussian | None:
 
 
 def closed_epsilon(found: Releases, simple: Simple, delta: float, replace_one: bool) -> float | None:
-    """Epsilon of repeated randomised response, or of one sampled Gaussian, in closed form; None for anything else."""
+    """Epsilon of repeated randomized response, or of one sampled Gaussian, in closed form; None for anything else."""
     response, sampled = _response_alone(found), _sampled_alone(found)
     if sampled is not None:
         return min(_sampled_epsilon(sampled.rate, sampled.noise, delta, replace_one), simple.epsilon_at(delta))

@@ -1,12 +1,10 @@
-"""Epsilon and delta of a composition by privacy loss distributions: tight upper bounds.
+"""Tight upper bounds of epsilon and delta of a composition, by privacy loss distributions.
 
-What can be said without composing is said by `closed_forms`; `directions` makes pairs of what is left, and `reading`
-composes them and reads off the figure. Of groups of several records, the profile of one is read.
+`closed_forms` is used if possible. Otherwise `directions` returns the pairs to compose for each direction of neighbors,
+and `reading` composes them and computes the result. For groups of several records, the profile of one record is used.
 
-A composition as pairs to compose: one list for each direction of neighbours, selections included.
-
-The profile of a trial is composed as any other release and read at all epsilons; `profiles` makes of it the
-profile of the best try and a pair, which is composed with the rest.
+For a selection, the profile of a trial is computed like that of any release. `profiles` converts it to the profile of
+the best trial, and to a pair that is composed with the other releases.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ def profile_pair(found: Releases, replace_one: bool, log_floor: float, accuracy:
     ----------
     found : Releases
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     log_floor : float
         Log of the delta down to which it is followed.
     accuracy : float
@@ -95,7 +93,7 @@ def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, acc
     ----------
     found : Releases
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     log_floor : float
         Log of a delta that does not matter: how far profiles of selections are followed.
     accuracy : float
@@ -187,7 +185,7 @@ def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, acc
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     accuracy : float
         Relative error aimed at; a coarser grid is quicker and stays an upper bound.
 
@@ -234,7 +232,7 @@ def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, acc
     epsilon : float
         In nats, at least 0.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     accuracy : float
         Relative error aimed at.
 
@@ -302,7 +300,7 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
     def price(delta: float) -> float:
         return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
 
-    # what rounding adds may keep a grid that is centred too low where it is
+    # what rounding adds may keep a grid that is centered too low where it is
     far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - 1e-5) - 1e-8
     return min(best, least_delta(price, epsilon)) if far else best
 

@@ -1,14 +1,14 @@
-"""Privacy loss distributions on a grid: connect-the-dots, and composition by powers of an FFT.
+"""Privacy loss distributions on a grid: connect-the-dots discretization, and composition by FFT.
 
-A loss l between two labels e and e + h is split between them with weight (1 - e^{e-l}) / (1 - e^{-h}) on
-the upper one (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022). That conserves the mass of both P and
-Q and dominates the exact pair.
+A loss l between two labels e and e + h is split between them with weight (1 - e^{e-l}) / (1 - e^{-h}) on the upper one
+(Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022). This preserves the mass of both P and Q, and dominates the exact
+pair.
 
-An FFT knows sums only to about 1e-16 of the largest, while delta may be 1e-12 or less. So each
-distribution is first tilted by e^{theta l - K(theta)}, which moves the losses that matter to the centre,
-and the result is tilted back. What is cut off, what can wrap around and what rounding can do is bounded:
-added for an upper bound on delta, subtracted for a lower one (`lower_bounds`). A grid is as fine and as long as the
-error asked for needs it, within bounds on the work.
+The rounding error of an FFT is about 1e-16 of the largest value, while delta can be 1e-12 or less. Therefore each
+distribution is first tilted by e^{theta l - K(theta)}, which centers the relevant losses, and the result is tilted
+back. The effects of truncation, wrapping around and rounding are bounded. The bounds are added for an upper bound on
+delta, and subtracted for a lower one (`lower_bounds`). The target error determines the width and length of the grid,
+within a limit on the work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16
 _DEEPEST = 600.0  # log of the most that tilting back may multiply or divide by
-_HEAVY = 0.9  # share of the mass on one label from which on it is kept out of the transform
+_HEAVY = 0.9  # fraction of the mass on one label from which on it is kept out of the transform
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
 
@@ -44,7 +44,7 @@ class GridRelease(NamedTuple):
         Log of the mass of P at each.
     spread : array
         For each label and the one above it, the sum of w s (1 - s) over the losses between them, with w
-        the mass and s the share of the upper label: from it follows how far labels are from the truth.
+        the mass and s the fraction of the upper label: from it follows how far labels are from the truth.
     low : float
         Mass that the truncation moved up to the second label.
     lost : float
@@ -66,7 +66,7 @@ class GridRelease(NamedTuple):
 
 
 def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> GridRelease:
-    """Connect-the-dots discretisation of one release: of a pair that dominates it, whatever was rounded."""
+    """Connect-the-dots discretization of one release: of a pair that dominates it, whatever was rounded."""
     atoms = pair.atoms_in_buckets(*span, h, offset)
     loss, weight = atoms.loss, np.exp(atoms.log_weight)
     lower = np.floor((loss - offset) / h)
@@ -105,12 +105,12 @@ def release_moment(release: GridRelease, theta: float, h: float) -> float:
 
 
 class Composed(NamedTuple):
-    """Masses of the composed loss, scaled by e^{-log_scale}, and what was left out.
+    """Masses of the composed loss, scaled by e^{-log_scale}, and what was omitted.
 
     Attributes
     ----------
     loss : array
-        The labels, rising.
+        The labels, increasing.
     mass : array
         Mass at each, at most `2 doubt untilt` and a factor 1 + slack above the truth and never below it.
     untilt : array
@@ -275,7 +275,7 @@ def _rounding(power: Spectrum, apart: float, size: int) -> tuple[float, float]:
 
 
 def deltas_of(found: Composed, epsilons: np.ndarray) -> np.ndarray:
-    """Delta at rising epsilons, with everything left out added: looser far from where `found` was composed.
+    """Delta at increasing epsilons, with everything omitted added: looser far from where `found` was composed.
 
     Below the window, and where tilting back was capped, delta is 1.
 
@@ -295,7 +295,7 @@ def deltas_of(found: Composed, epsilons: np.ndarray) -> np.ndarray:
     total = tail.copy()
     stretch = np.floor((epsilons - epsilons[0]) / 300.0)
     for part in (np.flatnonzero(stretch == k) for k in np.unique(stretch)):
-        # e^{epsilon - loss} is left out, and no more than that, where it is below e^-300: that is above the truth
+        # e^{epsilon - loss} is omitted, and no more than that, where it is below e^-300: that is above the truth
         low, high = int(first[part[0]]), int(np.searchsorted(loss, epsilons[part[-1]] + 300.0))
         origin = float(epsilons[part[0]])
         weighted = np.append(np.cumsum((mass[low:high] * np.exp(origin - loss[low:high]))[::-1])[::-1], 0.0)

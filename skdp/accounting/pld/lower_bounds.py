@@ -1,14 +1,14 @@
-"""Epsilon of a composition from both sides: the upper bound that is charged, and a certified lower one.
+"""Certified lower and upper bounds of the epsilon of a composition.
 
-*The lower one* comes from the very grid that gave the upper one.
-Connect-the-dots sends each loss l at random to one of its two neighbouring labels, under P and under Q
-alike: the label J is a post-processing of the output. So the pair (P', Q') of the distributions of J is
-dominated by the exact pair, and so is every composition of it. Its true loss at label j is not h j but
+The lower bound uses the grid of the upper bound. Connect-the-dots sends each loss l at random to one of its two
+neighboring labels, in the same way under P and Q, so the label J is a post-processing of the output. Therefore the
+exact pair dominates the pair (P', Q') of the distributions of J, also under composition. The true loss at label j is
+not h j but
 
     log P'(j) / Q'(j) = h j + d_j,    d_j = -log1p(((e^h - 1) B_{j-1} - (1 - e^{-h}) B_j) / P'(j)),
 
-B_j the sum of w s (1 - s) over the losses between j and j + 1 (w their mass, s the share sent up),
-because Q' adds w e^{-l} where P' adds w. With S = h sum J, which the grid knows, and D = sum d_J,
+where B_j is the sum of w s (1 - s) over the losses between j and j + 1, with mass w and fraction s of the upper label,
+because Q' adds w e^{-l} where P' adds w. With S = h sum J, which the grid contains, and D = sum d_J,
 
     delta(e) >= E[(1 - e^{e - S - D})_+] >= E[(1 - e^{e + g - S})_+] - E[(1 - e^{e + g - S})_+; D < -g]
 
@@ -17,10 +17,10 @@ the maximum of (1 - e^{-x}) e^{-theta x},
 
     E[(1 - e^{x0 - S})_+; D < -g] <= c exp(sum log E[e^{theta h J - lambda d_J}] - theta x0 - lambda g).
 
-d_j is of second order in h and its mean nearly cancels: g is small. Equally by Chernoff are bounded and
-subtracted: the mass that wrapped around the window, from above and from below, and the mass that the truncation
-moved up. Mass above the window is left out. Of the event A that one of the losses is above its
-truncation, delta holds P(A) - e^epsilon Q(A) beside all this, as A and the labels are a post-processing too.
+d_j is of second order in h and its mean nearly cancels, so g is small. Chernoff bounds of the following masses are
+subtracted: the mass that wrapped around the window, from above and from below, and the mass that the truncation moved
+up. Mass above the window is omitted. If A is the event that one of the losses is above its truncation, delta also
+contains P(A) - e^epsilon Q(A), because A and the labels are a post-processing, too.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
     for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True):
         weight, shift = np.exp(np.log(own_mass(s)) + theta * h * s.position - k), too_high(s, h)
         highest = np.argsort(-shift)
-        met = p.count * np.cumsum(weight[highest])  # at most `each` for those that are left out
+        met = p.count * np.cumsum(weight[highest])  # at most `each` for those that are omitted
         kept = highest[int(np.searchsorted(met, each)) :]
         weight, shift = weight[kept], shift[kept]
         mean += p.count * float(weight @ shift)
@@ -237,7 +237,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     if rough <= -math.inf:
         return 0.0
     needed += math.exp(min(rough, 700.0)) * unlikely  # epsilon is below `rough`
-    # every correction falls as the place it is read at rises: it is taken a little below the final one
+    # every correction falls as the place it is read at increases: it is taken a little below the final one
     place = rough - min(1.0 / tilt.order, 1e-3 * abs(rough))
     parts = (
         _bound_wrapped_down(tilt, found, place, _log_peak),
@@ -299,9 +299,9 @@ def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) 
 
 
 def without_selection(found: Releases, which: int) -> tuple[Releases, float]:
-    """A composition that costs no more, with one run in place of each selection, and the chance that there was one.
+    """Return a composition with at most the cost, with one run for each selection, and the probability of a run.
 
-    Scores may all be equal: the best is then any one of the trials.
+    If all scores are equal, the best trial is any of the trials.
     """
     sure, parts = 1.0, [replace_fields(found, selected=())]
     for runs, trials, count in found.selected:
@@ -337,7 +337,7 @@ def pld_bounds(
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     work : int
         Bound on one grid, as in `choose_grid`.
     close : float

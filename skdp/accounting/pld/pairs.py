@@ -1,30 +1,30 @@
-"""Dominating pairs of releases and their privacy loss, as what is composed asks for it: `AnyPair`.
+"""Dominating pairs of releases and their privacy losses.
 
 The pairs of the (Poisson-sampled) Gaussian are in units of the noise: z = x / sigma, m = 1 / sigma, and
 
     remove   P = (1-q) N(0,1) + q N(m,1)   Q = N(0,1)
-    add      P = N(0,1)                    Q = (1-q) N(0,1) + q N(-m,1)   (z mirrored: the loss rises)
+    add      P = N(0,1)                    Q = (1-q) N(0,1) + q N(-m,1)   (z mirrored: the loss increases)
     replace  P = (1-q) N(0,1) + q N(m,1)   Q = (1-q) N(0,1) + q N(-m,1)
 
-With q = 1 the first is the plain Gaussian. The loss log(P/Q) rises with z in all three. The first two are those of Zhu,
-Dong & Wang 2022, the third is dp-accounting's `REPLACE_ONE`. That they dominate has one proof. Let the record x be
-replaced by y, both of norm at most m, or 0 for one that is not there. Given which others take part, the outputs are,
-but for a common shift, (1-q) N(0, I) + q N(x, I) and (1-q) N(0, I) + q N(y, I); hockey-stick divergences are
-jointly convex, so one such choice is the worst. For a set A with Phi(t) = N(0, I)(A), Neyman and Pearson's lemma gives
+With q = 1 the first is the plain Gaussian. The loss log(P/Q) increases with z in all three. The first two are those of
+Zhu, Dong & Wang 2022, the third is dp-accounting's `REPLACE_ONE`. One proof shows that they dominate. Let the record x
+be replaced by y, both of norm at most m, or 0 for an absent record. Given the sample of the other records, the outputs
+are, up to a common shift, (1-q) N(0, I) + q N(x, I) and (1-q) N(0, I) + q N(y, I). Hockey-stick divergences are jointly
+convex, so the worst case is one such sample. For a set A with Phi(t) = N(0, I)(A), the Neyman-Pearson lemma implies
 N(x, I)(A) <= Phi(t + |x|) and N(y, I)(A) >= Phi(t - |y|). Hence, for every tau >= 0,
 
     P'(A) - tau Q'(A) <= (1-q) (1-tau) Phi(t) + q Phi(t + |x|) - tau q Phi(t - |y|),
 
-which rises with |x| and |y|, and with both at their bounds is P - tau Q of the half-line above -t in the pair.
+which increases with |x| and |y|, and with both at their bounds is P - tau Q of the half-line above -t in the pair.
 
-Of all others the loss itself is the place:
+For all other releases, the position is the loss itself:
 
 - Laplace of scale b for a shift of 1 (Dong, Roth & Su 2022, Section 2; e = 1/b): under P the loss is e
   with probability 1/2, -e with e^{-e}/2, and has density e^{(l - e)/2} / 4 between.
-- (epsilon, delta): the most revealing mechanism with that promise has loss infinite with probability
-  delta, otherwise epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon (Kairouz, Oh &
-  Viswanath 2017, who found it). Its composition bounds that of every such mechanism.
-- Weighted losses: whatever has a pair in `dominating`.
+- (epsilon, delta): the worst mechanism with this guarantee has infinite loss with probability delta, otherwise loss
+  epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon (Kairouz, Oh & Viswanath 2017). Its composition
+  bounds that of every such mechanism.
+- Weighted losses: all events with a pair in `dominating`.
 
 Proof for (epsilon, delta). Let H(tau) = sup over A of P(A) - tau Q(A) for a pair that is (epsilon, delta)-private both
 ways, and R(tau) the same of the pair above. Beyond e^epsilon, H falls and is at most delta = R. As H(tau) = 1 - tau +
@@ -53,7 +53,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
 class Atoms(NamedTuple):
-    """A weighted set of losses: `loss` rises, `log_weight` is the log of its probability under P.
+    """A weighted set of losses: `loss` increases, `log_weight` is the log of its probability under P.
 
     `low` is the mass under P below the first loss, `lost` the mass above the last. `room` is by how much masses,
     relative, and losses are raised (`lift`); it is 0 where atoms only serve to find out where to look.
@@ -105,7 +105,7 @@ class Pair:
     size = 0.0
 
     def loss(self, z: np.ndarray) -> np.ndarray:
-        """Privacy loss at `z`, rising."""
+        """Privacy loss at `z`, increasing."""
         if self.kind == "remove":
             return mixture_loss(self.q, self.m, z)
         mirrored = mixture_loss(self.q, self.m, -z)
@@ -135,7 +135,7 @@ class Pair:
 
     @property
     def symmetric(self) -> bool:
-        """Whether both directions of neighbours have this pair."""
+        """Whether both directions of neighbors have this pair."""
         return self.q == 1.0 or self.kind == "replace"
 
     @property
@@ -228,8 +228,8 @@ class Pair:
         """The same for bounds, with knots also where the loss is `offset` and a multiple of `width`.
 
         No quadrature interval then crosses a grid point, so that splitting each atom between its two grid
-        neighbours is as accurate as splitting the exact mass between them. `P` and `Q` are mixtures of normal densities
-        whose centres are at most `m` from 0.
+        neighbors is as accurate as splitting the exact mass between them. `P` and `Q` are mixtures of normal densities
+        whose centers are at most `m` from 0.
         """
         ends = (self.loss(np.array([low, high])) - offset) / width
         crossings = self.place(np.arange(math.floor(ends[0]) + 1, math.ceil(ends[1])) * width + offset)
@@ -307,7 +307,7 @@ class LaplacePair(_OfSize):
             log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
         keep = log_weight > -math.inf
         loss, log_weight = loss[keep], log_weight[keep]
-        # both ends have masses of their own; if the lower one is left out, so is what lies below the first knot
+        # both ends have masses of their own; if the lower one is omitted, so is what lies below the first knot
         low = 0.5 * math.exp(0.5 * (float(knots[0]) - self.size)) if knots[0] > -self.size else 0.0
         ends = [] if low > 0.0 else [-self.size]
         loss = np.concatenate([ends, loss, [self.size]])
@@ -374,7 +374,7 @@ class AtomsPair(Bounded):
     count : int
         How often the release is made.
     symmetric : bool
-        Whether both directions of neighbours have this pair.
+        Whether both directions of neighbors have this pair.
     """
 
     pair: LossAtoms
@@ -450,7 +450,7 @@ def paired(found: Releases, replace_one: bool) -> list[tuple[Directions, int]]:
 
 
 def atoms_pairs(found: Releases, replace_one: bool) -> tuple[list[AtomsPair], list[AtomsPair]]:
-    """The same as pairs to compose, for each direction of neighbours."""
+    """The same as pairs to compose, for each direction of neighbors."""
     directed: tuple[list[AtomsPair], list[AtomsPair]] = ([], [])
     for pairs, count in paired(found, replace_one):
         for direction in (0, 1):

@@ -1,11 +1,13 @@
-"""Privacy profiles: what selection and groups make of one, and the dominating pair of one on a grid.
+"""Privacy profiles of selections and groups, and the dominating pair of a profile on a grid.
 
-A profile is delta(epsilon); with tau = e^epsilon, H(tau) = sup over events of P - tau Q, which is convex, falls, and is
-1 - tau + tau H'(1/tau) with H' that of the exchanged pair. Here every profile is the larger of both directions.
+A profile is delta(epsilon). With tau = e^epsilon, H(tau) = sup over events of P - tau Q is convex and decreasing, and
+equals 1 - tau + tau H'(1/tau), where H' belongs to the exchanged pair. Here every profile is the maximum over both
+directions.
 
-*Selection.* One try has law Q over outputs in order of their scores; ties are broken by an independent uniform
-number. With u the chance that a trial is not better than y, the best of K trials has density Q(y) phi'(u), phi the
-generating function of K (no try is the same output under both neighbours). With ' for the neighbour, the output's
+*Selection.* One trial has distribution Q over outputs in order of their scores; ties are broken by an independent
+uniform number. With u the probability that a trial is not better than y, the best of K trials has density Q(y) phi'(u),
+phi the generating function of K (no trial is the same output under both neighbors). With ' for the neighbor, the
+output's
 
     H_A(tau) = sum over y of (Q(y) phi'(u) - tau Q'(y) phi'(u'))_+  <=  E_Q'[tau S(Q / Q' / tau)],
     S(x) = sup over (u, u') of (x phi'(u) - phi'(u'))_+ ,
@@ -15,14 +17,15 @@ has slopes up to m = E[K]; so it is a sum of J_k (x - e^{-c_k})_+ with sum J_k =
 
     delta_A(epsilon) <= sum over k of J_k delta(epsilon - c_k).
 
-Following Koskela, Redberg & Wang 2024, whose bound m delta(epsilon - c_max) puts all J at the largest c; one order of
-scores that builds up u - u' below a small set of the most telling outputs comes close to ours. In t = 1 - u and
-w = 1 - u' the profile allows w <= e^epsilon t + delta(epsilon) for all epsilon of either sign: pieces of lines.
+This follows Koskela, Redberg & Wang 2024, whose bound m delta(epsilon - c_max) puts all J at the largest c. The bound
+is nearly attained by an order of scores in which u - u' accumulates below a small set of outputs with the largest
+losses. With t = 1 - u and w = 1 - u', the profile implies w <= e^epsilon t + delta(epsilon) for all epsilon of either
+sign, a piecewise linear bound.
 
 *A pair.* Between points of the grid a convex H lies below its chords, so the lower convex hull of upper bounds is one
 itself (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022); its slopes rise at each point by the mass of Q' there.
 
-*Groups.* With D_k the profile for groups of k, and a chain of neighbours P, R, Q, of which R differs from P in i
+*Groups.* With D_k the profile for groups of k, and a chain of neighbors P, R, Q, of which R differs from P in i
 records and from Q in j,
 
     P - e^x Q = (P - e^a R) + e^a (R - e^{x-a} Q)  gives  D_{i+j}(x) <= D_i(a) + e^a D_j(x - a)
@@ -46,7 +49,7 @@ _POINTS = 400  # of the profile of a chain
 
 
 class Profile(NamedTuple):
-    """Upper bounds of delta at rising epsilons, the first 0, for both directions of neighbours."""
+    """Upper bounds of delta at increasing epsilons, the first 0, for both directions of neighbors."""
 
     loss: np.ndarray
     delta: np.ndarray
@@ -100,8 +103,8 @@ def _most_shifted(base: Profile, trials: NumberOfTrials, largest: float) -> Prof
     """m delta(epsilon - c) with one c: for profiles whose grid is too coarse or too short for more.
 
     S has slopes up to m and is 0 up to e^-c_max, so it is at most m (x - e^-c)_+ for every c of at least c_max:
-    `largest`, as the profile allows, or what the law of the number of trials alone allows. Below c the profile is
-    mirrored.
+    `largest`, as the profile allows, or what the distribution of the number of trials alone allows. Below c the profile
+    is mirrored.
     """
     ends = np.array([0.0, 1.0])
     if trials.poisson:
@@ -215,7 +218,7 @@ class ProfilePair(Bounded):
         return -float(self.profile.loss[-1]), float(self.profile.loss[-1])
 
     def atoms(self, low: float, high: float) -> Atoms:
-        """Masses where the slope of H rises; those at -loss are e^-loss times those at loss.
+        """Masses where the slope of H increases; those at -loss are e^-loss times those at loss.
 
         At tau below 1 H is mirrored. Where both branches would meet in a hollow, the chord from 1 / tau to tau
         takes its place, of slope -(1 - H(tau)) / (1 + tau).
@@ -264,7 +267,7 @@ class ProfilePair(Bounded):
 # loss itself of all others. A *span* is a range of places.
 AnyPair = Pair | LaplacePair | ResponsePair | AtomsPair | ProfilePair
 
-# The pairs to compose, for each direction of neighbours; one if both are the same.
+# The pairs to compose, for each direction of neighbors; one if both are the same.
 Directed = list[tuple[AnyPair, ...]]
 
 

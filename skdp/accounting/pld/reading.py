@@ -1,7 +1,7 @@
-"""What is read off weighted losses and grids: epsilon and delta of composed pairs, and whole profiles. Upper bounds.
+"""Upper bounds of epsilon, delta and whole profiles from weighted losses and grids.
 
-A composition is looked at where delta is decided, direction by direction; where a guess of that place was not good,
-it is looked at again.
+Each direction of neighbors is composed on a grid around the losses that decide delta. If the guess of these losses was
+inaccurate, the composition is repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skdp.accounting.pld.tilting import WORK, Tilt, ceiling, choose_grid, deviat
 
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
 ROUGH = 1e-3  # accuracy at which the second direction is first looked at
-_BENT = 3e-5  # share of epsilon that the width of the grid may cost before a finer one is tried
+_BENT = 3e-5  # fraction of epsilon that the width of the grid may cost before a finer one is tried
 _LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
 
 
@@ -49,7 +49,7 @@ def epsilon_of(loss: np.ndarray, mass: np.ndarray, goal: float) -> float:
     Parameters
     ----------
     loss, mass : array
-        Labels, rising, and their masses.
+        Labels, increasing, and their masses.
     goal : float
         Above 0.
 
@@ -135,7 +135,7 @@ def is_negligible(directed: Directed, delta: float) -> bool:
 
 
 def _upper(composed: Composed, delta: float) -> float:
-    """Epsilon at `delta` with everything that was left out taken from delta."""
+    """Epsilon at `delta` with everything that was omitted taken from delta."""
     left = delta - composed.lost - math.exp(min(composed.log_outside, 0.0))
     if left <= 0.0:
         return math.inf
@@ -146,7 +146,7 @@ def _upper(composed: Composed, delta: float) -> float:
         if hockey_stick(composed.loss, composed.mass, epsilon) <= goal * (1.0 + 1e-9):
             return max(epsilon, composed.floor)
         epsilon += step * max(abs(epsilon), composed.width)
-    # otherwise the first label that fits: the sum falls as epsilon rises
+    # otherwise the first label that fits: the sum falls as epsilon increases
     labels = range(int(np.searchsorted(composed.loss, epsilon, side="right")), composed.loss.size - 1)
 
     def fits(label: int) -> bool:
@@ -210,7 +210,7 @@ def _epsilon_at(tilt: Tilt, delta: float, accuracy: float, work: int) -> Solved:
     """Epsilon of one direction at `delta`: where the guess of it or the grid was not good, another look."""
     best, poor, widest = _look(tilt, delta, accuracy * max(tilt.epsilon, _LEAST_EPSILON), work)
     for _ in range(5):
-        # if all of delta is left out, no grid can be centered on what is read
+        # if all of delta is omitted, no grid can be centered on what is read
         if not poor or best.epsilon == math.inf:
             break
         if widest == math.inf:
@@ -268,7 +268,7 @@ def read_epsilon(directed: Directed, infinite: float, delta: float, accuracy: fl
 def read_delta(
     directed: Directed, infinite: float, epsilon: float, delta: float, accuracy: float
 ) -> tuple[float, float]:
-    """Delta at `epsilon` on grids that are centred on where `delta` is reached, and a better guess of `delta`.
+    """Delta at `epsilon` on grids that are centered on where `delta` is reached, and a better guess of `delta`.
 
     Parameters
     ----------

@@ -1,11 +1,10 @@
-"""Exponential tilting of a composition: what a sum of privacy losses looks like near the losses that matter.
+"""Exponential tilting of a composition, which centers the sum of privacy losses on the losses that decide delta.
 
-K(theta) = log E_P[e^{theta L}] is summed over all releases. Tilted by theta, the sum is centred on K'(theta). From K
-come the window outside which next to nothing lies, and the grid width at which connect-the-dots is as accurate as
-asked for. `find_tilt` finds the tilt.
+K(theta) = log E_P[e^{theta L}] is summed over all releases. Tilted by theta, the sum is centered on K'(theta). K
+determines the window outside which almost no mass lies, and the grid width at which connect-the-dots has the requested
+accuracy. `find_tilt` finds the tilt.
 
-**Where to look**: the tilt for epsilon at a given delta, or for delta at a given epsilon. On every line
-Re z = theta > 0
+**Choice of the tilt** for epsilon at a given delta, or for delta at a given epsilon. On every line Re z = theta > 0
 
     delta(epsilon) = 1 / (2 pi i) int e^{K(z) - z epsilon} / (z (z + 1)) dz,
 
@@ -13,13 +12,13 @@ as 1 / (z (z + 1)) is the transform of (1 - e^{-x})_+. The saddle point
 
     K'(theta) = epsilon + 1 / theta + 1 / (1 + theta)
 
-centres the sum on the losses that decide delta at epsilon, and the integrand's curvature there says about how large
-delta is. Both are guesses, of where to look; what is read is a bound wherever one looks.
+centers the sum on the losses that decide delta at epsilon, and the curvature of the integrand there estimates delta.
+Both are only guesses of the relevant range; the result is a valid bound for any tilt.
 
-Losses far above epsilon count in full, so they are taken as infinite. If A is the event that one of the losses is above
-its end, that raises delta by at most e^epsilon Q(A): with f = (1 - e^{epsilon - S})_+, it adds E_P[1 - f; A], which is
-at most E_P[e^{epsilon - S}; A]. Such losses would take most of the grid, and where they are rare they would draw the
-tilt away from epsilon.
+Losses far above epsilon are treated as infinite. If A is the event that one of the losses is above its limit, this
+increases delta by at most e^epsilon Q(A): with f = (1 - e^{epsilon - S})_+, it adds E_P[1 - f; A], which is at most
+E_P[e^{epsilon - S}; A]. Otherwise such losses would require most of the grid and, if rare, shift the tilt away from
+epsilon.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ import numpy as np
 from skdp.accounting.pld.pairs import Atoms
 from skdp.accounting.pld.profiles import AnyPair
 
-LEAST_LOG_DELTA = -700.0  # of delta at an epsilon, below which no grid is laid
-_OUTSIDE = -18.5  # log of the share of delta that may lie above the window
+LEAST_LOG_DELTA = -700.0  # smallest log delta for which a grid is computed
+_OUTSIDE = -18.5  # log of the fraction of delta that may lie above the window
 
 
 class Tilt(NamedTuple):
-    """A composition under the tilt `theta` (per nat), which centres it on what decides delta at epsilon.
+    """A composition under the tilt `theta` (per nat), which centers it on the losses that decide delta at epsilon.
 
-    One of `log_delta` and `epsilon` was given, the other is a guess of it. `order` is theta at the saddle point, which
-    suits Chernoff bounds; theta itself may be less.
+    Either `log_delta` or `epsilon` is given, and the other one is a guess. `order` is theta at the saddle point, for
+    Chernoff bounds; theta itself can be smaller.
     """
 
     pairs: tuple[AnyPair, ...]
@@ -54,7 +53,7 @@ class Tilt(NamedTuple):
 
 
 def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, np.ndarray]:
-    """K(theta) = log E_P[e^{theta L}] over the atoms, its derivative, and the tilted probabilities."""
+    """Return K(theta) = log E_P[e^{theta L}] over the atoms, its derivative, and the tilted probabilities."""
     logs = atoms.log_weight + theta * atoms.loss
     top = float(logs.max())
     weights = np.exp(np.maximum(logs - top, -600.0))  # arithmetic below 1e-308 is a hundred times slower
@@ -64,12 +63,12 @@ def _tilt(atoms: Atoms, theta: float) -> tuple[float, float, np.ndarray]:
 
 
 def root(rising: Callable[[float], float], low: float, high: float, start: float) -> float:
-    """Zero of a rising function to a hundredth, from a guess of it; an end if there is none between."""
+    """Return the zero of an increasing function to 0.01, from a first guess; an end of the range if there is none."""
     ends, at, step = (math.log(low), math.log(high)), min(max(math.log(start), math.log(low)), math.log(high)), 0.7
     value = rising(math.exp(at))
     sign = 1.0 if value < 0.0 else -1.0
     end = ends[value < 0.0]
-    while True:  # out to where the sign changes
+    while True:  # expand until the sign changes
         if at == end:
             return math.exp(at)
         last, before = at, value
@@ -78,7 +77,7 @@ def root(rising: Callable[[float], float], low: float, high: float, start: float
         if sign * value >= 0.0:
             break
         step *= 2.0
-    while abs(at - last) > 0.02:  # the secant, kept away from both ends
+    while abs(at - last) > 0.02:  # secant steps, kept away from both ends
         share = value / (value - before) if math.isfinite(value - before) and value != before else 0.5
         place = at + min(max(share, 0.1), 0.9) * (last - at)
         found = rising(math.exp(place))
@@ -90,7 +89,7 @@ def root(rising: Callable[[float], float], low: float, high: float, start: float
 
 
 def cumulants(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: float) -> tuple[float, float, float]:
-    """K(theta) and its first two derivatives, summed over all releases."""
+    """Return K(theta) and its first two derivatives, summed over all releases."""
     value = slope = bend = 0.0
     for pair, atoms in zip(pairs, all_atoms, strict=True):
         k, mean, weights = _tilt(atoms, theta)
@@ -101,13 +100,13 @@ def cumulants(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: f
 
 
 def orders_for(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...]) -> tuple[float, float]:
-    """Range of orders that suit a sum of these losses."""
+    """Return the range of suitable orders for a sum of these losses."""
     scale = math.sqrt(max(cumulants(pairs, all_atoms, 0.0)[2], 1e-300))
     return 1e-4 / scale, 1e6 / scale
 
 
 def total(tilt: Tilt, theta: float) -> tuple[float, float]:
-    """K(theta) and its derivative, summed over all releases.
+    """Return K(theta) and its derivative, summed over all releases.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ def total(tilt: Tilt, theta: float) -> tuple[float, float]:
 
 
 def _outer(tilt: Tilt, sign: float, share: float) -> float:
-    """Chernoff bound on where all but e^{-share} of the tilted sum lies, above (sign 1) or below (sign -1)."""
+    """Return a Chernoff bound that the tilted sum exceeds (sign 1) or falls below (sign -1) with mass e^{-share}."""
     base = total(tilt, tilt.theta)[0]
 
     def rising(t: float) -> float:
@@ -136,14 +135,14 @@ def _outer(tilt: Tilt, sign: float, share: float) -> float:
 
 
 def lost_above(pairs: tuple[AnyPair, ...], spans: tuple[tuple[float, float], ...]) -> float:
-    """Bound on the probability that one of the losses is taken as infinite because it is high."""
+    """Return a bound on the probability that one of the losses is treated as infinite."""
     return math.fsum(pair.count * pair.above(span)[0] for pair, span in zip(pairs, spans, strict=True))
 
 
 def ceiling(tilt: Tilt) -> float:
-    """Bound on epsilon at the delta of `tilt`: Chernoff's, with the largest (1 - e^{-x}) e^{-order x} for its factor.
+    """Return a Chernoff bound on epsilon at the delta of `tilt`.
 
-    That is the conversion of Rényi divergences of Canonne, Kamath & Steinke 2020, Proposition 12.
+    It is the conversion of Rényi divergences of Canonne, Kamath & Steinke 2020, Proposition 12.
     """
     order = tilt.order
     log_peak = order * math.log(order) - (1.0 + order) * math.log1p(order)
@@ -152,11 +151,11 @@ def ceiling(tilt: Tilt) -> float:
 
 
 def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
-    """Lowest and highest loss of the window, and the Chernoff order that bounds what lies above.
+    """Return the lowest and highest loss of the window, and the Chernoff order that bounds the mass above it.
 
-    Mass above the window is bounded in `grid` and added. Mass outside wraps around. From below it lands
-    at the upper end, where tilting back shrinks it; from above it lands below `least`, where it does not
-    count, unless it lies a whole window above. Either way it only adds to delta, and little.
+    The mass above the window is bounded in `grid` and added. Mass outside wraps around. Mass from below appears at the
+    upper end, where tilting back shrinks it. Mass from above appears below `least`, where it does not count, unless it
+    lies a whole window above. In both cases it only adds a little to delta.
     """
     log_outside = tilt.log_delta + _OUTSIDE
 
@@ -174,15 +173,15 @@ def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
 
 
 def deviation(tilt: Tilt) -> float:
-    """Standard deviation of the tilted sum, kept above 0."""
+    """Return the standard deviation of the tilted sum, above 0."""
     return math.sqrt(max(cumulants(tilt.pairs, tilt.atoms, tilt.theta)[2], 1e-300))
 
 
 def centres(tilt: Tilt) -> tuple[float, ...]:
-    """Median of each release's tilted loss: a grid point is put there.
+    """Return the median of each release's tilted loss, on which a grid point is placed.
 
-    At a small sampling probability nearly all losses crowd around one value; on a grid point they cost
-    nothing, however wide the grid. Of a bounded loss it is the largest, which has a mass of its own.
+    At a small sampling probability nearly all losses are close to one value; on a grid point they cause no error for
+    any grid width. For a bounded loss it is the largest loss, which has a point mass.
     """
     found = []
     for pair, atoms in zip(tilt.pairs, tilt.atoms, strict=True):
@@ -195,11 +194,11 @@ def centres(tilt: Tilt) -> tuple[float, ...]:
 
 
 def width_for(tilt: Tilt, error: float) -> float:
-    """Grid width at which connect-the-dots moves epsilon by about `error`.
+    """Return the grid width at which connect-the-dots changes epsilon by about `error`.
 
-    Splitting a loss at distance f h above a grid point raises E[e^{theta L}] by the factor
-    1 + theta (1 + theta) f (1 - f) h^2 / 2: on average h^2 / 6 for f (1 - f) h^2, and at most h |L| for
-    the losses next to a grid point on which they crowd (see `centres`).
+    Splitting a loss at distance f h above a grid point increases E[e^{theta L}] by the factor 1 + theta (1 + theta) f
+    (1 - f) h^2 / 2. The mean of f (1 - f) h^2 is h^2 / 6; it is at most h |L| for losses next to a grid point of
+    `centres`.
     """
     return min(_width_at(tilt, theta, error) for theta in {tilt.theta, tilt.order})
 
@@ -219,14 +218,14 @@ def _width_at(tilt: Tilt, theta: float, error: float) -> float:
     return root(rising, 0.99 * low, 1e6 * low, low)
 
 
-_FIRST_REACH, _LAST_REACH = 4.0, 1e16  # epsilon at which losses far above it are first taken as infinite; and last
-_FIRST_TARGET, _MOST_MOVES = -30.0, 8  # log of the delta that is first supposed, and how often another one is
+_FIRST_REACH, _LAST_REACH = 4.0, 1e16  # first and last epsilon above which losses are treated as infinite
+_FIRST_TARGET, _MOST_MOVES = -30.0, 8  # log of the first guess of delta, and the largest number of guesses
 _LEAST_SPREAD, _MOST_SPREAD = 0.3, 0.5
-_ROUNDING, _FAR_BELOW = 1e-14, -14.0  # of one mass on the grid; log of the share of delta that it may be
+_ROUNDING, _FAR_BELOW = 1e-14, -14.0  # of one mass on the grid; log of the largest fraction of delta that it can be
 
 
 def _saddle(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: float) -> tuple[float, float]:
-    """The epsilon for which the integrand of delta is stationary at `theta`, and the log of about delta there."""
+    """Return the epsilon for which the integrand of delta is stationary at `theta`, and an estimate of log delta."""
     k, mean, variance = cumulants(pairs, all_atoms, theta)
     epsilon = mean - 1.0 / theta - 1.0 / (1.0 + theta)
     curvature = variance + (1.0 / theta) ** 2 + (1.0 / (1.0 + theta)) ** 2
@@ -235,15 +234,15 @@ def _saddle(pairs: tuple[AnyPair, ...], all_atoms: tuple[Atoms, ...], theta: flo
 
 
 def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float | None = None) -> Tilt:
-    """The tilt for what is asked.
+    """Return the tilt for a given delta or epsilon.
 
     Parameters
     ----------
     pairs : tuple of pairs
     log_delta : float or None
-        Log of delta, less what is revealed outright; None where it is not known.
+        Log of delta without the mass of infinite loss; None if it is unknown.
     epsilon : float, optional
-        Where to look. Not known if None.
+        Epsilon; None if it is unknown.
 
     Returns
     -------
@@ -256,7 +255,7 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
     else:
         raise ValueError("Either `log_delta` or `epsilon` must be set.")
     found = _relax(found)
-    # losses so low that after tilting they do not matter, even if all mass were there
+    # losses that are negligible after tilting, even with all mass
     spans = []
     for pair, span, atoms in zip(pairs, found.spans, found.atoms, strict=True):
         lowest = (_tilt(atoms, found.theta)[0] - 26.0 - math.log(pair.count)) / found.theta
@@ -266,10 +265,10 @@ def find_tilt(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: floa
 
 
 def _relax(tilt: Tilt) -> Tilt:
-    """Less of a tilt where the saddle point says little, as long as rounding stays far below delta.
+    """Return a smaller tilt if the saddle point is uninformative, as long as rounding errors stay far below delta.
 
-    At the largest of bounded losses the tilt grows without bound; where losses are rare and large the tilted sum
-    spreads over many multiples of them, and takes a longer window than it need.
+    At the largest of bounded losses the tilt is unbounded. If losses are rare and large, the tilted sum spreads over
+    many multiples of them and requires an unnecessarily long window.
     """
     log_unit = math.log(_ROUNDING * (1.0 + sum(pair.count for pair in tilt.pairs)))
 
@@ -298,7 +297,7 @@ def _relax(tilt: Tilt) -> Tilt:
 
 
 def _spans(pairs: tuple[AnyPair, ...], log_delta: float, reach: float) -> tuple[tuple[float, float], ...]:
-    """Range of each loss that matters to a delta of e^log_delta at an epsilon of `reach` or less."""
+    """Return the range of each loss that affects a delta of e^log_delta at an epsilon of at most `reach`."""
     steps = math.log(sum(pair.count for pair in pairs))
     return tuple(pair.span(-24.0 - steps, log_delta - steps - 17.0, log_delta - steps - 14.0 - reach) for pair in pairs)
 
@@ -309,14 +308,14 @@ def _order_at(
     rising: Callable[[tuple[float, float]], float],
     log_delta: float,
 ) -> float:
-    """The order whose saddle point is where `rising` is 0; about as many deviations out as delta is of a normal."""
+    """The order whose saddle point is where `rising` is 0, starting from the quantile of a normal distribution."""
     low, high = orders_for(pairs, all_atoms)
     start = math.sqrt(1.0 - 2.0 * log_delta) * 1e4 * low
     return root(lambda theta: rising(_saddle(pairs, all_atoms, theta)), low, high, start)
 
 
 def _look_for(pairs: tuple[AnyPair, ...], log_delta: float) -> Tilt:
-    """Epsilon at delta: higher losses are let in until they are high enough for it."""
+    """Return the tilt for epsilon at delta; the range of losses is extended until it suffices."""
     reach, delta = _FIRST_REACH, math.exp(log_delta)
     while True:
         spans = _spans(pairs, log_delta, reach)
@@ -337,7 +336,7 @@ def _look_for(pairs: tuple[AnyPair, ...], log_delta: float) -> Tilt:
 
 
 def _look_at(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float) -> Tilt:
-    """Delta at epsilon: where it is not known beforehand, spans are moved until they suit it."""
+    """Return the tilt for delta at epsilon; the range of losses is adjusted to the estimate of delta."""
     target = log_delta if log_delta is not None else _FIRST_TARGET
     for _ in range(_MOST_MOVES):
         spans = _spans(pairs, target, epsilon)
@@ -349,14 +348,14 @@ def _look_at(pairs: tuple[AnyPair, ...], log_delta: float | None, epsilon: float
         reached = min(max(float(np.logaddexp(guess, lost)) - 3.0, LEAST_LOG_DELTA), 0.0)
         if target <= reached <= target + 12.0 or reached == target == LEAST_LOG_DELTA:
             break
-        # what is left out because it is small says nothing about delta
+        # a negligible mass does not indicate the size of delta
         target = min(max((guess if lost < target - 12.0 else reached) - 4.0, LEAST_LOG_DELTA), -4.0)
     return Tilt(pairs, spans, all_atoms, theta, reached, epsilon, theta)
 
 
 _PREFERRED = 1 << 18  # grid points
-# Work is counted in grid points times Fourier transforms, one of which each kind of release takes, and one leads back.
-WORK, _LARGEST = 5 << 20, 1 << 21  # in one grid, and its points
+# Work is counted in grid points times Fourier transforms: one for each type of release, and one inverse.
+WORK, _LARGEST = 5 << 20, 1 << 21  # of one grid, and its largest number of points
 
 
 class GridPlan(NamedTuple):
@@ -366,13 +365,13 @@ class GridPlan(NamedTuple):
     ----------
     tilt : Tilt
     width, extent : float
-        Of a cell, and of the window, in nats.
+        Width of a cell, and of the window, in nats.
     order : float
-        Order of Chernoff's bound on what lies above the window.
+        Order of the Chernoff bound on the mass above the window.
     log_outside : float
-        Log of that bound.
+        Log of this bound.
     centres : tuple of float
-        The loss of each release on which a grid point lies.
+        Loss of each release on which a grid point lies.
     """
 
     tilt: Tilt
@@ -384,26 +383,26 @@ class GridPlan(NamedTuple):
 
 
 def finest(tilt: Tilt, extent: float, work: int) -> float:
-    """Least width of a grid on a window of `extent` nats that takes at most `work`."""
+    """Return the smallest grid width on a window of `extent` nats with at most `work`."""
     reach = max(float(np.ptp(atoms.loss)) for atoms in tilt.atoms)
-    points = min(work // (len(tilt.pairs) + 1), _LARGEST) - 64  # the rest: rounding up to a size for the transform
-    return max(extent / points, reach / (1 << 20))  # each point within the losses is some nodes of a quadrature
+    points = min(work // (len(tilt.pairs) + 1), _LARGEST) - 64  # the margin is for rounding up to a transform size
+    return max(extent / points, reach / (1 << 20))  # each point within the losses requires several quadrature nodes
 
 
 def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf, work: int = WORK) -> GridPlan:
     """Choose grid and window for one direction.
 
-    A grid coarser than `error` asks for, because the work is bounded, gives a looser bound, never a lower one.
+    If the bounded work requires a coarser grid than `error`, the bound is looser but valid.
 
     Parameters
     ----------
     tilt : Tilt
     least : float
-        Loss below which nothing will be read, in nats.
+        Smallest loss to read, in nats.
     error : float
-        Error of epsilon aimed at.
+        Target error of epsilon.
     widest : float
-        Bound on the grid's width.
+        Bound on the grid width.
     work : int
         Bound on its number of points times Fourier transforms.
 
@@ -412,23 +411,23 @@ def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf
     GridPlan
     """
     bottom, top, order = window(tilt, least)
-    extent = max(top - bottom, deviation(tilt)) * 1.01  # what is read may lie above the window
+    extent = max(top - bottom, deviation(tilt)) * 1.01  # the result can lie above the window
     h = max(width_for(tilt, error), 1e-290)
     if extent / h > _PREFERRED:
-        # a somewhat larger error is accepted before the grid grows further
+        # accept a slightly larger error before the grid grows further
         h = max(width_for(tilt, max(error, 3e-5 * tilt.epsilon)), min(h, extent / _PREFERRED))
     h = min(h, 0.01 * tilt.epsilon if tilt.epsilon > 0.0 else h)
-    # grid positions must stay exact in doubles
+    # grid positions must be exact doubles
     highest = max(float(np.abs(atoms.loss[[0, -1]]).max()) for atoms in tilt.atoms)
     allowed = finest(tilt, extent, work)
     h = max(min(h, max(widest, extent / _LARGEST)), allowed, 1e-11 * highest)
     sizes = {pair.size for pair in tilt.pairs if pair.size > 0.0}
     if len(sizes) == 1 and allowed < max(sizes):
-        # both ends of a bounded loss on grid points: they have masses of their own. A loss too small for that
-        # lies in one cell below the point on which its upper end is, and costs more than it does, never less.
+        # both ends of a bounded loss lie on grid points, as they have point masses. A smaller loss lies in one cell
+        # below the grid point of its upper end, which overestimates its cost.
         (size,) = sizes
         cells = max(1, math.ceil(2.0 * size / h))
         if cells * allowed > 2.0 * size:
-            cells -= 1  # to stay within the work
+            cells -= 1  # to limit the work
         h = 2.0 * size / max(1, cells)
     return GridPlan(tilt, max(h, 1e-300), extent, order, tilt.log_delta + _OUTSIDE, centres(tilt))

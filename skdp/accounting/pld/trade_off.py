@@ -1,14 +1,14 @@
-"""The trade-off function of a profile, a polygon: its corners, what a test finds at most, and the smallest mu.
+"""Trade-off function of a profile (a polygon), the largest power of a test, and the smallest mu.
 
-A test with false positives a finds at most a + x, with the *excess* x(a) = min over epsilon of delta(epsilon) + a
-(e^epsilon - 1), and, with the data sets exchanged, the same mirrored: of the errors (a, b) the worst are those of a
-polygon, which is symmetric and convex. Every point of the profile is one of its lines (Wasserman & Zhou 2010). Two
-neighbouring lines meet in a corner,
+A test with false positive rate a has a true positive rate of at most a + x, with the *excess* x(a) = min over epsilon
+of delta(epsilon) + a (e^epsilon - 1), and the same with the data sets exchanged. So the trade-off function is a
+symmetric and convex polygon, and every point of the profile is one of its lines (Wasserman & Zhou 2010). Two
+neighboring lines meet in a corner,
 
     a = (delta_k - delta_{k+1}) / (e^{epsilon_{k+1}} - e^{epsilon_k}),    x = delta_k + a (e^{epsilon_k} - 1).
 
-The points are placed where the polygon needs them: a corner that stands out from the line between its neighbours
-by more than a small part of the excess and of the false negatives is cut off by another point.
+Points are added adaptively: another point cuts off a corner whose distance from the line between its neighbors exceeds
+a small fraction of the excess and of the false negative rate.
 
 **The smallest mu.** G_mu(a) = Phi(Phi^-1(1 - a) - mu) is the trade-off function of a Gaussian shifted by mu standard
 deviations (Dong, Roth & Su 2022). It is convex, so that over a straight piece of the polygon G_mu less the polygon is
@@ -16,17 +16,17 @@ convex too, and at most 0 if it is so at both ends: mu is the largest Phi^-1(1 -
 a, b >= alpha_min and of the place where a is alpha_min. As the polygon lies below the trade-off function, this is no
 smaller than the exact mu.
 
-**From below.** A test whose errors are a and b at most, both of at least alpha_min, asks for a mu of at least that of
-the curve through (a, b); so does a test drawn at random from two, whose errors lie on the line between theirs. The
-tests are those by the sum of labels (below). Where one has both errors below alpha_min there is no mu.
+**Lower bound.** A test with errors of at most a and b, both at least alpha_min, requires a mu of at least that of the
+curve through (a, b). The same holds for a random mixture of two tests, whose errors lie on the line between theirs. The
+tests are based on the sum of labels (below). If a test has both errors below alpha_min, mu is infinite.
 
-Tests by the sum of labels: what an attacker surely finds, of a composition on a grid.
+**Tests by the sum of labels** of a composition on a grid, whose power any attacker can achieve.
 
-Connect-the-dots sends each loss at random to one of its two neighbouring labels, under P and under Q alike: a label is
-a post-processing of the output, and the sum of all labels is a statistic. Its laws under P and under Q are both known,
-each by a transform of its own. A test that rejects where the sum is large, or where a loss is above its span, has an
-error of the first kind that is Q's mass there, and finds P's. The true loss at a label is not quite the label, so that
-this is not quite the best test: it is a test, and no bound is needed of how far labels are off.
+Connect-the-dots sends each loss at random to one of its two neighboring labels, under P and under Q alike: a label is a
+post-processing of the output, and the sum of all labels is a statistic. Its distributions under P and under Q are both
+known, each by a transform of its own. A test that rejects where the sum is large, or where a loss is above its span,
+has an error of the first kind that is Q's mass there, and finds P's. The true loss at a label is not quite the label,
+so that this is not quite the best test: it is a test, and no bound is needed of how far labels are off.
 
 Q is tilted by e^{(theta + 1) l}, which is about P tilted by e^{theta l}. Mass that wraps around, and all rounding, is
 taken off from what is found and added to the errors. A release whose loss is so low that its span leaves it out is
@@ -66,14 +66,14 @@ class ErrorsOfTests(NamedTuple):
 def errors_near(
     found: Releases, replace_one: bool, epsilon: float, delta: float, finer: int = 1
 ) -> list[ErrorsOfTests]:
-    """Errors of tests that reject from about a loss of `epsilon` on, for each direction of neighbours.
+    """Errors of tests that reject from about a loss of `epsilon` on, for each direction of neighbors.
 
     Parameters
     ----------
     found : Releases
         Of what is known by bounds from above alone, nothing is used: less is found than might be.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     epsilon, delta : float
         In nats, at least 0; about delta there.
     finer : int
@@ -175,7 +175,7 @@ _SAFE = 1.0 + 1e-9  # covers the rounding of corners
 
 
 def _corners(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
-    """False positives and excess where neighbouring lines meet, false positives falling."""
+    """False positives and excess where neighboring lines meet, false positives falling."""
     near = max(1, int(np.searchsorted(profile.loss, _FARTHEST, side="right")))
     loss, delta = profile.loss[: near + 1], profile.delta[: near + 1]
     with np.errstate(over="ignore"):
@@ -206,7 +206,7 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
     ----------
     found : Releases
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     log_floor : float
         Log of the delta down to which it is followed.
 
@@ -290,7 +290,7 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     ----------
     found : Releases
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     log_floor : float
         As for `fine_profile`.
     alpha_min : float

@@ -1,21 +1,19 @@
 """Rényi divergences of events other than the (Poisson-sampled) Gaussian: Laplace, pure, fixed-size samples, selection.
 
-As in `rdp`, a moment A = E[e^{(alpha - 1) loss}] is written as 1 plus non-negative terms, so that small
-divergences keep their digits; phi(x) = e^x - 1 - x is the building block.
-
-Rényi divergences of releases that have a dominating pair, and of those that have a formula of their own.
+A moment A = E[e^{(alpha - 1) loss}] is computed as 1 plus non-negative terms, based on phi(x) = e^x - 1 - x, so that
+small divergences keep their relative accuracy.
 
 *From a pair* (`dominating`): log E_Q[(P / Q)^alpha] over its weighted losses, the larger of both directions. A pair
-that dominates in every hockey-stick divergence does so in Rényi's, whose moments are mixtures of them. Unbounded
-losses are followed to 14 standard deviations beyond the peak of the integrand; what is left out is below e^-90 of the
-whole.
+that dominates in every hockey-stick divergence also dominates in every Rényi divergence, because its moments are
+mixtures of hockey-stick divergences. Unbounded losses are covered up to 14 standard deviations beyond the peak of the
+integrand; the remainder is below e^-90 of the total.
 
 *Discrete Gaussian*: alpha shift^2 / (2 s^2), as of the continuous one (Canonne, Kamath & Steinke 2020; restated and
 proved here). For a shift of d, E_Q[(P/Q)^alpha] is e^{alpha (alpha-1) d^2 / (2 s^2)} times the sum of e^{-(x - alpha
-d)^2 / (2 s^2)} over whole x, by that of e^{-x^2 / (2 s^2)}. The latter is the larger: as a function of the centre the
-sum is a Fourier series with coefficients above 0 (Poisson), largest at whole numbers.
+d)^2 / (2 s^2)} over whole x, by that of e^{-x^2 / (2 s^2)}. The latter is the larger: as a function of the center the
+sum is a Fourier series with coefficients above 0 (Poisson), largest at integers.
 
-Rényi divergence of the Poisson-sampled Gaussian, for records that are added, removed or replaced.
+*Poisson-sampled Gaussian*, for records that are added, removed or replaced.
 
 In units of the noise, with q the sampling probability and m = 1 / noise multiplier, the pairs (of `pld.pairs`) are
 
@@ -28,8 +26,7 @@ exchanges P and Q. As E_Q[e^v - 1] = 0,
 
     A - 1 = E_Q[e^{alpha v} - 1 - alpha (e^v - 1)],
 
-a mean of non-negative terms: small divergences keep all their digits. That the pairs dominate is proved in `pld.pairs`;
-what dominates in every hockey-stick divergence does so in Rényi's, whose moments are mixtures of them.
+a mean of non-negative terms, so small divergences are accurate. The proof that the pairs dominate is in `pld.pairs`.
 
 The integrand is e^{-z^2 / 2} times a function that is analytic for |Im z| < pi / m, so the trapezoid rule converges
 geometrically. On the log of P^alpha Q^{1-alpha} the slope lies between -z and c - z, where c = alpha m (remove) or
@@ -93,11 +90,11 @@ def laplace_rdp(alpha: float, epsilon: float) -> float:
 
 
 def pure_rdp(alpha: float, epsilon: float) -> float:
-    """Largest Rényi divergence of any epsilon-private mechanism: randomised response's.
+    """Largest Rényi divergence of any epsilon-private mechanism: randomized response's.
 
     Its divergence is the bound of Bun & Steinke 2016, Proposition 3.3, before it is rounded to alpha epsilon^2 / 2.
     Restated and proved here: under Q the ratio of densities has mean 1 and lies from e^-epsilon to e^epsilon. Its
-    power alpha is convex, so that its mean is largest if the ratio takes the two ends alone: randomised response.
+    power alpha is convex, so that its mean is largest if the ratio takes the two ends alone: randomized response.
 
     Parameters
     ----------
@@ -137,7 +134,7 @@ def _log_difference(order: int, mu: float) -> float:
 def _log_moment_without_replacement(alpha: int, share: float, mu: float) -> float:
     """log A of a whole order, rounded up: Theorem 27 of Wang et al. 2019; its terms 0 and 1 are 1 and 0.
 
-    Power by power the lesser of both bounds: those of high powers are needed for few of the records alone.
+    Power by power the smaller of both bounds: those of high powers are needed for few of the records alone.
     """
     if alpha <= 1:
         return 0.0
@@ -164,7 +161,7 @@ def without_replacement_rdp(alpha: float, share: float, mu: float) -> float:
     share : float
         Sample size / source size, in (0, 1).
     mu : float
-        Shift between neighbours in units of the noise; of *replaced* records, so 2 / noise_multiplier.
+        Shift between neighbors in units of the noise; of *replaced* records, so 2 / noise_multiplier.
 
     Returns
     -------
@@ -203,7 +200,7 @@ def log_poisson_delta(alpha: float, orders: np.ndarray, values: np.ndarray) -> f
 
 
 def other_refusal(event: DpEvent) -> Exception | None:
-    """Why an event has no Rényi divergence here, whatever the adjacency, without a remedy; None if it has one."""
+    """Return why an event has no Rényi divergence for any adjacency, without a remedy; None if it has one."""
     inner = sampled_form(event)[2]
     if isinstance(inner, EpsilonDeltaDpEvent) and inner.delta > 0.0:
         return TypeError(f"event={name_of(event)} with delta > 0 has no Rényi divergence")
@@ -231,7 +228,7 @@ def _by_pair(event: DpEvent, alpha: float, replace_one: bool) -> float:
             return math.inf
         order = max(2.0, 1.0 + 2.0 ** math.ceil(math.log2(alpha - 1.0)))  # so that few grids are laid
     pairs = dominating(event, replace_one, order)
-    # infinite loss has no divergence; mass of unbounded noise so far out that it was left out does not count
+    # infinite loss has no divergence; mass of unbounded noise so far out that it was omitted does not count
     if max(pair.infinite for pair in pairs) > (1.001e-300 if shift > 0.0 else 0.0):
         return math.inf
     return max(_log_moment_of(pair, alpha) for pair in pairs) / (alpha - 1.0)
@@ -247,7 +244,7 @@ def other_rdp(event: DpEvent, alpha: float, replace_one: bool) -> float:
     alpha : float
         Order, above 1.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
@@ -332,7 +329,7 @@ def log_moment(alpha: float, q: float, noise_multiplier: float, *, replace_one: 
     noise_multiplier : float
         Above 0; standard deviation of the noise divided by the bound on one record's contribution.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------

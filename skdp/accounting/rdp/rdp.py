@@ -1,11 +1,11 @@
-"""Rényi divergences and what they say about (epsilon, delta).
+"""Rényi divergences of compositions, and their conversion to (epsilon, delta).
 
-The divergence of one event is in `mechanisms`; that of a composition is the
-sum over its releases, order by order (Mironov 2017, Proposition 1).
+The divergence of one release is in `mechanisms`. The divergence of a composition is the sum over its releases, for each
+order (Mironov 2017, Proposition 1).
 
-Figures are rounded up. A divergence is a sum of positive terms, each known to less than 1e-12 of itself (integrals
-over up to 2^16 nodes; binomial sums round themselves up). Where a conversion cancels, four units of the last
-place of each part are added.
+Results are rounded up. A divergence is a sum of positive terms with relative errors below 1e-12 (integrals over up to
+2^16 nodes; binomial sums are rounded up). For cancellation in a conversion, four units in the last place of each part
+are added.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
 
 
 def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | None:
-    """Why a composition has no Rényi divergence here, without a remedy; None if it has one."""
+    """Return why a composition has no Rényi divergence, without a remedy; None if it has one."""
     if any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
     refused = (other_refusal(each.event) for each in found.paired)
@@ -47,7 +47,7 @@ def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | No
 
 
 def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
-    """Rényi divergence of order `alpha` of a composition: the sum over its releases.
+    """Return the Rényi divergence of order `alpha` of a composition, the sum over its releases.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     alpha : float
         Order, above 1.
     replace_one : bool
-        Whether neighbours replace a record, which doubles a plain Gaussian's shift and halves a Laplace scale.
+        Whether neighbors replace a record, which doubles a plain Gaussian's shift and halves a Laplace scale.
 
     Returns
     -------
@@ -86,31 +86,31 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     return total * _UP
 
 
-_CELLS = 2000  # of chances
-# For delta of one run, which has to be right at every order of the repeated one.
+_CELLS = 2000  # of probabilities
+# Orders of one run, from which bounds for every order of the selection are computed.
 _DENSE = 1.0 + 10.0 ** (np.arange(-96, 289) / 48.0)
 
 
 def _worst(runs: Runs, alpha: float, replace_one: bool) -> float:
-    """The largest Rényi divergence among several compositions, of which one was made."""
+    """Return the largest Rényi divergence of several compositions."""
     return max(rdp(run, alpha, replace_one=replace_one) for run in runs)
 
 
 @lru_cache(maxsize=256)
 def _at_dense_orders(runs: Runs, replace_one: bool) -> np.ndarray:
-    """Rényi divergences of one trial at all of `_DENSE`."""
+    """Return Rényi divergences of one trial at the orders `_DENSE`."""
     return np.array([_worst(runs, float(alpha), replace_one) for alpha in _DENSE])
 
 
 def _largest_gain(trials: NumberOfTrials, orders: np.ndarray, values: np.ndarray) -> float:
-    """Bound on log phi'(u) / phi'(v), u and v the chances under two neighbours that a trial is not better.
+    """Return a bound on log phi'(u) / phi'(v), with u, v the probabilities of no better trial under two neighbors.
 
-    For an event of probability t under one neighbour and w under the other, Hölder's inequality gives, for every order,
+    For an event of probability t under one neighbor and w under the other, Hölder's inequality gives, for every order,
 
         w <= (t e^R(alpha))^(1 - 1/alpha),
 
-    the lemma behind Theorem 2 of Papernot & Steinke 2022 (that Theorem then takes one order for every t). Here the
-    event is that a trial beats the output in hand.
+    which is the lemma of Theorem 2 of Papernot & Steinke 2022 (the theorem uses one order for all t). Here the event is
+    that a trial is better than the output.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _largest_gain(trials: NumberOfTrials, orders: np.ndarray, values: np.ndarray
 
 @lru_cache(maxsize=256)
 def _selection_constant(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> float:
-    """What selection adds at every order: of Theorem 2 of Papernot & Steinke 2022, and `_largest_gain`, the lesser."""
+    """Return the additional cost of a selection: the smaller of `_largest_gain` and Papernot & Steinke's Theorem 2."""
     gain = _largest_gain(trials, _DENSE, _at_dense_orders(runs, replace_one))
     if trials.poisson:
         return gain
@@ -154,7 +154,7 @@ def _selection_constant(runs: Runs, trials: NumberOfTrials, replace_one: bool) -
 
 
 def _selected_at(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
-    """Price of the best of several trials at one order."""
+    """Return the Rényi divergence of the best of several trials at one order."""
     added = _selection_constant(runs, trials, replace_one)
     if trials.poisson:  # Theorem 6
         theorem = trials.mean * math.exp(log_poisson_delta(alpha, _DENSE, _at_dense_orders(runs, replace_one)))
@@ -164,32 +164,32 @@ def _selected_at(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: 
 
 @lru_cache(maxsize=256)
 def _selected_from(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> np.ndarray:
-    """Least price among each of `ORDERS` and those above: divergences rise with the order."""
+    """Return the minimum over each of `ORDERS` and larger ones, as divergences increase with the order."""
     prices = np.array([_selected_at(runs, alpha, trials, replace_one) for alpha in ORDERS])
     return np.minimum.accumulate(prices[::-1])[::-1]
 
 
 def _price_selection(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
-    """Rényi divergence of releasing the best of a random number of trials (Papernot & Steinke 2022).
+    """Return the Rényi divergence of the best of a random number of trials (Papernot & Steinke 2022).
 
-    With y of density Q(y) in one trial and u the chance that a trial is not better, the best has density
-    Q(y) phi'(u), phi the generating function of the number (`trials`). So with v as u under the neighbour,
+    With y of density Q(y) in one trial and u the probability that a trial is not better, the best has density
+    Q(y) phi'(u), phi the generating function of the number (`trials`). So with v as u under the neighbor,
 
         E[(Q phi'(u) / Q' phi'(v))^(alpha - 1)] <= m e^((alpha - 1) c) E_Q[(Q / Q')^(alpha - 1)],
 
-    c the largest log phi'(u) / phi'(v), and the price is that of one trial + c + log m / (alpha - 1). Theorem 2 is
-    this with a bound on c from one order; `_largest_gain` takes all of them. For Poisson c = m (u - v) is m times
-    the total variation; Theorem 6 has m times a smaller delta.
+    where c is the largest log phi'(u) / phi'(v). The divergence is that of one trial plus c plus log m / (alpha - 1).
+    Theorem 2 bounds c by one order; `_largest_gain` uses all orders. For Poisson, c = m (u - v) is m times the total
+    variation; Theorem 6 has m times a smaller delta.
 
     Parameters
     ----------
     runs : tuple of Releases
-        One try, of each kind.
+        Trial of each type.
     alpha : float
         Order, above 1.
     trials : NumberOfTrials
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
@@ -202,7 +202,7 @@ def _price_selection(runs: Runs, alpha: float, trials: NumberOfTrials, replace_o
 
 
 def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:
-    """Epsilon from one Rényi order (Canonne, Kamath & Steinke 2020, Proposition 12; Balle et al. 2020).
+    """Return epsilon from one Rényi order (Canonne, Kamath & Steinke 2020, Proposition 12; Balle et al. 2020).
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def renyi_epsilon_at(alpha: float, value: float, delta: float) -> float:
 
 
 def _least(objective: Callable[[float], float], floor: Callable[[float], float]) -> float:
-    """Least value over orders: a scan upwards until `floor` passes the best, then golden section."""
+    """Return the minimum over orders, by a scan until `floor` exceeds it and a golden-section search."""
     best, at, coarse = math.inf, 0, ORDERS[::2]
     for k, alpha in enumerate(coarse):
         value = objective(alpha)
@@ -233,7 +233,7 @@ def _least(objective: Callable[[float], float], floor: Callable[[float], float])
         if floor(alpha) > best:
             break
     low, high = (math.log(coarse[min(max(k, 0), len(coarse) - 1)] - 1.0) for k in (at - 1, at + 1))
-    # Not `minimize`, which carries points over from step to step: that moves figures in their last digit.
+    # Unlike `minimize`, this does not reuse points between steps, which would change the last digits.
     golden = 0.5 * (math.sqrt(5.0) - 1.0)
     for _ in range(24):
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -244,7 +244,7 @@ def _least(objective: Callable[[float], float], floor: Callable[[float], float])
 
 
 def renyi_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Epsilon at `delta` from the best Rényi order, of a composition without failure probability.
+    """Return epsilon at `delta` from the best Rényi order, for a composition without failure probabilities.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def renyi_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -
     delta : float
         In (0, 1).
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
@@ -269,7 +269,7 @@ def renyi_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -
 
 
 def renyi_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """Delta at `epsilon` from the best Rényi order: the same conversion, solved for delta.
+    """Return delta at `epsilon` from the best Rényi order: the same conversion, solved for delta.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def renyi_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -
     epsilon : float
         In nats, at least 0.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
 
     Returns
     -------
@@ -298,9 +298,9 @@ def renyi_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -
 
 
 def _apart(found: Releases) -> tuple[Releases, float]:
-    """A composition with its (epsilon, delta) events made pure, and the delta that this takes.
+    """Return a composition with pure (epsilon, 0) events, and the delta that this uses.
 
-    An (epsilon, delta)-private release is dominated by one that tells all with probability delta and is
+    An (epsilon, delta)-private release is dominated by one that is non-private with probability delta and
     epsilon-private otherwise (Kairouz, Oh & Viswanath 2017).
     """
     if not found.epsilon_delta:
@@ -310,13 +310,13 @@ def _apart(found: Releases) -> tuple[Releases, float]:
 
 
 def rdp_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """`renyi_epsilon`, of delta what the failures of (epsilon, delta) events leave."""
+    """Return `renyi_epsilon` at the remaining delta after failures of (epsilon, delta) events."""
     pure, taken = _apart(found)
     left = (delta - taken) / (1.0 - taken) / _ROUNDED
     return renyi_epsilon(pure, left, replace_one=replace_one) if left > 0.0 else math.inf
 
 
 def rdp_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """`renyi_delta`, with the failures of (epsilon, delta) events."""
+    """Return `renyi_delta` including the failures of (epsilon, delta) events."""
     pure, taken = _apart(found)
     return taken + (1.0 - taken) * renyi_delta(pure, epsilon, replace_one=replace_one)

@@ -57,7 +57,7 @@ def test_inner_events_are_validated():
     ):
         with pytest.raises(TypeError, match="must be a DpEvent"):
             make()
-    with pytest.raises(ValueError, match="`sample_size` must be an integer from 0 to .*got 11"):
+    with pytest.raises(ValueError, match=r"`sample_size` must be an integer from 0 to .*got 11"):
         SampledWithoutReplacementDpEvent(10, 11, STEP)
     with pytest.raises(TypeError, match="tuple of DpEvents"):
         ComposedDpEvent(STEP)

@@ -276,7 +276,10 @@ def test_json_round_trip():
         (lambda text: text.replace('"unit": "person"', '"unit": null'), "'unit' is missing or invalid"),
         (lambda text: text.replace('"label": "counts"', '"label": null'), "missing or null field"),
         (lambda text: text.replace("GaussianDpEvent", "UniformDpEvent"), "UniformDpEvent"),
-        (lambda text: text.replace('"noise_multiplier": 20.0', '"noise_multiplier": -1'), "`noise_multiplier` must be .* got -1"),
+        (
+            lambda text: text.replace('"noise_multiplier": 20.0', '"noise_multiplier": -1'),
+            "`noise_multiplier` must be .* got -1",
+        ),
     ],
 )
 def test_broken_logs_are_refused_in_one_line(change, named):

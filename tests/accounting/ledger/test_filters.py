@@ -465,7 +465,7 @@ def test_charges_without_a_joint_price_are_refused():
     with pytest.raises(ValueError, match="requires adjacency='replace_one'"):
         accountant.spend(SampledWithoutReplacementDpEvent(1000, 10, GAUSS))
     accountant.spend(FAILING)
-    with pytest.raises(ValueError, match="No accounting method covers event=.* composed with") as error:
+    with pytest.raises(ValueError, match=r"No accounting method covers event=.* composed with") as error:
         accountant.spend(ZCDpEvent(0.01))
     assert "\n" not in str(error.value)
     assert len(accountant.history) == 2

@@ -152,7 +152,7 @@ def test_read_only_file_or_folder_is_read_and_not_charged(read_only, modes):
     protect(folder, *modes)
     accountant = fresh(path)
     assert accountant.verify() == len(accountant.history) == 1
-    with pytest.raises(BudgetFileError, match="No budget was consumed. Set write permission for the file") as error:
+    with pytest.raises(BudgetFileError, match=r"No budget was consumed. Set write permission for the file") as error:
         accountant.spend(THIRD)
     assert path in one_line(error)
     assert len(fresh(path).history) == 1

@@ -91,7 +91,7 @@ def test_draws_invert_the_law_into_the_tail(mean, shape):
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(ValueError, match="`mean` must be at most 10000 .* got 100000"):
+    with pytest.raises(ValueError, match=r"`mean` must be at most 10000 .* got 100000"):
         NumberOfTrials(1e5, 0.0).draw((1, 2))
     for words in ((), (-1,), (2**64,)):
         with pytest.raises(ValueError, match="words"):
