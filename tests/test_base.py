@@ -84,7 +84,7 @@ def test_every_adjacency_has_a_name():
         with pytest.raises(ValueError, match=r"is not known: use 'zero_out', 'replace_one' or skdp\.AddRemove"):
             adjacency_of(Newcomer(adjacency=bad))
     for bad in (0, -1, 2.5, "many", None):
-        with pytest.raises(ValueError, match="AddRemove: n_public must be a whole number above 0, got"):
+        with pytest.raises(ValueError, match="AddRemove: `n_public` must be a positive integer, got"):
             AddRemove(bad)
 
 

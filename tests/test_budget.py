@@ -118,7 +118,7 @@ def test_create_takes_a_ceiling_in_risk(capsys, tmp_path):
     for given, named in (
         ((), "Set --epsilon, or --advantage, or --tpr and --fpr"),
         (("--advantage", "0.1", "--epsilon", "1"), "exactly one budget"),
-        (("--tpr", "0.1"), "tpr and fpr"),
+        (("--tpr", "0.1"), "`tpr` and `fpr`"),
     ):
         code, _, err = run(capsys, "create", tmp_path / "c", *given, "--delta", "1e-6")
         assert code == 2

@@ -63,7 +63,7 @@ def test_event_has_epsilon_or_refusal_names_remedy(event, adjacency):
                 price(event, 0.1, method=method, adjacency=adjacency)
             text = str(error.value)
             assert "\n" not in text
-            assert "; use " in text or "; no method" in text
+            assert ". Use " in text or ". No method" in text
 
 
 def test_the_table_of_the_docs_is_what_the_code_prices():

@@ -106,7 +106,7 @@ def test_a_path_names_the_ledger_of_a_file_that_exists(tmp_path, monkeypatch):
     model = binary(accountant="census.budget")
     assert model.accountant == str(tmp_path / "census.budget")
     assert clone(model).accountant == model.accountant
-    with pytest.raises(BudgetFileError, match=r"names no file .* create it by `python -m skdp.accounting create"):
+    with pytest.raises(BudgetFileError, match=r"does not refer to .* `python -m skdp.accounting create"):
         model.fit(X_GOOD, Y_GOOD)
     ledger = PrivacyAccountant(3.0, 1e-5, path="census.budget")
     monkeypatch.chdir("/")

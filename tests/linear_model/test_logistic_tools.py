@@ -128,7 +128,7 @@ def test_a_pickled_model_predicts_the_same_and_cannot_spend(table, tmp_path, thr
     np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))
     assert restored.privacy_event_ == model.privacy_event_
     assert restored.accountant.get_epsilon(1e-5) == accountant.get_epsilon(1e-5)
-    with pytest.raises(AccountantDetachedError, match=r"a copy \(pickled"):
+    with pytest.raises(AccountantDetachedError, match=r"read-only copy \(pickled"):
         restored.fit(X, y)
     assert len(restored.accountant.history) == len(accountant.history) == 1
     np.testing.assert_array_equal(restored.predict_proba(X), model.predict_proba(X))

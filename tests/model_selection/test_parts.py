@@ -96,12 +96,12 @@ def test_parts_keep_norm_and_schema_of_rows():
     ("change", "match"),
     [
         ({"X": X[1:], "y": Y[1:]}, "n_rows=399 is not that of the split that this ledger keeps, n_rows=400"),
-        ({"X": np.vstack([X, X[:1]]), "y": np.append(Y, 0)}, "n_rows=401"),
-        ({"test_size": 0.3}, "test_size=0.3"),
+        ({"X": np.vstack([X, X[:1]]), "y": np.append(Y, 0)}, "`n_rows` must be .* got 401"),
+        ({"test_size": 0.3}, "`test_size` must be .* got 0.3"),
         ({"groups": Y}, "unit='group'"),
         ({"y": Y[1:]}, r"`y` must have one value per row \(400\), got 399"),
         ({"accountant": None}, "got None"),
-        ({"accountant": "no.budget"}, "names no file"),
+        ({"accountant": "no.budget"}, "does not refer to an existing file"),
     ],
 )
 def test_refused_in_one_line(ledger, change, match):
@@ -233,7 +233,7 @@ def test_labels_as_a_column_and_by_name(households):
     assert list(train.X) == ["a"]
     assert train.groups.name == "serialno"
     assert set(train.groups).isdisjoint(test.groups)
-    with pytest.raises(ValueError, match="`groups` must be .* as in the recorded split, got 'person'"):
+    with pytest.raises(ValueError, match=r"`groups` must be .* as in the recorded split, got 'person'"):
         private_train_test_split(frame, Y, accountant=households, groups=pd.Series(Y, name="person"))
     with pytest.raises(ValueError, match="cannot be mixed with 'serialno'"):
         train.accountant.spend(GAUSS, parameters={"groups": "person"}, unit="group")
