@@ -126,6 +126,6 @@ def test_the_same_outputs_come_of_every_value():
 @pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])
 def test_what_is_no_whole_number_is_refused_without_its_value(bad):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="value holds what is no whole number up to"):
+    with pytest.raises(ValueError, match="`value` must hold only integers up to"):
         DiscreteGaussianMechanism(1.0).release(bad, accountant=accountant)
     assert not accountant.history

@@ -89,7 +89,7 @@ def test_a_number_or_an_array_is_released_in_its_shape(value, kind, shape):
 def test_what_is_no_finite_number_is_refused_without_its_value(bad):
     accountant = PrivacyAccountant()
     with pytest.raises(
-        ValueError, match=r"^value holds what is no finite real number in double precision: [a-z ]+\.$"
+        ValueError, match=r"^`value` must hold only finite real numbers in double precision\. [A-Za-z ]+\.$"
     ) as refused:
         GaussianMechanism(1.0, 1.0).release(bad, accountant=accountant)
     assert refused.value.__suppress_context__ or refused.value.__context__ is None
@@ -119,7 +119,7 @@ def test_an_array_that_raises_tells_nothing():
         def __array__(self, *arguments, **keywords):
             raise RuntimeError("the value is 17")
 
-    with pytest.raises(ValueError, match=r"^value holds what is no finite real number") as refused:
+    with pytest.raises(ValueError, match=r"^`value` must hold only finite real numbers") as refused:
         GaussianMechanism(1.0, 1.0).release(Talkative())
     assert refused.value.__suppress_context__
 

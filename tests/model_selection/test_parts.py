@@ -95,7 +95,7 @@ def test_parts_keep_norm_and_schema_of_rows():
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"X": X[1:], "y": Y[1:]}, "n_rows=399 is not that of the split that this ledger keeps, n_rows=400"),
+        ({"X": X[1:], "y": Y[1:]}, "`n_rows` must be 400, as in the recorded split, got 399"),
         ({"X": np.vstack([X, X[:1]]), "y": np.append(Y, 0)}, "`n_rows` must be .* got 401"),
         ({"test_size": 0.3}, "`test_size` must be .* got 0.3"),
         ({"groups": Y}, "unit='group'"),
