@@ -1,7 +1,7 @@
-"""A dominating pair as weighted losses, and what sampling makes of one.
+"""Dominating pairs as weighted losses, and their subsampling.
 
-A pair (P, Q) is kept as the distribution of its loss log(P / Q) under P. What lies at a loss l with mass w under P has
-mass w e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere
+A pair (P, Q) is represented by the distribution of its loss log(P / Q) under P. What lies at a loss l with mass w under
+P has mass w e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere
 smaller than that of any two neighbors' outputs. That is preserved by adaptive composition (Zhu, Dong & Wang 2022,
 Theorem 10), and so is each operation below: every H of the result is a mixture of values of H of what it is made of.
 
@@ -100,9 +100,9 @@ class LossAtoms:
     loss, log_weight : array
         Losses log(P / Q), increasing, and the log of the mass of P at each.
     infinite : float
-        Mass of P where Q has none.
+        Mass of P outside the support of Q.
     missing : float
-        Mass of Q where P has none.
+        Mass of Q outside the support of P.
     """
 
     loss: np.ndarray
@@ -112,33 +112,33 @@ class LossAtoms:
 
     @classmethod
     def of(cls, loss: np.ndarray, log_weight: np.ndarray, infinite: float = 0.0, missing: float = 0.0) -> LossAtoms:
-        """Sort losses, and leave out what has no mass."""
+        """Sort losses and omit those without mass."""
         kept = np.flatnonzero(log_weight > -math.inf)
         order = kept[np.argsort(loss[kept], kind="stable")]
         return cls(loss[order], log_weight[order], infinite, missing)
 
     @property
     def most(self) -> float:
-        """The largest finite loss, at least 0."""
+        """Largest finite loss, at least 0."""
         return max(0.0, float(self.loss[-1])) if self.loss.size else 0.0
 
     def profile(self, epsilon: float) -> float:
-        """H(e^epsilon): the mass of P that is above e^epsilon times that of Q."""
+        """Return H(e^epsilon), the hockey-stick divergence at epsilon."""
         above = self.loss > epsilon
         inside = np.exp(self.log_weight[above]) @ -np.expm1(epsilon - self.loss[above])
         return self.infinite + float(inside)
 
     def reversed(self) -> LossAtoms:
-        """The pair (Q, P)."""
+        """Return the pair (Q, P)."""
         return LossAtoms(-self.loss[::-1], (self.log_weight - self.loss)[::-1], self.missing, self.infinite)
 
     def thinned(self) -> LossAtoms:
-        """A pair of at most about `_MOST` losses that dominates this one: those between are split as in `cells`."""
+        """Return a dominating pair with at most about `_MOST` losses; losses in between are split as in `cells`."""
         if self.loss.size <= _MOST:
             return self
         places = np.append(np.arange(0, self.loss.size - 1, -(-self.loss.size // _MOST)), self.loss.size - 1)
         kept = self.loss[places]
-        # 0 and mirror images too: what is above 0 stays there, as `fixed_sample` needs
+        # including 0 and mirror images: positive losses remain positive, as `fixed_sample` requires
         kept = np.unique(np.concatenate([kept, -kept, [0.0]]))
         kept = kept[(kept >= self.loss[0]) & (kept <= self.loss[-1])]
         if kept.size == 1:
@@ -147,7 +147,7 @@ class LossAtoms:
         cell = np.clip(np.searchsorted(kept, self.loss, side="right") - 1, 0, kept.size - 2)
         low, high = kept[cell], kept[cell + 1]
         share = np.clip(np.expm1(low - self.loss) / np.expm1(low - high), 0.0, 1.0)
-        # the greatest log weight of each cell, so that no weight is lost to underflow
+        # the largest log weight of each cell, to avoid underflow
         top = np.full(kept.size - 1, -math.inf)
         np.maximum.at(top, cell, self.log_weight)
         weight = np.exp(self.log_weight - top[cell])
@@ -158,7 +158,7 @@ class LossAtoms:
         return LossAtoms.of(kept, log_weight, self.infinite, self.missing)
 
     def sampled_with(self, q: float) -> LossAtoms:
-        """((1-q) Q + q P, Q): a record that takes part with probability q is removed."""
+        """Return ((1-q) Q + q P, Q), the pair for removing a record that is sampled with probability q."""
         sampled = sampled_loss(q, self.loss)
         loss, log_weight = sampled, self.log_weight + (sampled - self.loss)
         if self.missing > 0.0 and q < 1.0:
@@ -167,7 +167,7 @@ class LossAtoms:
         return LossAtoms.of(loss, log_weight, q * self.infinite, self.missing if q == 1.0 else 0.0)
 
     def sampled_without(self, q: float) -> LossAtoms:
-        """(P, (1-q) P + q Q): a record that takes part with probability q is added."""
+        """Return (P, (1-q) P + q Q), the pair for adding a record that is sampled with probability q."""
         loss, log_weight = -sampled_loss(q, -self.loss), self.log_weight
         if q == 1.0 or self.infinite == 0.0:
             return LossAtoms.of(loss, log_weight, self.infinite, q * self.missing)
@@ -175,7 +175,7 @@ class LossAtoms:
         return LossAtoms.of(*every, 0.0, q * self.missing)
 
     def fixed_sample(self, q: float) -> LossAtoms:
-        """The pair of a sample of fixed size, of which this symmetric pair is one with the replaced record in it."""
+        """Return the pair of a sample of fixed size; this symmetric pair is for a sample with the replaced record."""
         up = self.loss > 1e-12 * self.most  # where losses rise along a line, that at its middle is 0 but for rounding
         base, log_mass = self.loss[up], self.log_weight[up]
         loss = sampled_loss(q, base)
@@ -189,17 +189,17 @@ class LossAtoms:
         return LossAtoms.of(*every, infinite, infinite)
 
     def drawn_unseen(self, q: float) -> LossAtoms:
-        """Outputs that are the same with probability 1 - q, and else those of this pair."""
+        """Return the pair of outputs that are equal with probability 1 - q, and otherwise follow this pair."""
         loss, log_weight = np.append(self.loss, 0.0), np.append(self.log_weight + math.log(q), math.log1p(-q))
         return LossAtoms.of(loss, log_weight, q * self.infinite, q * self.missing)
 
 
-# A pair of which each output tells all: for losses so large that nothing else is worth being computed.
+# A pair with infinite losses, for losses that are too large to compute.
 REVEALED = LossAtoms(np.zeros(1), np.array([-700.0]), 1.0, 1.0)
 
 
 class Tails(NamedTuple):
-    """Masses outside the cells: of P below and above them, and of Q."""
+    """Masses of P and Q below and above the cells."""
 
     below: float = 0.0
     above: float = 0.0
@@ -211,7 +211,7 @@ Density = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def _log_sum(logs: np.ndarray) -> np.ndarray:
-    """Log of the sum of e^logs over the last axis."""
+    """Return the log of the sum of e^logs over the last axis."""
     top = logs.max(axis=-1)
     safe = np.where(top > -math.inf, top, 0.0)
     with np.errstate(divide="ignore"):
@@ -222,7 +222,7 @@ def _log_sum(logs: np.ndarray) -> np.ndarray:
 def _split(
     knots: np.ndarray, at_knots: np.ndarray, density: Density, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each cell the log mass that goes to its lower and to its upper end."""
+    """Return the log masses that are assigned to the lower and the upper end of each cell."""
     half = 0.5 * np.diff(knots)[:, None]
     node, weight = rule(number_of_nodes(float((half[:, 0] * slope).max())))
     loss, log_density = density(knots[:-1, None] + half * (node + 1.0))
@@ -241,20 +241,20 @@ def connect(
     tails: Tails,
     extra: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> LossAtoms:
-    """The pair of two densities, of which the loss increases with the place.
+    """Return the pair of two densities whose loss increases with the position.
 
     Parameters
     ----------
     knots : array
         Ends of the cells, increasing.
     density : callable
-        Of places, of any shape: the loss there, and the log of the density of P.
+        Function of positions that returns the loss and the log density of P.
     slope : array or float
-        Of each cell, as `numeric.nodes` takes it, for the densities of which P and Q are mixtures.
+        Slope for each cell, see `numeric.nodes`, for the components of P and Q.
     tails : Tails
-        What lies outside. The mass of P below is moved up to the first knot, that above is lost.
+        Masses outside. The mass of P below is moved to the first knot; the mass above has infinite loss.
     extra : tuple of array, optional
-        Losses with masses of their own, and the logs of these.
+        Losses with point masses, and the logs of the masses.
 
     Returns
     -------
@@ -263,12 +263,12 @@ def connect(
     Raises
     ------
     ArithmeticError
-        If cells are too wide for a bound on the error.
+        If cells are too wide for the error bound.
     """
     at_knots, slopes = np.maximum.accumulate(density(knots)[0]), np.broadcast_to(slope, knots.size - 1)
     if float((0.5 * np.diff(knots) * slopes).max()) > max(MOST.values()):
         raise ArithmeticError("The grid cells are too wide for the densities. Please report this as a bug.")
-    parts, step = [], 1 << 14  # cells at a time, so that memory stays small
+    parts, step = [], 1 << 14  # cells per batch, to limit memory
     for k in range(0, knots.size - 1, step):
         kept = slice(k, k + step + 1)
         parts.append(_split(knots[kept], at_knots[kept], density, slopes[k : k + step]))
@@ -287,15 +287,15 @@ def connect(
 
 
 REACH = 38.0  # standard deviations: beyond them a Gaussian has 3e-316
-_FURTHER = 14.0  # beyond where an integrand of a Rényi divergence has its peak
+_FURTHER = 14.0  # beyond the peak of an integrand of a Rényi divergence
 _WIDTH, _RELATIVE = 0.01, 0.1  # of a cell: in standard deviations, and in nats
 _MOST_CELLS = 1 << 17
-_MOST_FAR = 1 << 24  # integers on which Gaussian noise is laid; beyond, all counts as revealed
-_MOST_SHIFT, _MOST_LOSS = 8.0e2, 1.0e9  # in standard deviations, and in nats: beyond, all counts as revealed
+_MOST_FAR = 1 << 24  # range of integers for Gaussian noise; beyond, the loss is treated as infinite
+_MOST_SHIFT, _MOST_LOSS = 8.0e2, 1.0e9  # in standard deviations, and in nats; beyond, the loss is treated as infinite
 _OUTSIDE = 1e-300  # above the mass of integers that are omitted
-_DEEP = 160.0  # nats below the top of a bounded loss, with a density below e^-80: taken together
+_DEEP = 160.0  # nats below the top of a bounded loss: densities below e^-80 are merged
 _CELLS = 4000
-# Standard deviation of integer noise up to which its values are added up one by one.
+# Largest standard deviation of integer-valued noise whose values are summed one by one.
 MOST_SPREAD = 2.0e4
 
 
@@ -304,7 +304,7 @@ Directions = tuple[LossAtoms, ...]
 
 
 def _log_mixture(parts: Parts, z: np.ndarray) -> np.ndarray:
-    """log sum p e^{c z - c^2/2}, to full relative accuracy near 0 and without overflow."""
+    """Return log sum p e^{c z - c^2/2}, accurate near 0 and without overflow."""
     if len(parts) == 1:
         ((_, shift),) = parts
         return shift * z - 0.5 * shift * shift
@@ -320,14 +320,14 @@ def _log_mixture(parts: Parts, z: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1.0) -> LossAtoms:
-    """sum p N(c, 1) against sum p N(-c, 1), in one dimension.
+    """Return the pair of sum p N(c, 1) and sum p N(-c, 1), in one dimension.
 
     Parameters
     ----------
     plus, minus : tuple of (float, float)
         Probabilities, which sum to 1, and shifts of at least 0, in standard deviations.
     order : float
-        Rényi order that is to be read off, to which places are covered; 1 for none.
+        Rényi order for which the range is extended; 1 for none.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def gaussian_mixture(plus: Parts, minus: Parts = ((1.0, 0.0),), order: float = 1
 
 @lru_cache(maxsize=256)
 def laplace(size: float) -> LossAtoms:
-    """Laplace noise and a shift of `size` times its scale (density and ends of the loss as in `pld.pairs`)."""
+    """Return the pair of Laplace noise and a shift of `size` times its scale, see `pld.pairs`."""
     if size > _MOST_LOSS:
         return REVEALED
     bottom = max(-size, size - _DEEP)
@@ -376,7 +376,7 @@ def laplace(size: float) -> LossAtoms:
 
 
 def statement(epsilon: float, delta: float) -> LossAtoms:
-    """The most revealing of all (epsilon, delta)-private mechanisms; see `pld.pairs`, with proof."""
+    """Return the pair of the worst (epsilon, delta)-private mechanism; see `pld.pairs` for the proof."""
     rest = math.log1p(-delta)
     if epsilon == 0.0:
         return LossAtoms(np.zeros(1), np.array([rest]), delta, delta)
@@ -386,7 +386,7 @@ def statement(epsilon: float, delta: float) -> LossAtoms:
 
 @lru_cache(maxsize=256)
 def discrete_laplace(a: float, shift: int) -> LossAtoms:
-    """Integer noise with masses tanh(a/2) e^{-a|x|}, against the same shifted by `shift`.
+    """Return the pair of noise with probabilities tanh(a/2) e^{-a|x|} and the same noise shifted by `shift`.
 
     The loss is a `shift` at 0 and below, -a `shift` from `shift` on, and a (shift - 2 x) at x between.
     """
@@ -395,7 +395,7 @@ def discrete_laplace(a: float, shift: int) -> LossAtoms:
     loss = np.concatenate([[a * shift, -a * shift], a * (shift - 2.0 * inner)])
     log_weight = np.concatenate([[end, end - a * shift], math.log(math.tanh(0.5 * a)) - a * inner])
     left = inner.size + 1
-    if left < shift:  # the rest is deep down: moved up to the last value that was counted
+    if left < shift:  # the rest is negligible and moved to the last value
         log_weight[-1] = np.logaddexp(log_weight[-1], end - a * left)
         log_weight[1] = -math.inf
         gone = -math.expm1(end - a * (shift - left + 1)) - math.exp(end - a * left - loss[-1])
@@ -405,7 +405,7 @@ def discrete_laplace(a: float, shift: int) -> LossAtoms:
 
 @lru_cache(maxsize=64)
 def discrete_gaussian(spread: float, shift: int, order: float = 1.0) -> LossAtoms:
-    """Integer noise with masses in proportion to e^{-x^2 / (2 spread^2)}, against the same shifted by `shift`.
+    """Return the pair of noise with probabilities proportional to e^{-x^2 / (2 spread^2)} and the shifted noise.
 
     The loss at x is (shift^2 - 2 shift x) / (2 spread^2). `spread` is at most `MOST_SPREAD`; `order` is as in
     `gaussian_mixture`.
@@ -418,12 +418,12 @@ def discrete_gaussian(spread: float, shift: int, order: float = 1.0) -> LossAtom
 
 
 def _reach(spread: float, shift: int, order: float) -> int:
-    """How far from 0 integers are followed, before any shift."""
+    """Return the range of integers around 0, before any shift."""
     return math.ceil(max(REACH * spread, (order - 1.0) * 2.0 * shift + _FURTHER * spread)) + 1
 
 
 def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[np.ndarray, np.ndarray]:
-    """Integers, `shift` more to the right, and their log masses."""
+    """Return integers, with `shift` more to the right, and their log probabilities."""
     reach = _reach(spread, shift, order)
     x = np.arange(-reach - shift, shift + reach + 1, dtype=np.float64)
     squares = -0.5 * (x / spread) ** 2
@@ -431,7 +431,7 @@ def _integer_gaussian(spread: float, shift: int, order: float) -> tuple[np.ndarr
 
 
 def _both_ways(q: float, log_mass: np.ndarray, ahead: np.ndarray, behind: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Losses, and log masses under P, of (1-q) F + q F(. - a) against (1-q) F + q F(. + a).
+    """Return losses, and log masses under P, of (1-q) F + q F(. - a) and (1-q) F + q F(. + a).
 
     `ahead` and `behind` are the logs of F(. - a) / F and of F(. + a) / F, `log_mass` that of F.
     """
@@ -441,7 +441,7 @@ def _both_ways(q: float, log_mass: np.ndarray, ahead: np.ndarray, behind: np.nda
 
 @lru_cache(maxsize=256)
 def sampled_discrete_gaussian(q: float, spread: float, shift: int, order: float = 1.0) -> LossAtoms:
-    """`discrete_gaussian` on a Poisson sample, shifted to the one side against the other: a record is replaced."""
+    """Return the pair of `discrete_gaussian` on a Poisson sample for a replaced record (opposite shifts)."""
     if 2.0 * (_reach(spread, shift, order) + shift) > _MOST_FAR:
         return REVEALED
     x, log_mass = _integer_gaussian(spread, shift, order)
@@ -452,7 +452,7 @@ def sampled_discrete_gaussian(q: float, spread: float, shift: int, order: float 
 
 @lru_cache(maxsize=256)
 def sampled_discrete_laplace(q: float, a: float, shift: int) -> LossAtoms:
-    """`discrete_laplace` on a Poisson sample, shifted to the one side against the other: a record is replaced."""
+    """Return the pair of `discrete_laplace` on a Poisson sample for a replaced record (opposite shifts)."""
     x = np.arange(-float(shift), shift + 1.0)  # each end represents all beyond
     log_mass = math.log(math.tanh(0.5 * a)) - a * np.abs(x)
     log_mass[[0, -1]] = -a * shift - math.log1p(math.exp(-a))
@@ -463,10 +463,10 @@ def sampled_discrete_laplace(q: float, a: float, shift: int) -> LossAtoms:
 
 @lru_cache(maxsize=256)
 def sampled_laplace(q: float, size: float) -> LossAtoms:
-    """`laplace` on a Poisson sample, shifted to the one side against the other: a record is replaced.
+    """Return the pair of `laplace` on a Poisson sample for a replaced record (opposite shifts).
 
-    In units of the noise's scale; beyond the shifts the loss is the same everywhere. If they are long, sampling is
-    taken to show, which is a bound by joint convexity.
+    Shifts are in units of the noise scale; beyond them the loss is constant. For large shifts, the sample is assumed to
+    be visible, which is an upper bound by joint convexity.
     """
     if size > 1e3:
         return laplace(2.0 * size).drawn_unseen(q)
@@ -483,7 +483,7 @@ def sampled_laplace(q: float, size: float) -> LossAtoms:
 
 
 def mixture(event: MixtureOfGaussiansDpEvent, change: int, order: float, share: float = 1.0) -> Directions:
-    """Sensitivities that are drawn at random, of records that take part with probability `share`: else they are 0."""
+    """Return the pair of random sensitivities of records that are sampled with probability `share`."""
     total = math.fsum(event.sampling_probs)
     found: dict[float, float] = {0.0: 1.0 - share} if share < 1.0 else {}
     for shift, p in zip(event.sensitivities, event.sampling_probs, strict=True):
@@ -497,20 +497,20 @@ def mixture(event: MixtureOfGaussiansDpEvent, change: int, order: float, share: 
 
 
 class Law(NamedTuple):
-    """What dominates the releases of one type of event.
+    """Dominating pairs of one type of event.
 
     Attributes
     ----------
     pairs : callable
-        Of an event, a change and an order: the pairs where a record adds something and where it is missing, or the one
-        pair where both have the same H, at `change` times the bound on a record (2 if it is replaced). Unbounded losses
-        are followed as far as the Rényi order asks.
+        Function of an event, a change and an order that returns the pairs for removing and adding a record, or one pair
+        if both have the same H. `change` is a multiple of the bound of a record (2 if it is replaced). The range of
+        unbounded losses depends on the Rényi order.
     order_shift : callable
-        How far one Rényi order moves the loss, in standard deviations of noise; 0 where the loss is bounded. By default
-        inf, as nobody has said how to follow it: then there is no Rényi divergence, and none that is too small.
+        Function that returns the shift of the loss for one Rényi order, in standard deviations of noise; 0 for bounded
+        losses. The default, inf, means that there is no Rényi divergence.
     replaced : callable or None
-        Of an event, a share and an order: the pair of a Poisson sample in which a record is replaced, by the proof for
-        log-concave distributions. None: `LossAtoms.drawn_unseen`, which holds for all.
+        Function of an event, a rate and an order that returns the pair of a Poisson sample for a replaced record, by
+        the proof for log-concave distributions. If None, `LossAtoms.drawn_unseen`, which always holds.
     """
 
     pairs: Callable[[Any, int, float], Directions]
@@ -518,7 +518,7 @@ class Law(NamedTuple):
     replaced: Callable[[Any, float, float], LossAtoms] | None = None
 
 
-# By the type of the event; a type without a row has no pair.
+# By type of event; types without a row have no pair.
 LAWS: dict[type[DpEvent], Law] = {
     GaussianDpEvent: Law(
         lambda e, change, order: (gaussian_mixture(((1.0, change / e.noise_multiplier),), order=order),),
@@ -548,7 +548,7 @@ LAWS: dict[type[DpEvent], Law] = {
 
 
 def pair_refusal(event: DpEvent) -> str | None:
-    """Why an event has no pair, whatever the adjacency; None if it has one."""
+    """Return why an event has no pair for any adjacency; None if it has one."""
     inner = sampled_form(event)[2]
     if isinstance(inner, DiscreteGaussianDpEvent) and inner.standard_deviation > MOST_SPREAD:
         return f" with standard_deviation above {MOST_SPREAD:g}"
@@ -556,28 +556,28 @@ def pair_refusal(event: DpEvent) -> str | None:
 
 
 def has_pair(event: DpEvent) -> bool:
-    """Whether a pair of an event, or of what is done to its sample, is known under one adjacency or another."""
+    """Return whether an event, or the event on its sample, has a pair for some adjacency."""
     return type(sampled_form(event)[2]) in LAWS
 
 
 @lru_cache(maxsize=256)
 def fixed_gaussian(share: float, noise_multiplier: float) -> Directions:
-    """The pair of a Gaussian release from a sample of fixed size, a record replaced."""
+    """Return the pair of a Gaussian release from a sample of fixed size, for a replaced record."""
     return (gaussian_mixture(((1.0, 2.0 / noise_multiplier),)).fixed_sample(share),)
 
 
 @lru_cache(maxsize=512)
 def dominating(event: DpEvent, replace_one: bool, order: float = 1.0) -> Directions:
-    """Pairs that dominate one release.
+    """Return the dominating pairs of one release.
 
     Parameters
     ----------
     event : DpEvent
-        In its simplest equal form, with a price under the adjacency.
+        Simplified event that supports the adjacency.
     replace_one : bool
         Whether neighbors replace a record.
     order : float
-        Rényi order that is to be read off, for which unbounded losses are followed further; 1 for none.
+        Rényi order for which the range of unbounded losses is extended; 1 for none.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Arrays of doubles, losses of sampled releases, and searches in one dimension: `bisect`, `Secant`, `minimize`.
+"""Numerical methods: one-dimensional searches (`bisect`, `Secant`, `minimize`) and quadrature.
 
-Integers are searched by `bisect` of the standard library, over a `range`.
+Integer searches use `bisect` of the standard library over a `range`.
 
-Gauss-Legendre quadrature of densities, with a proven bound on its relative error.
+**Gauss-Legendre quadrature** of densities, with a proven bound on its relative error.
 
 *One cell.* Let f be e^g on a cell of half width r, with g(x + r t) = g(x) + b t - c t^2 / 2 for t from -1 to 1, |b| <=
 s and 0 <= c <= (s / 3)^2. With k nodes the error is at most 64 M rho^{-2k} / (15 (1 - rho^-2)) for every rho > 1, M
@@ -45,11 +45,11 @@ _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def sampled_loss(q: float, loss: np.ndarray) -> np.ndarray:
-    """log(1 - q + q e^loss), to full relative accuracy near 0 and without overflow."""
+    """Return log(1 - q + q e^loss), accurate near 0 and without overflow."""
     if q == 1.0:
         return loss
     near: np.ndarray = np.log1p(q * np.expm1(np.minimum(loss, 30.0)))
-    if q > 0.99:  # 1 - q, which is exact, is lost beside the rounding of q
+    if q > 0.99:  # the exact 1 - q is lost in the rounding of q
         near = np.where(loss < -1.0, np.log(1.0 - q + q * np.exp(np.minimum(loss, 0.0))), near)
     if loss.size and loss.max() <= 30.0:
         return near
@@ -58,7 +58,7 @@ def sampled_loss(q: float, loss: np.ndarray) -> np.ndarray:
 
 
 def log_sum(logs: np.ndarray, width: float = 1.0) -> float:
-    """log(width sum of e^logs), without overflow."""
+    """Return log(width * sum of e^logs) without overflow."""
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()) * width)
 
@@ -70,25 +70,25 @@ def bisect(
     *,
     absolute: float = 0.0,
     relative: float = 0.0,
-    steps: int = 2200,  # more than any bracket of doubles takes
+    steps: int = 2200,  # sufficient for any bracket of doubles
 ) -> tuple[float, float]:
-    """Narrow a bracket of the place where a condition ceases to hold.
+    """Bisect for the point where a condition ceases to hold.
 
     Parameters
     ----------
     is_below : callable
-        True from `low` up to that place, False from there up to `high`. Neither end is looked at.
+        Condition, True from `low` up to this point and False up to `high`. It is not evaluated at both ends.
     low, high : float
     absolute, relative : float
         Width at which to stop, the larger of `absolute` and `relative` times the upper end; if both are 0, neighboring
         doubles.
     steps : int
-        Most halvings.
+        Largest number of halvings.
 
     Returns
     -------
     low, high : float
-        Whichever of them was moved was looked at, so a caller takes the end at which its condition was seen to hold.
+        Ends of the bracket. The condition was evaluated at each end that changed.
     """
     for _ in range(steps):
         middle = 0.5 * (low + high)
@@ -99,18 +99,18 @@ def bisect(
 
 
 class Secant:
-    """Moves towards the zero of a monotone function, each along the secant through the last two places.
+    """Secant method for the zero of a monotone function.
 
     Parameters
     ----------
     slope : float
-        First guess of the function's slope. Its sign is that of the function.
+        First guess of the slope, with the sign of the slope.
     least, most : float
-        Size that the slope keeps to.
+        Range of the absolute slope.
     longest : float
-        Bound on a move.
+        Largest step.
     apart : float
-        Two places no further apart than this say nothing about the slope.
+        Smallest distance of two points for an update of the slope.
     """
 
     def __init__(self, slope: float, least: float, most: float, longest: float, apart: float = 0.0) -> None:
@@ -119,26 +119,26 @@ class Secant:
         self._last: tuple[float, float] | None = None
 
     def move(self, at: float, value: float) -> float:
-        """How far to go from `at`, where the function is `value`."""
+        """Return the step from `at`, where the function is `value`."""
         if self._last is not None and abs(at - self._last[0]) > self._apart:
             sign = math.copysign(1.0, self.slope)
             size = sign * (value - self._last[1]) / (at - self._last[0])
-            # a secant of the wrong sign comes from values that hardly differ: the function is flat here
+            # a secant with the wrong sign results from nearly equal values: the function is flat here
             self.slope = sign * min(max(size, self._least), self._most) if size > 0.0 else 0.25 * self.slope
         self._last = at, value
         return -min(max(value / self.slope, -self._longest), self._longest)
 
 
 def minimize(objective: Function, low: float, high: float, *, scan: int = 24, steps: int = 30) -> float:
-    """Smallest value found on [low, high]: a scan, then golden section around its best point.
+    """Return the smallest value on [low, high] of a scan and a golden-section search around its best point.
 
     Parameters
     ----------
     objective : callable
-        Every value it takes has to be valid: none is extrapolated.
+        Function whose every value is a valid bound.
     low, high : float
     scan, steps : int
-        Numbers of points looked at.
+        Numbers of points.
 
     Returns
     -------
@@ -166,19 +166,19 @@ def minimize(objective: Function, low: float, high: float, *, scan: int = 24, st
 
 
 def least_delta(epsilon_at: Function, epsilon: float) -> float:
-    """Smallest delta at which a method's epsilon is at most `epsilon`, from above.
+    """Return an upper bound of the smallest delta at which a method's epsilon is at most `epsilon`.
 
     Parameters
     ----------
     epsilon_at : callable
-        Epsilon at a delta in (0, 1); falls with it.
+        Function of delta in (0, 1) that returns epsilon; it decreases.
     epsilon : float
         In nats, at least 0.
 
     Returns
     -------
     float
-        In (0, 1], to a relative 1e-6; 1 if no delta below 1 - 1e-9 will do.
+        Delta in (0, 1] with a relative error of 1e-6; 1 if no delta below 1 - 1e-9 suffices.
     """
     low, high = math.log(1e-300), math.log1p(-1e-9)
     if epsilon_at(math.exp(high)) > epsilon:
@@ -188,10 +188,10 @@ def least_delta(epsilon_at: Function, epsilon: float) -> float:
     return math.exp(bisect(lambda at: epsilon_at(math.exp(at)) > epsilon, low, high, absolute=1e-6)[1])
 
 
-# Relative error of the quadrature, at most.
+# Largest relative error of the quadrature.
 ERROR = 1e-15
 
-# For numbers of nodes: the largest steepness s.
+# Largest steepness s for each number of nodes.
 MOST = {2: 3.6e-4, 3: 9.8e-3, 5: 0.158, 8: 0.855, 16: 4.25, 32: 11.7}
 
 _RULES = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
@@ -199,12 +199,12 @@ _IN_CELLS = (2, 3, 5, 8)
 
 
 def number_of_nodes(steepness: float) -> int:
-    """Fewest nodes that suffice for cells that are as steep as that; the most there are if none do."""
+    """Return the smallest sufficient number of nodes for a steepness, or the largest number."""
     return next((k for k, most in MOST.items() if steepness <= most), max(MOST))
 
 
 def _split(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Middles, half widths and steepness of cells, of which those that are too steep are divided."""
+    """Return midpoints, half widths and steepness of cells after dividing the cells that are too steep."""
     half = 0.5 * np.diff(knots)
     steepness = half * slope
     parts = np.maximum(1, np.ceil(steepness / MOST[_IN_CELLS[-1]])).astype(np.int64)
@@ -216,14 +216,14 @@ def _split(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places and weights of a quadrature over cells, in no order.
+    """Return nodes and weights of a quadrature over cells, in arbitrary order.
 
     Parameters
     ----------
     knots : array of shape (n + 1,)
         Ends of the cells, increasing.
     slope : array of shape (n,)
-        For each cell the most by which the log of a density may change per unit of place, and 3 for a normal one.
+        Largest slope of the log density in each cell, plus 3 for a normal density.
 
     Returns
     -------
@@ -241,21 +241,21 @@ def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def rule(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes and weights on the interval from -1 to 1."""
+    """Return the nodes and weights on the interval from -1 to 1."""
     return _RULES[k]
 
 
 def rounding(least: float, loss: float, size: float = 0.0) -> float:
-    """Bound on the rounding of masses, relative, and of losses, per `min(1, q + |loss|)`.
+    """Return a bound on the relative rounding error of masses, and of losses per `min(1, q + |loss|)`.
 
     Parameters
     ----------
     least : float
-        The least log of a mass.
+        Smallest log of a mass.
     loss : float
-        The largest size of a loss.
+        Largest absolute loss.
     size : float
-        Largest number of which the difference of two was taken to find them.
+        Largest operand of a subtraction in their computation.
 
     Returns
     -------
@@ -266,15 +266,15 @@ def rounding(least: float, loss: float, size: float = 0.0) -> float:
 
 
 def lifted(loss: np.ndarray, room: float, rate: float) -> np.ndarray:
-    """Losses, larger by as much as makes up for an error of masses and of losses.
+    """Return losses increased to cover an error of masses and losses.
 
     Parameters
     ----------
     loss : array
     room : float
-        Twice the relative error of masses and that of losses, per `min(1, rate + |loss|)`.
+        Twice the relative error of masses plus that of losses, per `min(1, rate + |loss|)`.
     rate : float
-        Sampling probability; 1 where nothing is known of the pair.
+        Sampling probability; 1 if nothing is known about the pair.
 
     Returns
     -------

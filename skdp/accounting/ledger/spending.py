@@ -78,7 +78,8 @@ def _of_partitions(ledger: Ledger) -> list[tuple[str, str]]:
     """Return the assumption about partitions."""
     if ledger.scope.partition_rule is None:
         return []
-    whose = f"maximum over {len(ledger.partitions)} partitions" if ledger.partitions else "values of one partition"
+    n = len(ledger.partitions)
+    whose = f"maximum over {n} partition{'s' * (n != 1)}" if n else "values of one partition"
     split = ledger.scope.split
     known = "an assumption that skdp cannot verify" if split is None else "ensured by private_train_test_split"
     return [
@@ -252,7 +253,7 @@ class Figures:
         parts = []
         if ledger.epsilon is not None:
             parts.append(f"epsilon={ledger.epsilon:g}, delta={ledger.delta:g}, spent={ledger.spent():.4g}")
-            parts.append(f"left={to_digits(affordable(ledger, None, None, None).epsilon, 3)}")
+            parts.append(f"remaining={to_digits(affordable(ledger, None, None, None).epsilon, 3)}")
         if self._partition is not None:
             parts.append(f"partition={self._partition!r}")
         parts.append(f"charges={len(ledger.history)}")

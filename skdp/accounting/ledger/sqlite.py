@@ -113,7 +113,9 @@ class _Opened:
 
 def _check_file(path: str) -> None:
     if not os.path.exists(path):
-        raise BudgetFileError(f"path={path!r} does not exist (anymore). No budget was consumed. Restore the file.")
+        raise BudgetFileError(
+            f"path={path!r} does not exist. No budget was consumed. Correct the path, or restore the file."
+        )
     if not os.path.isfile(path):
         raise BudgetFileError(f"path={path!r} is not a file. No budget was consumed. Pass the path of a budget file.")
     if os.path.getsize(path) == 0:

@@ -300,7 +300,7 @@ def test_the_table_and_the_page_show_what_was_spent_and_is_left():
     page = accountant._repr_html_()
     assert "&lt;b&gt;of all" in page
     assert "<b>" not in page
-    assert "left=" in repr(accountant)
+    assert "remaining=" in repr(accountant)
     assert "delta=1e-06" in accountant.table(1e-6)
     unlimited = PrivacyAccountant()
     assert "requires a delta" in str(unlimited)
