@@ -55,7 +55,7 @@ BAD_INPUT = [
     ({"alpha": -1}, ["alpha=-1 ", "choose 0 (no penalty)"]),
     ({"adjacency": "x"}, ["adjacency='x' ", "use 'zero_out', 'replace_one' or skdp.AddRemove"]),
     ({"adjacency": "add_remove"}, ["adjacency='add_remove'", "set adjacency=skdp.AddRemove(n_public=...)"]),
-    ({"random_state": "x"}, ["random_state='x' ", "pass None"]),
+    ({"random_state": "x"}, ["`random_state` must be", "got 'x'. Use None"]),
     ({"classes": None, "y": np.ones(40)}, ["y holds one class only and classes=None", "name all classes"]),
     ({"y": np.array(["a", "b"])[Y_GOOD]}, ["not in classes=[0, 1]", "in the type that y has"]),
     ({"y": Y_GOOD + np.array([0] * 39 + [7])}, ["not in classes=[0, 1]", "list every class"]),

@@ -638,7 +638,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
         ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler learns from its rows"),
         ({"estimator": pipeline().set_params(memory="cache"), "grid": {"model__alpha": [0, 1]}}, "memory="),
         ({"estimator": model(checkpoint="run.npz")}, "must be None in a search"),
-        ({"random_state": "x"}, "random_state='x'"),
+        ({"random_state": "x"}, "`random_state` must be .* got 'x'"),
         *(
             ({"grid": {name: [None, 1]}}, f"`{name}` must be the same for all candidates")
             for name in (

@@ -1,67 +1,64 @@
 """Dominating pairs as weighted losses, and their subsampling.
 
-A pair (P, Q) is represented by the distribution of its loss log(P / Q) under P. What lies at a loss l with mass w under
-P has mass w e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is nowhere
-smaller than that of any two neighbors' outputs. That is preserved by adaptive composition (Zhu, Dong & Wang 2022,
-Theorem 10), and so is each operation below: every H of the result is a mixture of values of H of what it is made of.
+A pair (P, Q) is represented by the distribution of its loss log(P / Q) under P. A loss l with mass w under P has mass w
+e^-l under Q. With H(tau) = sup over events of P - tau Q, a pair dominates a mechanism if its H is at least that of the
+outputs for any two neighbors. Adaptive composition preserves dominance (Zhu, Dong & Wang 2022, Theorem 10), and so does
+each operation below, because every H of the result is a mixture of values of H of the inputs.
 
-*Poisson sampling, a record removed* (P with the record, Q without it). Let the others' sample be S, and M the
+*Poisson sampling, a record removed* (P with the record, Q without it). Let S be the sample of the others, and M the
 mechanism. Given S, the outputs are (1-q) M(S) + q M(S + x) and M(S), and for tau >= 1 - q
 
     H(tau) <= q H_M((tau - 1 + q) / q),
 
-by joint convexity over S; below 1 - q both sides are 1 - tau. That is H of ((1-q) Q + q P, Q), whose loss is
-log(1 - q + q e^l) where that of (P, Q) is l. A record that is added is the same pair in the other order.
+by joint convexity over S; below 1 - q both sides are 1 - tau. This is H of ((1-q) Q + q P, Q), whose loss is log(1 - q
++ q e^l) if that of (P, Q) is l. For an added record, the pair is exchanged.
 
-*A sample of fixed size, a record replaced.* The record is in the sample with probability q. With m0 the distribution of
-outputs given that it is not, m1 and m1' given that it is, neighbors are (1-q) m0 + q m1 and (1-q) m0 + q m1'. For tau
->= 1 and tau' = 1 + q (tau - 1), b = tau' / tau,
+*A sample of fixed size, a record replaced.* The sample contains the record with probability q. Let m0 be the output
+distribution without the record in the sample, and m1 and m1' those with it. Neighbors have the distributions (1-q) m0 +
+q m1 and (1-q) m0 + q m1'. For tau >= 1 and tau' = 1 + q (tau - 1), b = tau' / tau,
 
     H(tau') = q H(m1, (1-b) m0 + b m1'; tau) <= q (1-b) H(m1, m0; tau) + q b H(m1, m1'; tau) <= q H_M(tau)
 
-(Balle, Barthe & Gaboardi 2018, Theorems 2 and 9). In the last step samples are coupled: a sample with x becomes one
-without it by putting a uniformly drawn other record in its place. So for tau' >= 1 the pair of Poisson sampling
-serves, and below 1 it is mirrored, H(tau) = 1 - tau + tau H(1 / tau), as neighbors may be exchanged. H is convex at
+(Balle, Barthe & Gaboardi 2018, Theorems 2 and 9). The last step couples the samples: replacing x by another
+record drawn uniformly yields a sample without x. So for tau' >= 1 the pair of Poisson sampling is valid. Below 1 it is
+mirrored, H(tau) = 1 - tau + tau H(1 / tau), because neighbors can be exchanged. H is convex at
 1, where the slopes are -1 + H(1) + Q(l > 0) and -Q(l > 0): for a symmetric pair 2 Q(l > 0) + H_M(1) <= 1, and q only
 lowers H(1).
 
-*Drawn or not, unseen*: with probability 1 - q the outputs of neighbors are the same, else those of the pair. By joint
-convexity H(tau) <= (1-q) (1 - tau)_+ + q H_M(tau).
+*Invisible sampling*: with probability 1 - q the outputs of neighbors are equal, otherwise they follow the pair. By
+joint convexity H(tau) <= (1-q) (1 - tau)_+ + q H_M(tau).
 
-**Two densities** become weighted losses by connect-the-dots on cells of the place where the output lies.
+**Two densities** are converted to weighted losses by connect-the-dots on cells of the output.
 A loss l within a cell between losses a and b is split between them with weight (1 - e^{a-l}) / (1 - e^{a-b}) on b,
-which conserves the mass of both P and Q and dominates the exact pair (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
-2022). Masses within a cell are those of a quadrature, whose error is bounded by `numeric.ERROR`.
+which preserves the mass of both P and Q and dominates the exact pair (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
+2022). The masses within a cell are computed by quadrature, with an error bound of `numeric.ERROR`.
 
-**Noise mechanisms**, by the shift between neighbors in units of the noise; `LAWS` has a row for each event that has a
-pair.
+**Noise mechanisms**, by the shift between neighbors in units of the noise; `LAWS` has a row for each event with a pair.
 
 *Additive noise with a log-concave distribution* (Gaussian, Laplace, discrete Laplace and Gaussian, in one dimension).
-The likelihood ratio of the distribution and the same distribution shifted increases along the line. So by Neyman and
-Pearson's lemma half-lines, with a coin at their end where the distribution is discrete, are the best tests of a shift,
-the same for shifts of either sign and any size. With F the distribution, for a set A of mass F(h) for some half-line h:
-F shifted by a >= 0 gives A at most the mass that it gives h, and shifted by -b at least. Hence for a mixture of shifts
-up to a_i to the one side against shifts up to b_j to the other the pair sum_i p_i F(. - a_i), sum_j p_j F(. + b_j)
-dominates, whatever the shifts are within these bounds:
+The likelihood ratio of the shifted and the original distribution is increasing. By the Neyman-Pearson lemma, half-lines
+(randomized at their end for discrete distributions) are the best tests of a shift of any sign and size. Let F be the
+distribution, and A a set with the mass F(h) of a half-line h. Then F shifted by a >= 0 assigns at most as much mass to
+A as to h, and F shifted by -b at least as much. Hence, for a mixture of shifts up to a_i to one side against shifts up
+to b_j to the other, the pair sum_i p_i F(. - a_i), sum_j p_j F(. + b_j) dominates, for all shifts within these bounds:
 
     P(A) - tau Q(A) <= P(h) - tau Q(h).
 
-*Many dimensions.* For the Gaussian, shifts of norm a are one dimension along the shift. For (discrete) Laplace noise on
-each coordinate and shifts of L1 norm a, go from the one distribution to the other coordinate by coordinate: if the best
-tests of two steps have power functions g and f (power as a function of size), the power of both together is at most
-g(f(.)), as the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
-dimension that is attained, by the half-line itself: so one coordinate with the sum of all shifts dominates.
+*Many dimensions.* For the Gaussian, a shift of norm a is one-dimensional along the shift. For (discrete) Laplace noise
+in each coordinate and shifts of L1 norm a, change one distribution to the other coordinate by coordinate. If the best
+tests of two steps have power functions f and g (power as a function of size), the power of both steps is at most
+g(f(.)), because the power of the first step is the size of the second (as for groups in Dong, Roth & Su 2022). In one
+dimension the half-line attains this bound, so one coordinate with the sum of all shifts dominates.
 
 **Events**, for each adjacency and both directions of neighbors.
-Where records may be missing (`add_remove` and `zero_out`), the first pair is that of a record that is there, the second
-that of one that is not, and there is one pair where both have the same H. Where records are replaced, neighbors may be
-exchanged, so there is always one.
+Under `add_remove` and `zero_out`, the first pair is for a present record and the second for an absent one; there is one
+pair if both have the same H. Under `replace_one` neighbors can be exchanged, so there is always one pair.
 
 *Poisson samples, a record replaced.* Given the other records of the sample, outputs are (1-q) M(S) + q M(S + x) and
-(1-q) M(S) + q M(S + y). For additive noise with a log-concave distribution that is (1-q) F + q F(. - a) against (1-q) F
-+ q F(. + a) at worst . Of any other, such as a statement about replaced records alone, nothing is known of M(S) beside
-M(S + x), which may show whether the record was drawn: what is left is that it was not with probability 1 - q
-(`LossAtoms.drawn_unseen`). A mechanism that does show it attains that.
+(1-q) M(S) + q M(S + y). For additive noise with a log-concave distribution, the worst case is (1-q) F + q F(. - a)
+against (1-q) F + q F(. + a). For other mechanisms, such as a guarantee for replaced records only, M(S) is unrelated to
+M(S + x) and can reveal whether the record was drawn. It was not drawn with probability 1 - q, which yields
+`LossAtoms.drawn_unseen`. A mechanism that reveals it attains this bound.
 """
 
 from __future__ import annotations
