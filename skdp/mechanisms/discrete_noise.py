@@ -181,10 +181,12 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     sensitivity : int, default=1
         Largest L1 norm of one record's contribution to the value; above 0.
 
-    Notes ----- **Guarantees.** The noise of every coordinate has exactly the discrete Laplace distribution (Canonne,
-    Kamath & Steinke 2020, algorithm 2), because sampling uses integer arithmetic only. The event has this scale, or
-    smaller noise. A release has epsilon ``sensitivity / scale`` with delta 0, and twice this epsilon under
-    ``replace_one``. The accountant is charged before noise is drawn, and a rejected value is not charged.
+    Notes
+    -----
+    **Guarantees.** The noise of every coordinate has exactly the discrete Laplace distribution (Canonne, Kamath &
+    Steinke 2020, algorithm 2), because sampling uses integer arithmetic only. The event has this scale, or smaller
+    noise. A release has epsilon ``sensitivity / scale`` with delta 0, and twice this epsilon under ``replace_one``. The
+    accountant is charged before noise is drawn, and a rejected value is not charged.
 
     Proof. The probabilities of an output for two values that differ by (d_1, d_2, ...) differ by a factor of at most
     ``exp(sum |d_i| / b)``. If one coordinate changes by D steps of a = 1 / b, delta is a convex function of e^epsilon.

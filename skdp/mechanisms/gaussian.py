@@ -115,12 +115,14 @@ class GaussianMechanism(AdditiveMechanism):
     standard_deviation : float
         Standard deviation of the noise in each coordinate, in the units of the value.
 
-    Notes ----- **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`,
-    increased by one part in 4,055 for rounding errors. The event has the same `noise_multiplier` (Dwork & Roth 2014,
-    appendix A; Balle & Wang 2018). The released value is the exact value plus ideal Gaussian noise, rounded to a grid.
-    Grid and standard deviation depend only on the two parameters, so the number of coordinates can be private. The
-    value can be a floating-point sum of up to 2**20 records in any order. The accountant is charged before noise is
-    drawn. A rejected value is not charged.
+    Notes
+    -----
+    **Guarantees.** The standard deviation of every coordinate is `noise_multiplier` times `sensitivity`, increased by
+    one part in 4,055 for rounding errors. The event has the same `noise_multiplier` (Dwork & Roth 2014, appendix A;
+    Balle & Wang 2018). The released value is the exact value plus ideal Gaussian noise, rounded to a grid. Grid and
+    standard deviation depend only on the two parameters, so the number of coordinates can be private. The value can be
+    a floating-point sum of up to 2**20 records in any order. The accountant is charged before noise is drawn. A
+    rejected value is not charged.
 
     *Floating-point sums.* The rounding errors of a sum depend on the order of its terms, so removing a record can
     change all later roundings (Casacuberta et al. 2022). Let each of m contributions have a norm of at most C and pass

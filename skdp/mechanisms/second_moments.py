@@ -88,9 +88,11 @@ class MomentSum:
     pool : skdp._kernels.threads.WorkerPool or None
         Threads. The result does not depend on them.
 
-    Notes ----- **Guarantees.** A row changes `vector` by at most `sensitivity`, including rounding within a block. A
-    row with NaN or infinity does not change it. The Euclidean norm of `vector` is the Frobenius norm of the sums, up to
-    a factor that depends on dtype and width.
+    Notes
+    -----
+    **Guarantees.** A row changes `vector` by at most `sensitivity`, including rounding within a block. A row with NaN
+    or infinity does not change it. The Euclidean norm of `vector` is the Frobenius norm of the sums, up to a factor
+    that depends on dtype and width.
 
     Proof. A symmetric matrix has as many degrees of freedom as its lower triangle. If the entries off the diagonal are
     multiplied by sqrt(2), the Euclidean norm of the triangle is the Frobenius norm of the matrix. In arithmetic with

@@ -241,9 +241,11 @@ def exact_gap(word: int, rate: float, limit: int, further: Iterable[int]) -> int
 def decided_gap(word: int, n_bits: int, rate: float, limit: int) -> int | None:
     """Return the gap that digits decide, or None if further ones can change it; 2**n_bits (1 - U) is in word + [0, 1].
 
-    Notes ----- Decimal arithmetic is correctly rounded, including the logarithm. With d digits, 1 - q and its logarithm
-    S have an error below 10**(1 - d), and log U one below 10**(4 - d). So a quotient k has an error below (k + 1)
-    10**(5 - d) / S; the slack is 10**5 times as large.
+    Notes
+    -----
+    Decimal arithmetic is correctly rounded, including the logarithm. With d digits, 1 - q and its logarithm S have an
+    error below 10**(1 - d), and log U one below 10**(4 - d). So a quotient k has an error below (k + 1) 10**(5 - d) /
+    S; the slack is 10**5 times as large.
     """
     digits = max(n_bits, 2048 if rate < 2.0**-64 else 128) // 3 + _GUARD
     with localcontext(Context(prec=digits)):

@@ -395,8 +395,10 @@ class PrivacyProfile:
         float or ndarray
             Success probability in [`baseline`, 1].
 
-        Notes ----- The bound is 1 - f(`baseline`), where f is the trade-off function (Kulynych et al. 2025). Proof: let
-        S be the pairs of a record x and an output for which the guess succeeds. An output of the data without x (under
+        Notes
+        -----
+        The bound is 1 - f(`baseline`), where f is the trade-off function (Kulynych et al. 2025). Proof: let S be the
+        pairs of a record x and an output for which the guess succeeds. An output of the data without x (under
         "replace_one": with a fixed record instead) is independent of x, so S has a probability of at most `baseline`.
         For every x, the probability of S is at most 1 - f of this probability. Because 1 - f is concave, this also
         holds for the means over x.
