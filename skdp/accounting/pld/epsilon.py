@@ -132,32 +132,32 @@ _MANY_SELECTED = 10**7  # the same within a selection, which is looked at in man
 
 
 def _is_by_renyi(found: Releases) -> bool:
-    """Whether Rényi divergences are computed too: where the grid is coarse, they can be the smaller bound."""
+    """Return whether to compute Rényi divergences, too, which can be tighter than a coarse grid."""
     return found.most > (_MANY_SELECTED if found.selected else _MANY)
 
 
 def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:
-    """An epsilon read off a grid, or that by Rényi divergences where the grid is coarse and they say less."""
+    """Return the smaller of an epsilon from a coarse grid and the epsilon by Rényi divergences."""
     if not _is_by_renyi(found) or rdp_refusal(found, replace_one=replace_one) is not None:
         return value
     return min(value, renyi_epsilon(found, delta, replace_one=replace_one))
 
 
 def check_kinds(found: Releases) -> None:
-    """Raise if there are releases that have no price by privacy loss distributions."""
+    """Raise if privacy loss distributions do not support a release."""
     strange = [kind for kind in found.kinds if "pld" not in FORMS[kind].methods]
     if strange:
         raise TypeError(f"method='pld' does not support {', '.join(strange)}. Use method='rdp'.")
 
 
 def _alone(directed: Directed) -> ProfilePair | None:
-    """The profile of a single selection and nothing else, which is read as it is."""
+    """Return the profile of a single selection without other releases, or None."""
     pair = directed[0][0]
     return pair if len(directed[0]) == 1 and isinstance(pair, ProfilePair) and pair.count == 1 else None
 
 
 def _infinite(revealed: float, pairs: tuple[AnyPair, ...]) -> float:
-    """Probability of infinite loss: what is revealed outright, and where profiles were cut off."""
+    """Return the probability of infinite loss, including the truncation of profiles."""
     cut = math.fsum(p.count * math.log1p(-p.infinite) for p in pairs if isinstance(p, ProfilePair) and p.infinite < 1.0)
     if any(isinstance(pair, ProfilePair) and pair.infinite >= 1.0 for pair in pairs):
         return 1.0
@@ -165,7 +165,7 @@ def _infinite(revealed: float, pairs: tuple[AnyPair, ...]) -> float:
 
 
 def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
-    """Epsilon of a composition in which something was selected."""
+    """Return epsilon of a composition with a selection."""
     floor = math.floor((math.log(delta) - _NEGLIGIBLE) / _FLOORS) * _FLOORS
     directed = directions(found, replace_one, max(floor, _DEPTHS[-1]), max(accuracy, _PROFILE))
     alone, infinite = _alone(directed), _infinite(Simple.of(found, replace_one).revealed, directed[0])
@@ -177,7 +177,7 @@ def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy
 
 
 def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
-    """Epsilon at `delta`, an upper bound.
+    """Return an upper bound of epsilon at `delta`.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, acc
     replace_one : bool
         Whether neighbors replace a record.
     accuracy : float
-        Relative error aimed at; a coarser grid is quicker and stays an upper bound.
+        Target relative error; a coarser grid is faster and remains an upper bound.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def pld_epsilon(found: Releases, delta: float, *, replace_one: bool = False, acc
 
 
 def _weighted_alone(directed: Directed) -> list[AtomsPair] | None:
-    """The pair of weighted losses of each direction, if it is of one release and there is nothing else: a sum."""
+    """Return the weighted losses of each direction for a single release, or None."""
     alone = [pairs[0] for pairs in directed if len(pairs) == 1 and isinstance(pairs[0], AtomsPair)]
     return alone if len(alone) == len(directed) and all(pair.count == 1 for pair in alone) else None
 
@@ -224,7 +224,7 @@ def _grid_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: fl
 
 
 def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, accuracy: float = FINE) -> float:
-    """Delta at `epsilon`, an upper bound.
+    """Return an upper bound of delta at `epsilon`.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, acc
     replace_one : bool
         Whether neighbors replace a record.
     accuracy : float
-        Relative error aimed at.
+        Target relative error.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def pld_delta(found: Releases, epsilon: float, *, replace_one: bool = False, acc
 
 
 def known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | None:
-    """Delta where there is a formula for it; None elsewhere."""
+    """Return delta if there is a formula, else None."""
     simple = Simple.of(found, replace_one)
     if simple.revealed >= 1.0:
         return 1.0
@@ -268,7 +268,7 @@ def known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | N
 
 
 def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
-    """Delta where `epsilon` is what is read off at it: from a guess, on coarse grids first."""
+    """Return delta by iteration from a guess, on coarse grids first."""
     revealed = Simple.of(found, replace_one).revealed
     by_renyi = (_is_by_renyi(found) or found.selected) and rdp_refusal(found, replace_one=replace_one) is None
     best = renyi_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
@@ -306,7 +306,7 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
 
 
 def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> float:
-    """Epsilon at `delta` for groups of k records.
+    """Return epsilon at `delta` for groups of k records.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> f
     Returns
     -------
     float
-        In nats; inf where the profile is not followed far enough.
+        Epsilon in nats; inf if the profile is too short.
     """
     floor = max(math.log(delta) - _NEGLIGIBLE, _DEEPEST)
     while True:
@@ -332,6 +332,6 @@ def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> f
 
 
 def group_delta(found: Releases, epsilon: float, k: int, replace_one: bool) -> float:
-    """Delta at `epsilon` for groups of k records; the arguments are those of `group_epsilon`."""
+    """Return delta at `epsilon` for groups of k records; see `group_epsilon`."""
     floor = max(-40.0 - epsilon, _DEEPEST)
     return group_profile(profile_pair(found, replace_one, floor), k).delta_at(epsilon)

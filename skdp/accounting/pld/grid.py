@@ -26,27 +26,27 @@ from skdp.accounting.pld.tilting import GridPlan
 Spectrum = NDArray[np.complex128]
 
 _UNIT = 2.3e-16
-_DEEPEST = 600.0  # log of the most that tilting back may multiply or divide by
-_HEAVY = 0.9  # fraction of the mass on one label from which on it is kept out of the transform
+_DEEPEST = 600.0  # log of the largest factor of tilting back
+_HEAVY = 0.9  # a label with this fraction of the mass is excluded from the transform
 _FAINT = 80.0  # Fourier coefficients below e^-80 are taken as 0
 
 
 class GridRelease(NamedTuple):
-    """One kind of release on the grid.
+    """One type of release on the grid.
 
     Attributes
     ----------
     offset : float
         Loss of position 0.
     position : array
-        Labels that bear mass, in grid widths from the offset.
+        Labels with mass, in grid widths from the offset.
     log_mass : array
         Log of the mass of P at each.
     spread : array
         For each label and the one above it, the sum of w s (1 - s) over the losses between them, with w
         the mass and s the fraction of the upper label: from it follows how far labels are from the truth.
     low : float
-        Mass that the truncation moved up to the second label.
+        Mass that the truncation moved to the second label.
     lost : float
         Mass sent to infinite loss.
     room : float
@@ -66,7 +66,7 @@ class GridRelease(NamedTuple):
 
 
 def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) -> GridRelease:
-    """Connect-the-dots discretization of one release: of a pair that dominates it, whatever was rounded."""
+    """Connect-the-dots discretization of a pair that dominates one release, including rounding."""
     atoms = pair.atoms_in_buckets(*span, h, offset)
     loss, weight = atoms.loss, np.exp(atoms.log_weight)
     lower = np.floor((loss - offset) / h)
@@ -89,7 +89,7 @@ def _on_grid(pair: AnyPair, span: tuple[float, float], h: float, offset: float) 
 
 
 def release_moment(release: GridRelease, theta: float, h: float) -> float:
-    """log E_P[e^{theta l}] of one release, l the loss above its offset.
+    """Return log E_P[e^{theta l}] of one release, with the loss l above its offset.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def release_moment(release: GridRelease, theta: float, h: float) -> float:
 
 
 class Composed(NamedTuple):
-    """Masses of the composed loss, scaled by e^{-log_scale}, and what was omitted.
+    """Masses of the composed loss, scaled by e^{-log_scale}, and bounds on omitted masses.
 
     Attributes
     ----------
@@ -151,25 +151,25 @@ class Composed(NamedTuple):
 
     @property
     def log_outside(self) -> float:
-        """Log of a bound on the mass above the window."""
+        """Return the log of a bound on the mass above the window."""
         return self.plan.log_outside
 
 
 def releases_on_grid(plan: GridPlan) -> tuple[GridRelease, ...]:
-    """Each kind of release of a composition, on its grid."""
+    """Return each type of release of a composition on its grid."""
     tilt = plan.tilt
     found = zip(tilt.pairs, tilt.spans, plan.centres, strict=True)
     return tuple(_on_grid(pair, span, plan.width, offset) for pair, span, offset in found)
 
 
 def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> Composed:
-    """FFT powers of the tilted grid distributions on a window below the upper bound.
+    """Compose the tilted grid distributions by FFT powers, on a window below the upper bound.
 
     Parameters
     ----------
     plan : GridPlan
     releases : tuple of GridRelease
-        What is composed, if it is not what the plan lays on the grid.
+        Releases to compose, if not those of the plan.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def _times_power(power: Spectrum, spread: np.ndarray, count: int) -> tuple[Spect
 
 
 def _rounding(power: Spectrum, apart: float, size: int) -> tuple[float, float]:
-    """Bounds on the error of one composed tilted mass, and on the Euclidean norm of those of all.
+    """Return bounds on the error of one composed tilted mass, and on the Euclidean norm of all errors.
 
     Each value of an FFT is off by at most c u log2(size) times the sum of what is transformed (a sum through log2(size)
     levels); its count-th power by count times that, where the power lives; the inverse is their mean, plus its own
@@ -275,7 +275,7 @@ def _rounding(power: Spectrum, apart: float, size: int) -> tuple[float, float]:
 
 
 def deltas_of(found: Composed, epsilons: np.ndarray) -> np.ndarray:
-    """Delta at increasing epsilons, with everything omitted added: looser far from where `found` was composed.
+    """Return upper bounds of delta at increasing epsilons, which are looser far from the center of the composition.
 
     Below the window, and where tilting back was capped, delta is 1.
 

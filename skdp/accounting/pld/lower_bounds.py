@@ -49,7 +49,7 @@ _Exact = Pair | LaplacePair | ResponsePair  # no bound from above, as profiles a
 
 
 def own_mass(release: GridRelease) -> np.ndarray:
-    """Mass at each label without what the truncation moved up to the second."""
+    """Return the mass at each label without the mass that the truncation moved to the second label."""
     mass = np.exp(release.log_mass)
     if release.low > 0.0 and mass.size > 1:
         mass[1] = max(mass[1] - release.low, 0.0) + 1e-15 * release.low
@@ -57,14 +57,14 @@ def own_mass(release: GridRelease) -> np.ndarray:
 
 
 def too_high(release: GridRelease, h: float) -> np.ndarray:
-    """-d_j: by how much each label exceeds the true loss there, negative where it falls short."""
+    """Return -d_j, the difference of each label and the true loss."""
     below, above = release.spread
     ratio = (math.expm1(h) * below + math.expm1(-h) * above) / own_mass(release)
     return np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
 
 
 def _log_peak(order: float) -> float:
-    """Log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
+    """Return the log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
     return order * math.log(order) - (1.0 + order) * math.log1p(order) if order > 0.0 else 0.0
 
 
@@ -119,7 +119,7 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
 
 
 def _moment_at(tilt: Tilt, found: Composed, order: float) -> float:
-    """log E_P[e^{order S}] of the composed labels."""
+    """Return log E_P[e^{order S}] of the composed labels."""
     return math.fsum(
         pair.count * (release_moment(release, order, found.width) + order * release.offset)
         for pair, release in zip(tilt.pairs, found.releases, strict=True)
@@ -193,7 +193,7 @@ def sure_mass(tilt: Tilt) -> tuple[float, float]:
 
 
 def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
-    """Epsilon that one direction costs at least.
+    """Return a lower bound of epsilon in one direction.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     Returns
     -------
     float
-        In nats; 0 where nothing can be said.
+        Lower bound in nats; 0 if there is none.
     """
     if found.width > _WIDEST:
         return 0.0
@@ -253,7 +253,7 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
 
 
 def _epsilon_of_one(pair: _Exact, delta: float) -> float:
-    """Epsilon of one release alone, from below: no composition costs less."""
+    """Return a lower bound of epsilon of one release, which holds for any composition with it."""
     if isinstance(pair, ResponsePair):
         # delta = infinite + (1 - infinite) (e^size - e^eps) / (1 + e^size)
         rest = (delta - pair.infinite) / (1.0 - pair.infinite)
@@ -274,7 +274,7 @@ def _epsilon_of_one(pair: _Exact, delta: float) -> float:
 
 
 def _single(found: Releases, delta: float, replace_one: bool) -> float:
-    """What the costliest release alone costs at least; under replacement a record may give way to an empty one."""
+    """Return the largest lower bound of a single release; a replacement can be an empty record."""
     twice = 2.0 if replace_one else 1.0
     pairs: list[_Exact] = [Pair("remove", each.rate, 1.0 / each.noise, 1) for each in found.sampled]
     if found.mu_squared > 0.0:
@@ -285,7 +285,7 @@ def _single(found: Releases, delta: float, replace_one: bool) -> float:
 
 
 def _lower(solved: Solved, delta: float, upper: float, work: int, close: float) -> float:
-    """Lower bound of one direction, on a finer grid where the first is too coarse for it."""
+    """Return the lower bound of one direction, on a finer grid if the first is too coarse."""
     tilt, composed, _ = solved
     lower = lower_epsilon(tilt, composed, delta)
     gap = upper - lower
@@ -314,7 +314,7 @@ def without_selection(found: Releases, which: int) -> tuple[Releases, float]:
 
 
 def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: float) -> tuple[float, float]:
-    """Bounds of a composition in which something was selected; the lower one is that of single runs."""
+    """Return bounds of a composition with a selection; the lower bound is that of single runs."""
     upper = pld_epsilon(found, delta, replace_one=replace_one)
     lower, number = 0.0, max(len(selection.runs) for selection in found.selected)
     work = max(WORK // number, 1 << 17)
@@ -329,7 +329,7 @@ def _selected_bounds(found: Releases, delta: float, replace_one: bool, close: fl
 def pld_bounds(
     found: Releases, delta: float, replace_one: bool, work: int = WORK, close: float = 8e-4
 ) -> tuple[float, float]:
-    """Epsilon at `delta` from below and from above.
+    """Return lower and upper bounds of epsilon at `delta`.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def pld_bounds(
     work : int
         Bound on one grid, as in `choose_grid`.
     close : float
-        Relative gap from which on a finer grid is laid for the lower bound.
+        Relative gap above which a finer grid is used for the lower bound.
 
     Returns
     -------

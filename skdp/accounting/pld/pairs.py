@@ -48,7 +48,7 @@ from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI, mixture_loss
 from skdp.accounting.formulas.numeric import ERROR, lifted, nodes, rounding, rule
 from skdp.accounting.releases import Releases
 
-_DEEP = 160.0  # losses this far below the top of bounded ones have a density below e^-80 and are taken together
+_DEEP = 160.0  # losses this far below the top have a density below e^-80 and are merged
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
@@ -74,7 +74,7 @@ class Atoms(NamedTuple):
 
 
 def _mixture_place(q: float, m: float, loss: np.ndarray) -> np.ndarray:
-    """The z at which `mixture_loss` is `loss`; -inf below its infimum log(1 - q)."""
+    """Return the z at which `mixture_loss` is `loss`; -inf below its infimum log(1 - q)."""
     if q == 1.0:
         return loss / m + 0.5 * m
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -95,7 +95,7 @@ class Pair:
     m : float
         Shift in units of the noise: 1 / noise_multiplier.
     count : int
-        How often the release is made.
+        Number of repetitions.
     """
 
     kind: str
@@ -130,7 +130,7 @@ class Pair:
 
     @property
     def rate(self) -> float:
-        """Probability with which the record takes part."""
+        """Sampling probability of a record."""
         return self.q
 
     @property
@@ -150,7 +150,7 @@ class Pair:
         return self.q * math.erf(shift / math.sqrt(8.0)) * (1.0 + 1e-13)
 
     def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` without the places whose loss is below `loss`."""
+        """Return `span` without the positions whose loss is below `loss`."""
         low = float(self.place(np.array([loss]))[0])
         return max(span[0], min(low, span[1] - 1e-3 * (span[1] - span[0]))), span[1]
 
@@ -186,7 +186,7 @@ class Pair:
         return low, max(min(high, other), low + 1e-3)
 
     def _knots(self, low: float, high: float) -> np.ndarray:
-        """Points between which moments are smooth enough for four Gauss nodes."""
+        """Return points between which moments are smooth enough for four Gauss nodes."""
         points = [np.linspace(low, high, max(8, int((high - low) * 8.0)) + 1)]
         if self.q < 1.0:
             # where the two parts of the mixture are equal, the loss turns from flat to slope m
@@ -250,15 +250,15 @@ class Bounded:
     """The pair as weighted losses, for moments; a method of each subclass."""
 
     def above(self, span: tuple[float, float]) -> tuple[float, float]:
-        """Nothing finite lies above the span."""
+        """Return 0: no finite loss lies above the span."""
         return 0.0, 0.0
 
     def raise_span(self, span: tuple[float, float], loss: float) -> tuple[float, float]:
-        """`span` as it is: there is little to be saved."""
+        """Return `span` unchanged."""
         return span
 
     def atoms_in_buckets(self, low: float, high: float, width: float, offset: float = 0.0) -> Atoms:
-        """The same for bounds; with nothing to integrate, there is no difference."""
+        """Return the same losses, as there is nothing to integrate."""
         return self.atoms(low, high)
 
 
@@ -269,7 +269,7 @@ class _OfSize(Bounded):
 
     @property
     def rate(self) -> float:
-        """No loss is larger."""
+        """Largest loss."""
         return self.size
 
     def span(self, log_low: float, log_lost: float, log_other: float) -> tuple[float, float]:
@@ -286,7 +286,7 @@ class LaplacePair(_OfSize):
     size : float
         Largest loss: shift divided by the noise's scale, above 0.
     count : int
-        How often the release is made.
+        Number of repetitions.
     """
 
     size: float
@@ -333,7 +333,7 @@ class LaplacePair(_OfSize):
 
 @dataclass(frozen=True)
 class ResponsePair(_OfSize):
-    """Randomised response with a chance to reveal all.
+    """Randomized response with a probability of infinite loss.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class ResponsePair(_OfSize):
     infinite : float
         Delta: mass of P at infinite loss, in [0, 1).
     count : int
-        How often the release is made.
+        Number of repetitions.
     """
 
     size: float
@@ -372,7 +372,7 @@ class AtomsPair(Bounded):
     ----------
     pair : LossAtoms
     count : int
-        How often the release is made.
+        Number of repetitions.
     symmetric : bool
         Whether both directions of neighbors have this pair.
     """
@@ -444,13 +444,13 @@ class AtomsPair(Bounded):
 
 
 def paired(found: Releases, replace_one: bool) -> list[tuple[Directions, int]]:
-    """Pairs of the releases that are priced by their weighted losses, and how often each is made."""
+    """Return the pairs of releases with weighted losses, and their numbers of repetitions."""
     every = [(dominating(each.event, replace_one), each.times) for each in found.paired]
     return every + [(fixed_gaussian(share, noise), count) for share, noise, count in found.without_replacement]
 
 
 def atoms_pairs(found: Releases, replace_one: bool) -> tuple[list[AtomsPair], list[AtomsPair]]:
-    """The same as pairs to compose, for each direction of neighbors."""
+    """Return these pairs for composition, for each direction of neighbors."""
     directed: tuple[list[AtomsPair], list[AtomsPair]] = ([], [])
     for pairs, count in paired(found, replace_one):
         for direction in (0, 1):

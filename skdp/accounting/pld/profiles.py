@@ -120,12 +120,12 @@ def _most_shifted(base: Profile, trials: NumberOfTrials, largest: float) -> Prof
 
 
 def select_best(base: Profile, trials: NumberOfTrials) -> Profile:
-    """Profile of the best of a random number of trials.
+    """Return the profile of the best of a random number of trials.
 
     Parameters
     ----------
     base : Profile
-        Of one trial, on a grid of equal steps.
+        Profile of one trial, on a grid of equal steps.
     trials : NumberOfTrials
 
     Returns
@@ -155,7 +155,7 @@ def select_best(base: Profile, trials: NumberOfTrials) -> Profile:
 
 
 def _rises(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
-    """tau times the slope of H to the left and to the right of each point; 0 beyond the last."""
+    """Return tau times the slope of H to the left and right of each point; 0 beyond the last point."""
     step, fall = np.diff(profile.loss), np.diff(profile.delta)
     with np.errstate(over="ignore"):
         left, right = fall / -np.expm1(-step), fall / np.expm1(step)
@@ -163,7 +163,7 @@ def _rises(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _hull(profile: Profile) -> Profile:
-    """Lower convex hull of H over tau."""
+    """Return the lower convex hull of H over tau."""
     left, right = _rises(profile)
     if bool(np.all(left <= right)):
         return profile
@@ -182,14 +182,14 @@ def _hull(profile: Profile) -> Profile:
 
 @dataclass(frozen=True, eq=False)
 class ProfilePair(Bounded):
-    """A pair that dominates whatever has a given profile; its two directions are the same.
+    """A pair that dominates all events with a given profile; both directions are equal.
 
     Attributes
     ----------
     profile : Profile
         Convex.
     count : int
-        How often the release is made.
+        Number of repetitions.
     """
 
     profile: Profile
@@ -199,7 +199,7 @@ class ProfilePair(Bounded):
 
     @classmethod
     def of(cls, profile: Profile, count: int) -> ProfilePair:
-        """The pair of a profile that need not be convex."""
+        """Return the pair of a profile, which can be non-convex."""
         falling = np.minimum.accumulate(np.minimum(profile.delta, 1.0))
         return cls(_hull(Profile(profile.loss, falling)), count)
 
@@ -240,7 +240,7 @@ class ProfilePair(Bounded):
         return Atoms(at[kept], np.log(weight[kept]), 0.0, self.infinite).lift(1e-12, self.rate)
 
     def epsilon_at(self, goal: float) -> float:
-        """Epsilon at which delta is `goal`; infinite if it is never that small."""
+        """Return epsilon at which delta is `goal`; inf if it is never this small."""
         loss, delta = self.profile
         if delta[0] <= goal:
             return 0.0
@@ -253,7 +253,7 @@ class ProfilePair(Bounded):
         return float(loss[b - 1] + inside) * _SAFE
 
     def delta_at(self, epsilon: float) -> float:
-        """Delta at `epsilon`, at least 0."""
+        """Return delta at `epsilon`, at least 0."""
         loss, delta = self.profile
         b = int(np.searchsorted(loss, epsilon, side="right"))
         if b == loss.size:
@@ -272,7 +272,7 @@ Directed = list[tuple[AnyPair, ...]]
 
 
 def _join(first: ProfilePair, second: ProfilePair) -> ProfilePair:
-    """The profile of a chain of two."""
+    """Return the profile of a chain of two."""
     top = float(first.profile.loss[-1] + second.profile.loss[-1])
     grid = np.linspace(0.0, top, _POINTS + 1)
     a = np.linspace(0.0, float(first.profile.loss[-1]), _POINTS + 1)
@@ -289,7 +289,7 @@ def _join(first: ProfilePair, second: ProfilePair) -> ProfilePair:
 
 
 def group_profile(pair: ProfilePair, k: int) -> ProfilePair:
-    """The profile for groups of k records, from that for one.
+    """Return the profile for groups of k records from the profile for one record.
 
     Parameters
     ----------

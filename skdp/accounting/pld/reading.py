@@ -19,16 +19,16 @@ from skdp.accounting.pld.profiles import AnyPair, Directed
 from skdp.accounting.pld.tilting import WORK, Tilt, ceiling, choose_grid, deviation, find_tilt
 
 _SAFE = 1.0 + 1e-12  # covers rounding of sums, and the error of a quadrature
-ROUGH = 1e-3  # accuracy at which the second direction is first looked at
+ROUGH = 1e-3  # accuracy of the first evaluation of the second direction
 _BENT = 3e-5  # fraction of epsilon that the width of the grid may cost before a finer one is tried
-_LEAST_EPSILON = 1e-4  # below it errors are no longer in proportion
+_LEAST_EPSILON = 1e-4  # below, errors are no longer relative
 
 
 # --- sums of weighted losses ---
 
 
 def hockey_stick(loss: np.ndarray, mass: np.ndarray, epsilon: float) -> float:
-    """Sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
+    """Return the sum of mass (1 - e^{epsilon - loss}) over the losses above epsilon.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def hockey_stick(loss: np.ndarray, mass: np.ndarray, epsilon: float) -> float:
 
 
 def epsilon_of(loss: np.ndarray, mass: np.ndarray, goal: float) -> float:
-    """Smallest epsilon at which the masses have a hockey-stick sum of at most `goal`.
+    """Return the smallest epsilon at which the hockey-stick sum of the masses is at most `goal`.
 
     Parameters
     ----------

@@ -66,12 +66,12 @@ class ErrorsOfTests(NamedTuple):
 def errors_near(
     found: Releases, replace_one: bool, epsilon: float, delta: float, finer: int = 1
 ) -> list[ErrorsOfTests]:
-    """Errors of tests that reject from about a loss of `epsilon` on, for each direction of neighbors.
+    """Return errors of tests that reject above a loss of about `epsilon`, for each direction of neighbors.
 
     Parameters
     ----------
     found : Releases
-        Of what is known by bounds from above alone, nothing is used: less is found than might be.
+        Releases; those with upper bounds only are ignored, which is conservative.
     replace_one : bool
         Whether neighbors replace a record.
     epsilon, delta : float
@@ -82,7 +82,7 @@ def errors_near(
     Returns
     -------
     list of ErrorsOfTests
-        None where nothing can be said.
+        None without a result.
     """
     exact = replace_fields(found, others=(), sampled_pure=(), without_replacement=())
     if exact.selected:
@@ -108,7 +108,7 @@ def errors_near(
 
 
 def _errors(tilt: Tilt, finer: int) -> ErrorsOfTests | None:
-    """Errors of the tests of one direction; None where no grid is fine enough."""
+    """Return errors of the tests of one direction; None if no grid is fine enough."""
     least = max(tilt.epsilon - 3.0 / tilt.order, 0.0)  # tests go a little below the place
     plan = choose_grid(tilt, least, 3e-5 * max(tilt.epsilon, deviation(tilt)), work=1 << 19)
     if plan.width > 700.0:  # no double holds its exponential
@@ -166,7 +166,7 @@ def _above(composed: Composed, first: int, side: float) -> np.ndarray:
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
-    """Sums of each value and all after it; 0 behind the last."""
+    """Return sums of each value and all later ones, followed by 0."""
     return np.cumsum(np.append(values, 0.0)[::-1])[::-1]
 
 
@@ -175,7 +175,7 @@ _SAFE = 1.0 + 1e-9  # covers the rounding of corners
 
 
 def _corners(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
-    """False positives and excess where neighboring lines meet, false positives falling."""
+    """Return false positive rate and excess of the corners, with decreasing false positive rates."""
     near = max(1, int(np.searchsorted(profile.loss, _FARTHEST, side="right")))
     loss, delta = profile.loss[: near + 1], profile.delta[: near + 1]
     with np.errstate(over="ignore"):
@@ -184,7 +184,7 @@ def _corners(profile: Profile) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bent(profile: Profile) -> NDArray[np.intp]:
-    """Numbers of the cells whose corner stands out from the line between the corners beside it."""
+    """Return the cells whose corner is far from the line between the adjacent corners."""
     alpha, excess = _corners(profile)
     if alpha.size == 0:
         return np.zeros(0, dtype=np.intp)
@@ -200,7 +200,7 @@ def _bent(profile: Profile) -> NDArray[np.intp]:
 
 @lru_cache(maxsize=64)
 def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> ProfilePair:
-    """The profile of a composition with as many points as its trade-off function needs.
+    """Return the profile of a composition with as many points as its trade-off function requires.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
     replace_one : bool
         Whether neighbors replace a record.
     log_floor : float
-        Log of the delta down to which it is followed.
+        Log of the smallest delta of the profile.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def fine_profile(found: Releases, replace_one: bool, log_floor: float) -> Profil
 
 
 def largest_excess(profile: Profile, alpha: float) -> float:
-    """What a test with false positives `alpha` finds at most beyond `alpha`.
+    """Return the largest true positive rate at the false positive rate `alpha`, minus `alpha`.
 
     Parameters
     ----------
@@ -253,14 +253,14 @@ def largest_excess(profile: Profile, alpha: float) -> float:
 
 
 def _mu_at(alpha: np.ndarray, excess: np.ndarray) -> np.ndarray:
-    """Mu of the Gaussian trade-off curve through these errors."""
+    """Return mu of the Gaussian trade-off curve through these errors."""
     with np.errstate(invalid="ignore"):
         result: np.ndarray = ndtri(np.minimum(alpha + excess, 1.0)) - ndtri(alpha)
     return np.maximum(result, 0.0)
 
 
 def least_mu(profile: Profile, alpha_min: float) -> float:
-    """Smallest mu whose curve lies below the polygon wherever both errors are at least `alpha_min`.
+    """Return the smallest mu whose curve lies below the polygon if both errors are at least `alpha_min`.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def least_mu(profile: Profile, alpha_min: float) -> float:
     Returns
     -------
     float
-        Rounded up; inf where a test may keep both errors below `alpha_min`.
+        Mu, rounded up; inf if a test can have both errors below `alpha_min`.
     """
     at_end = largest_excess(profile, alpha_min)
     if 1.0 - alpha_min - at_end < alpha_min:
@@ -284,7 +284,7 @@ def least_mu(profile: Profile, alpha_min: float) -> float:
 
 
 def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: float) -> float:
-    """A mu that is not above the exact one.
+    """Return a lower bound of mu.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def lower_mu(found: Releases, replace_one: bool, log_floor: float, alpha_min: fl
     Returns
     -------
     float
-        0 where nothing can be said.
+        Lower bound; 0 if there is none.
     """
     profile = fine_profile(found, replace_one, log_floor).profile
     best, upper = 0.0, least_mu(profile, alpha_min)
