@@ -145,7 +145,7 @@ def residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_
 
 
 def several_outputs(n_outputs: int) -> bool | None:
-    """What tells kernels that there are several outputs: True, or None for one."""
+    """True for several outputs, None for one output."""
     return True if n_outputs > 1 else None
 
 

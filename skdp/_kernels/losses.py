@@ -144,7 +144,7 @@ def clip_residuals(loss, residuals, lengths, weights, max_norm):
 
     Notes
     -----
-    **Guarantees.** What is left has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.
+    **Guarantees.** The clipped residual has a norm of at most C (1 + 8 u) / length over the outputs, u = 2**-53.
 
     Proof. The size is at least that of the row's own norm. `_norm` of K numbers has a relative error of at most (K / 2
     + 4) u, and the products with the length and with `room` have one of u each: `room` makes the size at least the true

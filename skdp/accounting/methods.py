@@ -95,7 +95,7 @@ def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = T
     method : str
         One of `METHODS` or `APPROXIMATIONS`.
     replace_one : bool
-        Whether neighbours replace a record.
+        Whether neighbors replace a record.
     remedy : bool
         Whether to search for a method that supports it.
 

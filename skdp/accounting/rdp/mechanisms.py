@@ -185,7 +185,7 @@ def log_poisson_delta(alpha: float, orders: np.ndarray, values: np.ndarray) -> f
     Parameters
     ----------
     alpha : float
-        Order at which the repeated run is priced, above 1.
+        Order of the selection, above 1.
     orders, values : ndarray
         Orders, and the Rényi divergences of one run there.
 
