@@ -1,4 +1,4 @@
-"""Private neural networks."""
+"""Differentially private neural networks."""
 
 from __future__ import annotations
 

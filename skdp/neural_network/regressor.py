@@ -1,4 +1,4 @@
-"""Private neural network regressors."""
+"""Differentially private neural network regressors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from skdp.base.estimator import with_parameters
 class DPMLPRegressor(GradientRegressor):
     """Differentially private multi-layer perceptron regressor.
 
-    The model minimizes the squared error, the Huber loss or the Poisson loss of targets between public bounds. It is
-    trained by noisy gradient descent (DP-SGD, Abadi et al. 2016): each step draws rows at random, clips the gradient of
-    every row over all layers, sums the clipped gradients and adds Gaussian noise to the sum. The defaults depend on
-    public quantities only, so `epsilon` and `y_bounds` are often the only parameters to set. If a tight bound on the
-    norm of the rows is known, setting `data_norm` helps most.
+    The model minimizes the squared error, the Huber loss or the Poisson loss for targets between public bounds. It is
+    trained with DP-SGD (Abadi et al. 2016): each step samples rows at random, clips the gradient of each row, sums the
+    clipped gradients and adds Gaussian noise. All defaults depend on public quantities only, so `epsilon` and
+    `y_bounds` are often the only parameters to set. If a tight bound on the norm of the rows is known, set `data_norm`:
+    it improves the model most.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ class DPMLPRegressor(GradientRegressor):
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     loss : {"squared_error", "huber", "poisson"}, default="squared_error"
-        Loss of a row. "huber" is squared up to a twentieth of the range of `y_bounds` and a straight line beyond.
-        "poisson" is for counts: the network gives the logarithm of their mean.
+        Loss function. "huber" is quadratic for errors up to 5% of the range of `y_bounds` and linear beyond.
+        "poisson" is for counts: the network predicts the logarithm of their mean.
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
-        None, they are read from y, which is not paid for, and a `PrivacyLeakWarning` is issued. For ``loss="poisson"``
-        they are 0 and the largest count that is distinguished from smaller ones.
+        None, they are read from `y`; this is not covered by the guarantee, and a `PrivacyLeakWarning` is issued. For
+        ``loss="poisson"`` pass 0 and the largest count of interest.
     y_transform : {"log"} or None, default=None
-        What of the targets is fitted. "log" is their logarithm, which needs public `y_bounds` above 0: targets are
-        moved into them first. Predictions are targets again, near the median of those alike, and not near their mean.
+        Transformation of the targets. "log" fits the logarithm of the targets, clipped to `y_bounds`, which must be
+        public and above 0. Predictions are transformed back, so they estimate a conditional median, not a mean.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -50,43 +50,43 @@ class DPMLPRegressor(GradientRegressor):
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later instalments (`warm_start`, ``partial_fit``) keep the first.
+        rounded down to a power of ten, for more. Later fits (`warm_start`, ``partial_fit``) keep the first.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float, sequence of float or "auto", default="auto"
-        Euclidean norm C to which the gradient of each row is clipped. With ``clipping="per_layer"`` a sequence gives
-        one bound per layer, and C is the root of the sum of their squares; a number is C and is split equally. If
-        "auto", C is chosen by rule.
+        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. With ``clipping="per_layer"``, a
+        sequence sets one bound per layer, and C is the root of the sum of their squares; a number is split equally.
+        "auto" selects C for the loss.
     clipping : {"flat", "per_layer", "automatic"}, default="flat"
         How gradients are clipped:
 
-        - "flat" bounds the whole gradient.
-        - "per_layer" bounds the part of each layer.
-        - "automatic" scales every gradient to a norm of nearly C (Bu et al. 2023).
+        - "flat" clips the whole gradient.
+        - "per_layer" clips the part of each layer separately.
+        - "automatic" scales each gradient to a norm of nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
         Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
-        the public norm of rows that `skdp.preprocessing.DPTableVectorizer` has transformed, and otherwise
-        sqrt(n_features), which suits columns in [-1, 1] and reads no data.
+        the norm of rows transformed by `skdp.preprocessing.DPTableVectorizer`, and otherwise sqrt(n_features), which
+        suits columns in [-1, 1]. Neither reads private data.
     input_norm : float or "auto", default="auto"
-        Norm of an input row that has norm `data_norm`: rows are multiplied by ``input_norm / data_norm``. Under noise
-        this scale matters more than any other choice. "auto" is 3.
+        Norm to which a row of norm `data_norm` is scaled: rows are multiplied by ``input_norm / data_norm``. With
+        privacy noise, this scale affects the model more than other hyperparameters. "auto" is 3.
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). This is a privacy
-        parameter. If `lot_size` and `sampling_rate` are both None, the rate is chosen by rule.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If
+        `lot_size` and `sampling_rate` are both None, the rate is chosen from public quantities.
     sampling_rate : float or None, default=None
         `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
     max_iter : int or None, default=None
-        Number of epochs. If None, it is chosen by rule.
+        Number of epochs. None selects it from public quantities.
     solver : {"sgd", "adam"}, default="sgd"
-        Optimizer of the noisy gradients.
+        Optimizer that is applied to the noisy gradients.
     learning_rate : {"constant", "linear", "cosine"}, default="linear"
-        Schedule that leads from `learning_rate_init` to `learning_rate_end`.
+        Schedule of the step size from `learning_rate_init` to `learning_rate_end`.
     learning_rate_init : float or "auto", default="auto"
-        Initial step size for the scaled rows and the mean gradient. If "auto", it is chosen from public quantities.
+        Initial step size for the scaled rows and the mean gradient. "auto" selects it from public quantities.
     learning_rate_end : float, tuple (float, float) or None, default=None
-        Final step size. A pair is the final step size and the number of epochs after which it is reached; otherwise it
-        is reached after all epochs. If None, half of the initial one for "linear" and 0 for "cosine".
+        Final step size, which is reached after the last epoch. A pair (step size, epochs) reaches it after that number
+        of epochs. None is half of the initial step size for "linear" and 0 for "cosine".
     momentum : float, default=0.9
         Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
         ``solver="sgd"``.
@@ -97,25 +97,25 @@ class DPMLPRegressor(GradientRegressor):
     adam_epsilon : float, default=1e-8
         Value added to the root of the second moment. Only used if ``solver="adam"``.
     average : {"ema", "tail"} or None, default="ema"
-        Average of the iterates that is returned: an exponential moving average over about a tenth of the steps ("ema"),
-        or the mean over the second half of the steps ("tail"). Averaging is post-processing and costs no privacy. None
-        returns the last iterate.
+        Average of the iterates: an exponential moving average over about 10% of the steps ("ema"), or the mean over the
+        second half of the steps ("tail"). None returns the last iterate. Averaging is post-processing and has no
+        privacy cost.
     alpha : float, default=0.0
         Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
     batch_size : int or "auto", default="auto"
-        Number of rows that pass through the network at once. It affects memory and speed only.
+        Number of rows that are processed at once. It affects memory and speed only.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
+        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
         - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
           public.
         - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and the arithmetic
-          is float64, and every rule uses `n_public`, a public number near it.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, the
+          arithmetic is float64, and all defaults use `n_public`, a public number near it.
 
         None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
@@ -130,23 +130,22 @@ class DPMLPRegressor(GradientRegressor):
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
-        Whether equal rows, with equal targets and weights, are found once and then computed once a step: the same
-        mechanism in less time, except for rounding. "auto" does so where a lot is expected to have 4,096 rows or more
-        and eight times as many as there are distinct ones, and where rows are float64: those that are grouped are
-        computed in float64. True does so in any case. How long a fit takes then depends on how rows repeat (see
-        ``docs/limitations.md``).
+        Whether equal rows, with equal targets and weights, are found once and then computed once a step. The result is
+        the same, except for rounding, in less time. "auto" merges float64 rows if the expected lot has at least 4,096
+        rows and at least eight times as many rows as distinct rows. True always merges, in float64. The run time then
+        depends on duplicates in the private data (see ``docs/limitations.md``).
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
         against anyone who knows the value.
     verbose : int, default=0
-        If 1, show a progress bar on standard error, with the epsilon of the steps so far.
+        If 1, show a progress bar on standard error, with the privacy cost of the completed steps.
 
     Attributes
     ----------
     coefs_ : list of ndarray of shape (n_inputs, n_outputs)
-        Weights of the layers. The first layer applies to rows as they are passed, before scaling by `input_norm`. The
-        last gives targets in the units of the notes.
+        Weights of the layers. The first layer applies to the original rows, before scaling by `input_norm`. The last
+        layer returns scaled targets (see Notes).
     intercepts_ : list of ndarray of shape (n_outputs,)
         Intercepts of the layers.
     n_layers_ : int
@@ -156,33 +155,33 @@ class DPMLPRegressor(GradientRegressor):
     out_activation_ : {"identity", "exp"}
         Activation function of the output layer; "exp" for ``loss="poisson"``.
     y_bounds_ : (float, float)
-        Bounds on targets and predictions.
+        Bounds of targets and predictions.
     weight_bound_ : float
-        Bound by which weights were divided in the last run; 1.0 for ``weight_bound=None``.
+        Bound of the weights in the last run; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
     epsilon_ : float
-        Joint price, at `delta_`, of everything on which the fitted state depends: all calls of ``fit`` with
-        `warm_start` and of ``partial_fit``. At most `epsilon` after a single fit.
+        Privacy cost of the fitted state at `delta_`, over all calls of ``fit`` with `warm_start` and of
+        ``partial_fit``. At most `epsilon` after a single fit.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event whose privacy cost is `epsilon_`.
     noise_multiplier_ : float
-        Noise multiplier of the last run, or of constant noise of the same price where early steps have less noise than
-        late ones, as in `skdp.DPLogisticRegression`.
+        Noise multiplier of the last run. If the noise varies between steps, as in `skdp.DPLogisticRegression`, the
+        constant noise multiplier with the same privacy cost.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float
         Clipping norm of the last run.
     data_norm_ : float
-        Bound to which rows were scaled down in the last run.
+        Norm to which rows were clipped in the last run.
     learning_rate_init_ : float
         Initial step size of the last run.
     n_iter_ : int
@@ -194,8 +193,8 @@ class DPMLPRegressor(GradientRegressor):
     --------
     DPMLPClassifier : Classifier trained in the same way.
     DPRidge : Linear regression from one release.
-    DPGridSearchCV : Private choice of parameters.
-    allocate_budget : One budget for a pipeline of private steps.
+    DPGridSearchCV : Private hyperparameter search.
+    allocate_budget : Share one privacy budget between the private steps of a pipeline.
 
     Notes
     -----
@@ -203,34 +202,38 @@ class DPMLPRegressor(GradientRegressor):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `y_bounds` is given and
       `random_state` is None.
-    - One row moves the sum of a step by at most `max_grad_norm_`, whatever it and its weight contain, the rounding of
-      the sum included.
-    - Sum and noise are divided by a public constant, the expected number of rows of a step.
-    - With `groups` all of this holds for all rows of one label together: their clipped gradients are added up, and the
-      sum is clipped to `max_grad_norm_` again. So are other sums over rows, each to what one row may add.
-    - `intercepts_` are those of the last step, moved by a function of the sums of errors and of weights, or of
-      predicted counts, which are released once, with noise, after the last step. They have 2 % of mu**2 of a fit to all
-      rows, and are part of `privacy_event_`.
-    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge, and the model of the steps
-      done.
-    - Input that is refused (NaN, infinity, negative counts, negative weights) is refused before any charge, or after it
-      in the block that holds it if the rows are not in memory. Such a refusal depends on the data and is not covered.
-    - The initial weights are random and depend on no row.
+    - One row changes the sum of a step by at most `max_grad_norm_`, for any row and weight, including the rounding of
+      the sum.
+    - The noisy sum is divided by a public constant, the expected number of rows of a step.
+    - With `groups` all of this holds for all rows of one group together: the sum of their clipped gradients is clipped
+      to `max_grad_norm_` again. Other sums over the rows of a group are clipped to the sensitivity of one row.
+    - `intercepts_` are those of the last step, corrected by a function of noisy sums of errors and weights, or of
+      predicted counts, which are released once, after the last step. These sums use 2% of the squared mu of a fit to
+      all rows and are part of `privacy_event_`.
+    - `accountant` is charged before the rows are read; an interrupted fit keeps its charge and the model of the
+      completed steps.
+    - Invalid input (NaN, infinity, negative counts, negative weights) is rejected before any charge, or, for data that
+      are not in memory, when its block is read after the charge. Such an error depends on the data and is not covered
+      by the guarantee.
+    - The initial weights are random and do not depend on the rows.
 
-    **Units of the targets.** For "squared_error" and "huber" the network fits ``(y - middle) / half``, with the middle
-    of `y_bounds` and half of their range. For "poisson" it fits the logarithm of the mean of ``y / r``, r being the
-    root of the largest count, so that a score of 0 is a mean of r. The loss is that of the Poisson law up to a mean of
-    the largest count and a straight line beyond, so that its derivative has a bound. Clipping shortens large residuals
-    of every loss: what "squared_error" fits lies between mean and median.
+    **Scale of the targets.** For "squared_error" and "huber" the network fits ``(y - middle) / half``, where ``middle``
+    is the center of `y_bounds` and ``half`` is half of their range. For "poisson" it fits the logarithm of the mean of
+    ``y / r``, where ``r`` is the square root of the largest count, so a score of 0 is a mean of ``r``. The Poisson loss
+    is linear beyond a mean of the largest count, so that its derivative is bounded. Gradient clipping reduces the
+    influence of large residuals: with "squared_error" the prediction lies between the mean and the median.
 
-    **When to use it.** On tables, rows from ``DPTableVectorizer(numbers="scale")`` gave better models than bins. R² at
-    epsilon .1, 1 and 4 was .646, .731 and .741 on California housing, .637, .845 and .861 on elevators, and .051, .259
-    and .307 on wine quality, of 16,512, 13,200 and 5,198 rows (`DPRidge`: .428, .631 and .665; .370, .605 and .787;
-    -.028, .192 and .246), each on a fifth of the rows on which no default was chosen.
+    **When to use it.** For tables, scaled numeric columns (``DPTableVectorizer(numbers="scale")``) gave better models
+    than bins. On held-out data that were not used to choose the defaults, R² at epsilon 0.1, 1 and 4
+    (`skdp.DPRidge` in parentheses) was:
 
-    The parameters and attributes ``early_stopping``, ``tol`` and ``loss_curve_`` of scikit-learn are not offered: they
-    read private data without paying. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee
-    does not cover floating-point rounding of the noise, nor the time that a fit takes (see ``docs/limitations.md``).
+    - California housing, 16,512 rows: 0.646, 0.731, 0.741 (0.428, 0.631, 0.665)
+    - Elevators, 13,200 rows: 0.637, 0.845, 0.861 (0.370, 0.605, 0.787)
+    - Wine quality, 5,198 rows: 0.051, 0.259, 0.307 (-0.028, 0.192, 0.246)
+
+    scikit-learn's ``early_stopping``, ``tol`` and ``loss_curve_`` are not available, because they would read private
+    data in every step. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee does not
+    cover floating-point rounding of the noise or the run time (see ``docs/limitations.md``).
 
     References
     ----------
@@ -247,8 +250,10 @@ class DPMLPRegressor(GradientRegressor):
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
     >>> y = X[:, 0] * X[:, 1] + X[:, 2]
     >>> model = DPMLPRegressor(y_bounds=(-2, 2), epsilon=1.0).fit(X, y)
-    >>> bool(0.99 < model.epsilon_ <= 1.0), bool(model.score(X, y) > 0.8)
-    (True, True)
+    >>> print(f"{model.epsilon_:.2f}")
+    1.00
+    >>> print(f"{model.score(X, y):.1f}")
+    1.0
     """
 
     _streams = True
@@ -295,19 +300,18 @@ class DPMLPRegressor(GradientRegressor):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied. Rows that
-            are not in memory, memory maps and `skdp.datasets.TableRows`, are taken too, and then the name of a column
-            as `y` and as `sample_weight`.
+            Private rows. float32 input is kept as float32. C-ordered arrays and CSR matrices are not copied. Data that
+            are not in memory (memory maps and `skdp.datasets.TableRows`) are also accepted; `y` and `sample_weight` can
+            then be column names.
         y : array-like of shape (n_samples,)
             Private targets. Those beyond `y_bounds` are moved to the nearest bound.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Private, nonnegative weights, which are divided by `weight_bound` and cut at it. The gradient of a row is
-            clipped first and then multiplied by the result, a number in [0, 1]: no weight raises a row above the
-            clipping norm, and proportions are kept. A row of weight 0 is a null row.
-
+            Private, nonnegative weights. They are divided by `weight_bound` and clipped to [0, 1], and then multiply
+            the clipped gradients. So no weight raises a row above the clipping norm, and a row of weight 0 has no
+            influence.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private label of the unit of each row, such as a person or a household, or the name of a column of `X`,
-            which is no feature then. The guarantee is then for all rows of one label together, else for one row.
+            Private group identifier of each row, such as a person or a household, or the name of a column of `X`, which
+            is then not used as a feature. The guarantee then holds for all rows of one group together.
 
         Returns
         -------
@@ -317,10 +321,10 @@ class DPMLPRegressor(GradientRegressor):
         Raises
         ------
         ValueError
-            A parameter or the input is invalid. Nothing was charged, unless the message says so: rows that are not in
+            A parameter or the input is invalid. No budget was charged, unless the message says so: data that are not in
             memory are read after the charge.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged, and no step was made.
+            The fit exceeds the budget of the accountant. No budget was charged, and no step was made.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=bool(self.warm_start) and self._has_run())
 
