@@ -1,4 +1,4 @@
-"""Checks of privacy for estimators of any author, in the manner of scikit-learn's estimator checks."""
+"""Conformance checks for private and third-party estimators, in the style of scikit-learn's estimator checks."""
 
 from __future__ import annotations
 

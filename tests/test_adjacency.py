@@ -96,8 +96,8 @@ class Unread:
     [
         ("zero_out", "replace_one", "adjacency='zero_out' cannot be mixed with 'replace_one'"),
         (AddRemove(600), "zero_out", "adjacency='add_remove' cannot be mixed with 'zero_out'"),
-        (None, "add_remove", r"adjacency=None: .* set adjacency=skdp\.AddRemove"),
-        ("add_remove", None, r"adjacency='add_remove': .* set adjacency=skdp\.AddRemove"),
+        (None, "add_remove", r"adjacency='add_remove' requires .* Set adjacency=skdp\.AddRemove"),
+        ("add_remove", None, r"adjacency='add_remove' requires .* Set adjacency=skdp\.AddRemove"),
     ],
 )
 def test_adjacency_that_differs_raises_before_rows_are_read(adjacency, relation, message):
@@ -112,7 +112,7 @@ def test_adjacency_that_differs_raises_before_rows_are_read(adjacency, relation,
 def test_pipeline_whose_steps_differ_raises(first, second):
     steps = make_pipeline(skdp.DPPCA(2, adjacency=first), logistic(adjacency=second))
     with pytest.raises(
-        ValueError, match=r"\Aadjacency differs between the steps .*: set the same value for all of them\.\Z"
+        ValueError, match=r"\A`adjacency` must be the same for all steps, got different values in .*\.\Z"
     ):
         skdp.allocate_budget(steps, 1.0)
 

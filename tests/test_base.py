@@ -59,7 +59,7 @@ class Newcomer(PrivateEstimator):
 
 @over_rows("given", [{"noise_multiplier": 1.0}, {"epsilon": None}])
 def test_epsilon_or_noise_multiplier(given):
-    with pytest.raises(ValueError, match=r"epsilon=.* and noise_multiplier=.*: set exactly one of them"):
+    with pytest.raises(ValueError, match=r"Exactly one of .*epsilon=.* and noise_multiplier="):
         read_budget(Newcomer(**given))
 
 
@@ -67,7 +67,7 @@ def test_epsilon_or_noise_multiplier(given):
 def test_numbers_of_the_budget(name, bad):
     assert read_budget(Newcomer(epsilon=2)) == Budget(2.0, None, 1e-5, None, "zero_out")
     parameters = {"epsilon": None, name: bad} if name == "noise_multiplier" else {name: bad}
-    with pytest.raises(ValueError, match=rf"^{name}=[^\n]* is (out of range|of the wrong type, [a-z]+): choose a num"):
+    with pytest.raises(ValueError, match=rf"^`{name}` must be a num[^\n]*, got "):
         read_budget(Newcomer(**parameters))
 
 
@@ -81,7 +81,7 @@ def test_every_adjacency_has_a_name():
         model = Newcomer(adjacency=stated)
         assert (stated_adjacency(model), adjacency_of(model)) == (stated or "zero_out", name)
     for bad in ("swap", 3, ["zero_out"]):
-        with pytest.raises(ValueError, match=r"is not known: use 'zero_out', 'replace_one' or skdp\.AddRemove"):
+        with pytest.raises(ValueError, match=r"must be 'zero_out', 'replace_one' or skdp\.AddRemove"):
             adjacency_of(Newcomer(adjacency=bad))
     for bad in (0, -1, 2.5, "many", None):
         with pytest.raises(ValueError, match="AddRemove: `n_public` must be a positive integer, got"):
@@ -94,7 +94,7 @@ def test_every_adjacency_has_a_name():
 def test_rules_use_the_public_number_of_rows():
     assert public_n(Newcomer(), 70) == 70
     assert public_n(Newcomer(adjacency=AddRemove(100)), 70) == 100
-    with pytest.raises(ValueError, match=r"adjacency='add_remove'.*set adjacency=skdp\.AddRemove") as caught:
+    with pytest.raises(ValueError, match=r"adjacency='add_remove'.*Set adjacency=skdp\.AddRemove") as caught:
         public_n(Newcomer(adjacency="add_remove"), 70)
     assert "70" not in str(caught.value)  # the number is private there
 
@@ -195,7 +195,7 @@ def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(m
     with pytest.raises(MemoryError) as caught:
         make(ledger).fit(rows, Y)
     assert str(caught.value) == (
-        "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+        "Memory ran out after the budget was charged for this fit. Provide more memory, or use a smaller model or smaller lots."
     )
     assert caught.value.__context__ is None
     assert len(ledger.history) == 1

@@ -180,7 +180,7 @@ def test_runs_for_groups_by_two_columns_have_no_joint_price():
 def test_what_is_not_offered_for_units_is_refused_by_name():
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
     model = skdp.DPLogisticRegression(classes=[0, 1], merge_equal_rows=True)
-    with pytest.raises(ValueError, match="merge_equal_rows=True with groups"):
+    with pytest.raises(ValueError, match="merge_equal_rows=True is not supported with groups"):
         model.fit(X, y, sample_weight=weights, groups=labels)
 
 

@@ -349,7 +349,7 @@ def test_a_checkpoint_of_other_shapes_or_types_is_refused(change, tmp_path):
         arrays = {name: archive[name] for name in archive.files}
     changed = {name: change(each) if name != "header" and each.ndim else each for name, each in arrays.items()}
     np.savez(tmp_path / "run.npz", **changed)
-    with pytest.raises(ValueError, match=r"^checkpoint=[^\n]* is damaged: remove the file, and fit anew\.$"):
+    with pytest.raises(ValueError, match=r"^checkpoint=[^\n]* is damaged. Remove the file and fit again\.$"):
         read_checkpoint(tmp_path / "run.npz")
 
 

@@ -242,7 +242,7 @@ BAD_INPUT = [
     ({"bounds": (1, 1)}, {}, ["bounds=(1, 1)", "low below high"]),
     ({"bounds": (0, math.inf)}, {}, ["bounds=(0, inf)", "low below high"]),
     ({"bounds": [(0, 1)] * 3}, {}, ["bounds has 3 entries for 4 columns"]),
-    ({"classes": ["a"]}, {}, ["fewer than two classes"]),
+    ({"classes": ["a"]}, {}, ["at least two classes"]),
     ({"classes": ["a", "b"]}, {}, ["labels that are not in classes"]),
     ({}, {"y": [*Y_GOOD[:-1].tolist(), None]}, ["y contains NaN"]),
     ({}, {"X": changed(math.nan)}, ["X contains NaN"]),

@@ -501,7 +501,7 @@ def test_string_check_detects_noise_that_depends_on_length(monkeypatch):
         "noisy",
         lambda self, value, scale, grid: noisy(self, value, scale * (1.0 + len(value) * 2.0**-20), grid),
     )
-    with pytest.raises(AssertionError, match="the noise of counts depends on their number"):
+    with pytest.raises(AssertionError, match="the noise of counts depends on the number of counts"):
         check(encoder)
 
 
@@ -524,7 +524,7 @@ def test_a_check_that_fails_is_raised_warned_of_or_expected():
     for on_fail in (None, "warn"):
         found = {each["check_name"]: each for each in check_private_estimator(StatesHalfItsPrice(), on_fail=on_fail)}
         assert found[name]["status"] == "failed"
-        assert "Publish the price" in found[name]["reason"]
+        assert "Publish the privacy cost" in found[name]["reason"]
     expected = {each["check_name"]: "a reason" for each in found.values() if each["status"] == "failed"}
     found = check_private_estimator(StatesHalfItsPrice(), expected_failed_checks=expected)
     assert {"check_name": name, "status": "xfail", "reason": "a reason"} in found
@@ -538,7 +538,7 @@ class Unweighted(Honest):
 def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
     found = {each["check_name"]: each for each in check_private_estimator(Unweighted())}
     skipped = found["check_weights_move_releases_by_the_sensitivity"]
-    assert (skipped["status"], skipped["reason"]) == ("skipped", "fit takes no sample_weight")
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "fit has no parameter sample_weight")
     (check,) = (each for each in private_checks() if each.__name__ == skipped["check_name"])
     with pytest.raises(Inapplicable):
         check(Unweighted())
@@ -547,8 +547,12 @@ def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"estimator": Normalizer()}, TypeError, r"^estimator=Normalizer\(\) is no private estimator"),
-        ({"estimator": Honest}, TypeError, r"is no private estimator: give an instance"),
+        (
+            {"estimator": Normalizer()},
+            TypeError,
+            r"^`estimator` must be an instance of a private estimator, got Normalizer\(\)",
+        ),
+        ({"estimator": Honest}, TypeError, r"must be an instance of a private estimator"),
         ({"estimator": Honest(), "on_fail": "shrug"}, ValueError, r"^on_fail='shrug' is not known"),
         ({"estimator": Honest(), "expected_failed_checks": {"x": ""}}, ValueError, r"'x', which is no check"),
     ],

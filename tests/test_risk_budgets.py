@@ -111,7 +111,7 @@ def advantage_of_share(advantage, share):
 )
 def test_epsilon_neither_number_nor_risk_raises(call):
     for epsilon in (None, {"advantage": 0.1}):
-        with pytest.raises(ValueError, match=r"epsilon=.* is of the wrong type.* or skdp\.Risk"):
+        with pytest.raises(ValueError, match=r"`epsilon` must be .* or skdp\.Risk.*, got"):
             call(epsilon)
 
 
@@ -130,8 +130,8 @@ def test_a_fit_by_risk_is_charged_under_a_ceiling_of_either_kind():
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"noise_multiplier": 2.0, "epsilon": RISK}, "epsilon=Risk.advantage=0.1.*: set exactly one of them"),
-        ({"epsilon": {"advantage": 0.1}}, "epsilon=<dict> is of the wrong type"),
+        ({"noise_multiplier": 2.0, "epsilon": RISK}, "Exactly one of .*epsilon=Risk.advantage=0.1.*"),
+        ({"epsilon": {"advantage": 0.1}}, "`epsilon` must be a number .*, got <dict>"),
     ],
 )
 def test_a_budget_is_stated_once_and_refused_before_a_charge(parameters, said):

@@ -147,5 +147,5 @@ def test_charge_without_record_has_unknown_seed():
 
 
 def test_seed_warning_names_reuse():
-    with pytest.warns(skdp.PrivacyLeakWarning, match="two fits, anyone can subtract their noise"):
+    with pytest.warns(skdp.PrivacyLeakWarning, match="two fits use the same seed, the exact difference"):
         skdp.DPPCA(2, **GIVEN).fit(X)

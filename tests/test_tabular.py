@@ -360,13 +360,10 @@ def weights_with(value):
 
 
 BAD_BOUNDS = [(1, 1), (0, np.nan), 7, (0, "a\nb")]
-NAN, INFINITE = ["y contains NaN", "gaps"], ["y contains infinity", "clip it"]
+NAN, INFINITE = ["y contains NaN", "impute"], ["y contains infinity", "Clip it"]
 BAD_INPUT = {
-    **{
-        f"y_bounds {i}": ({"y_bounds": each}, {}, ["y_bounds", "two public numbers"])
-        for i, each in enumerate(BAD_BOUNDS)
-    },
-    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["declares 'shoe'", "Correct `schema`"]),
+    **{f"y_bounds {i}": ({"y_bounds": each}, {}, ["`y_bounds", "must be a"]) for i, each in enumerate(BAD_BOUNDS)},
+    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
     "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
     "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
     "a negative weight": ({}, weights_with(-12.5), ["sample_weight has negative entries"]),

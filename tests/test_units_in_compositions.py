@@ -185,7 +185,7 @@ def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
 def test_bad_labels_are_refused_before_the_charge_and_recorded():
     X, y, _, labels = table(20)
     ledger = PrivacyAccountant(5.0, 1e-4, unit="household")
-    with pytest.raises(ValueError, match=r"groups has shape"):
+    with pytest.raises(ValueError, match=r"`groups` must have shape"):
         search(model(accountant=ledger)).fit(X, y, groups=labels[:-1])
     with pytest.raises(ValueError, match=r"unit='row' cannot be charged"):
         search(model(accountant=ledger)).fit(X, y)

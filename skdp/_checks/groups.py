@@ -28,11 +28,15 @@ def check_row_limit(rows_per_group: Any, unit: str) -> None:
     """Reject `rows_per_group` unless it is a whole number from 1 to 1,000,000, and if there are no groups."""
     if rows_per_group is None:
         return
-    remedy = "choose a whole number from 1 to 1,000,000, or None"
+    remedy = "choose an integer from 1 to 1,000,000, or None"
     if check_count("rows_per_group", rows_per_group, remedy=remedy) > 1_000_000:
-        raise ValueError(f"rows_per_group={show(rows_per_group)} is out of range: {remedy}.")
+        raise ValueError(
+            f"`rows_per_group` must be an integer from 1 to 1,000,000, or None, got {show(rows_per_group)}."
+        )
     if unit == ROW:
-        raise ValueError(f"rows_per_group={rows_per_group} without groups: give groups, or use rows_per_group=None.")
+        raise ValueError(
+            f"rows_per_group={rows_per_group} requires `groups`. Pass `groups` to fit, or set rows_per_group=None."
+        )
 
 
 def estimand_of(unit: str, row: str = "one row") -> str:
@@ -45,7 +49,7 @@ def estimand_of(unit: str, row: str = "one row") -> str:
     row : str
         The row whose weight a group has: the largest one where groups are clipped by a norm.
     """
-    return "" if unit == ROW else f"Estimand: each group has the weight of {row} at most, and its rows share it."
+    return "" if unit == ROW else f"Estimand: each group has at most the weight of {row}, which its rows share."
 
 
 class CountedUnits(NamedTuple):
@@ -101,12 +105,15 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
         indexes = [each.index for each in (X, groups) if hasattr(each, "iloc")]
         if len(indexes) == 2 and len(indexes[0]) == len(indexes[1]) and not indexes[0].equals(indexes[1]):
             raise ValueError(
-                "groups has another index than X, and labels and rows go together by their places: align them, or give "
+                "`groups` has a different index than X, but skdp matches them by position. Align them, or pass "
                 "groups.to_numpy() if they are in the same order."
             )
         return X, groups
     if column_names(X) == [groups]:
-        raise ValueError(f"groups={groups!r} is the only column of X, and is no feature: give X more columns.")
+        raise ValueError(
+            f"groups={groups!r} is the only column of X, and group identifiers are not used as a feature. Pass "
+            "X with more columns."
+        )
     return split_column(X, "groups", groups)
 
 
@@ -160,7 +167,7 @@ def keys_of_units(groups: Any, units: Units) -> list[str]:
 
 
 def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
-    raise ValueError(f"groups has shape {shape} where X has {n_rows} rows: give one label a row, in one dimension.")
+    raise ValueError(f"`groups` must have shape ({n_rows},), one group identifier per row of X, got {shape}.")
 
 
 def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
@@ -219,11 +226,14 @@ def _key(label: Any) -> Any:
 
 
 def _refuse_kind() -> NoReturn:
-    raise ValueError("groups has labels that cannot be compared by their value: give numbers, strings or dates.")
+    raise ValueError("`groups` must contain numbers, strings or dates, got objects that cannot be compared by value.")
 
 
 def refuse_gaps() -> NoReturn:
-    raise ValueError("groups has gaps: give each row the label of its unit, one of its own where it is alone.")
+    raise ValueError(
+        "`groups` contains missing values. Pass a group identifier for every row, for example a unique "
+        "identifier for a row without a group."
+    )
 
 
 MOST_HELD = 1 << 26
@@ -437,6 +447,6 @@ class _Kept:
 def refuse_apart() -> NoReturn:
     """Refuse labels of a unit whose rows are not side by side."""
     raise ValueError(
-        "groups has a unit whose rows are not side by side, and rows that are not in memory are read in their order: "
-        "sort them by the labels first."
+        "`groups` must keep the rows of each group together, because data that are not in memory are read "
+        "in order. Sort the data by `groups` first."
     )

@@ -1,7 +1,7 @@
-"""What a fit read without paying for it, and whether its noise can be foreseen, as facts of the fitted state.
+"""Records of data that a fit read outside the privacy guarantee, and of known seeds, in the fitted state.
 
-A warning is gone once it is shown, and a parameter may be changed after the fit. The record stays with what was
-learned, survives pickling, and holds no value: neither a seed nor a label.
+A warning is shown only once, and parameters may change after the fit. The record is stored with the fitted state,
+survives pickling, and contains neither a seed nor a label.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _blocks: list[list[str]] = []
 def config_context(*, on_leak: str = "warn") -> Iterator[None]:
     """Set options for all fits of this process, in all threads, within a ``with`` block.
 
-    The block entered last takes precedence over blocks around it. A private estimator that is sent to a worker process
-    (``n_jobs`` with loky) takes the setting along; fits of others there are not affected.
+    The innermost block takes precedence. Private estimators that are sent to worker processes (``n_jobs`` with loky)
+    keep the setting; other fits in these processes are not affected.
 
     Parameters
     ----------
     on_leak : {"warn", "raise"}, default="warn"
-        Whether a privacy leak, such as reading the classes from the labels or using a known seed, issues a
-        `PrivacyLeakWarning` or raises it as an error.
+        Whether a privacy leak issues a `PrivacyLeakWarning` or raises it as an error. Examples of leaks are classes
+        that are read from the labels, and a known seed.
 
     Yields
     ------
@@ -41,16 +41,20 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
     Raises
     ------
     ValueError
-        `on_leak` is not known.
+        `on_leak` is invalid.
 
     Examples
     --------
     >>> import skdp
     >>> with skdp.config_context(on_leak="raise"):
-    ...     pass
+    ...     try:
+    ...         skdp.DPLogisticRegression(classes=[0, 1], random_state=0).fit([[0.0], [1.0]], [0, 1])
+    ...     except skdp.PrivacyLeakWarning as error:
+    ...         print(str(error)[:39])
+    random_state=0 makes the noise reproduc
     """
     if on_leak not in ("warn", "raise"):
-        raise ValueError(f"on_leak={on_leak!r} is not known: use 'warn' or 'raise'.")
+        raise ValueError(f"`on_leak` must be 'warn' or 'raise', got {on_leak!r}.")
     block = [on_leak]
     _blocks.append(block)
     try:
@@ -60,7 +64,7 @@ def config_context(*, on_leak: str = "warn") -> Iterator[None]:
 
 
 def leaks_are_errors() -> bool:
-    """Whether the innermost block turns leaks into errors; without one, that of the process that sent an estimator."""
+    """Return whether leaks raise errors, by the innermost block or by the process that sent an estimator."""
     if _blocks:
         return _blocks[-1] == ["raise"]
     sent = received()
@@ -68,16 +72,16 @@ def leaks_are_errors() -> bool:
 
 
 class Sent(NamedTuple):
-    """What a private estimator takes along to a worker process.
+    """Settings that a private estimator carries to a worker process.
 
     Attributes
     ----------
     sender : int
         Process that sent it.
     on_leak : {"warn", "raise"}
-        The setting there.
+        The setting of that process.
     told : tuple of str
-        Compositions that were reported there.
+        Compositions that were already reported there.
     """
 
     sender: int
@@ -90,7 +94,7 @@ _received: list[tuple[weakref.ref[Any], Sent]] = []
 
 
 def receive(estimator: Any, sent: Sent) -> bool:
-    """Obey the settings that an estimator brought along, as long as it lives, if this is a worker of the sender."""
+    """Apply the settings of a received estimator while it exists, if this is a worker of the sender."""
     parent = multiprocessing.parent_process()
     if parent is None or parent.pid != sent.sender:
         return False
@@ -99,14 +103,14 @@ def receive(estimator: Any, sent: Sent) -> bool:
 
 
 def received() -> Sent | None:
-    """Settings of the process that sent the last of the estimators that live, or None."""
+    """Return the settings that came with the last existing received estimator, or None."""
     if _received:
         _received[:] = [each for each in _received if each[0]() is not None]
     return _received[-1][1] if _received else None
 
 
 def report_leak(message: str, stacklevel: int | None = None) -> None:
-    """Warn of a leak, or raise it where that was asked for; without a level, at the first line outside this package."""
+    """Warn of a leak, or raise it if requested. Without `stacklevel`, at the first line outside this package."""
     if leaks_are_errors():
         raise PrivacyLeakWarning(message)
     if stacklevel is None:
@@ -122,10 +126,10 @@ _filters_lock = threading.Lock()
 def silence() -> Iterator[None]:
     """Ignore all warnings of this process, in any thread, within a block.
 
-    A warning about rows would reveal that one of them has a gap, or how many trials a search made.
-    ``warnings.catch_warnings`` restores the filters that it found. Of two such blocks that overlap in threads, the one
-    that ends last restores the filters of the other for good. Here each block adds a filter of its own and removes
-    only this one, in any order, so the filters are the initial ones once all blocks have ended.
+    A warning about rows would reveal, for example, that a row has a missing value. ``warnings.catch_warnings`` restores
+    the filters that it found, so of two blocks that overlap in threads the last one restores the filters of the other.
+    Here each block adds its own filter and removes only this filter, so the initial filters are restored when all
+    blocks end.
     """
     mine = ("ignore", None, Warning, None, 0)
     found: Any = warnings.filters
@@ -144,30 +148,36 @@ SEED, CLASSES, Y_BOUNDS, CALLER, UNKNOWN = "seed", "classes", "y_bounds", "calle
 
 
 class Leak(NamedTuple):
-    """One thing that the price does not cover: its kind, and a sentence without a value of the data."""
+    """A fact that the privacy cost does not cover: its kind, and a sentence without private values."""
 
     kind: str
     text: str
 
 
 SEEDED = Leak(
-    SEED, "The noise was drawn from a given random_state: the guarantee does not hold against those who know it."
+    SEED,
+    "The noise was drawn with a fixed random_state. The guarantee does not hold against anyone who knows the seed.",
 )
-CLASSES_READ = Leak(CLASSES, "The classes were read from the labels, which is not paid for.")
-Y_BOUNDS_READ = Leak(Y_BOUNDS, "The bounds of the targets were read from y, which is not paid for.")
-NOT_KEPT = Leak(UNKNOWN, "No record was kept of what was read without payment, nor of whether the noise was secret.")
+CLASSES_READ = Leak(CLASSES, "The classes were read from the labels. This is not covered by the privacy guarantee.")
+Y_BOUNDS_READ = Leak(
+    Y_BOUNDS, "The bounds of the targets were read from `y`. This is not covered by the privacy guarantee."
+)
+NOT_KEPT = Leak(
+    UNKNOWN,
+    "There is no record of data that were read outside the privacy guarantee, or of whether the noise was secret.",
+)
 
 
 def note_leaks(fitted: Any, *leaks: Leak) -> None:
-    """Add leaks to the record, each once."""
+    """Add leaks to the record, each only once."""
     fitted._fitted_leaks = tuple(dict.fromkeys([*fitted.__dict__.get("_fitted_leaks", ()), *leaks]))
 
 
 def report_classes_read(estimator: Any) -> None:
-    """Report and note that an estimator without `classes` reads them from the labels."""
+    """Report and record that an estimator without `classes` reads them from the labels."""
     report_leak(
-        "classes=None: the classes were read from the labels, which is not paid for; name all classes that can occur, "
-        "e.g. classes=[0, 1]."
+        "`classes` was not set, so the classes were read from `y`. This is not covered by the privacy "
+        "guarantee. Pass all possible classes, e.g. classes=[0, 1]."
     )
     note_leaks(estimator, CLASSES_READ)
 

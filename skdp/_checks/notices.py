@@ -70,9 +70,10 @@ def few_rows_notice(
         return ""
     what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
-        f"{n_public} {what} are few for {n_parameters} parameters at {budget}: noise decides much of the model, and "
-        f"another fit to them may differ widely (signal {signal:.2g}, where {least:g} is "
-        f"little); give more {what}, fewer columns or a larger epsilon, which skdp.rehearse finds without any data."
+        f"{n_public} {what} are too few for {n_parameters} parameters at {budget} (signal {signal:.2g}, "
+        f"expected at least {least:g}). Privacy noise dominates the model, and repeated fits may differ "
+        f"widely. Use more {what}, fewer columns or a larger epsilon. skdp.rehearse compares the options on "
+        "simulated data."
     )
 
 
@@ -92,9 +93,10 @@ def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: floa
         return ""
     noisy = format_names(max(round(count), 0) for count in rare.values())
     return (
-        f"classes: {format_names(rare)} must have at least {least:.3g} rows at epsilon={epsilon:.3g} "
-        f"to be distinguishable from the noise, got noisy counts of {noisy} (weighted): expect probabilities no better "
-        "than the prevalence; use more rows or a larger epsilon, or merge rare classes."
+        f"Classes {format_names(rare)} are not distinguishable from the noise: at least {least:.3g} rows "
+        f"are required at epsilon={epsilon:.3g}, but the noisy (weighted) counts are {noisy}. Expect "
+        "probabilities no better than the prevalence. Use more rows or a larger epsilon, or merge rare "
+        "classes."
     )
 
 
@@ -102,9 +104,9 @@ def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept
     """Return the notice of coefficients of which only a part, below 1, is kept; all arguments are public."""
     what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
-        f"{n_public} {what} are few for so many columns at {budget}: coefficients are multiplied by {kept:.2g}, "
-        "because they are mostly noise, and predictions are near a constant. Use fewer columns, more "
-        f"{what} or a larger epsilon."
+        f"{n_public} {what} are too few for this number of columns at {budget}. The coefficients are mostly "
+        f"noise, so they are shrunk by a factor of {kept:.2g}, and predictions are nearly constant. Use "
+        f"fewer columns, more {what} or a larger epsilon."
     )
 
 
@@ -117,15 +119,16 @@ def narrow_bounds_notice(names: Sequence[str]) -> str:
     if not names:
         return ""
     return (
-        f"nearly all of {format_names(names)} lie within 1/32 of one of the bounds, or beyond it: set narrower bounds "
-        "in `schema`, in the unit of the cells if these are in another unit, such as thousands."
+        f"Nearly all values of {format_names(names)} lie within 1/32 of the range from one of the bounds, "
+        "or beyond it. Set narrower bounds in `schema`. Check that the bounds and the column have the same "
+        "unit."
     )
 
 
 def raw_columns_notice(assumed: str) -> str:
     """Return the notice of a frame that went to a model without a vectorizer; `assumed` is the parameter left out."""
     return (
-        f"X is a frame that came from no vectorizer, and {assumed} is not given: columns are taken to lie in [-1, 1], "
-        "and rows beyond are cut, which may leave little of a table; let skdp.tabular_pipeline or a "
-        f"skdp.DPTableVectorizer before the model read it, or give {assumed}."
+        f"X is a data frame without preprocessing and `{assumed}` was not set, so columns are assumed to "
+        "lie in [-1, 1] and rows are clipped accordingly. Raw columns may lose most of their information. "
+        f"Use skdp.tabular_pipeline, or add a skdp.DPTableVectorizer before the model, or set `{assumed}`."
     )

@@ -45,16 +45,18 @@ def values_of(name: str, given: Any) -> np.ndarray:
         return given
     if hasattr(given, "collect") and not hasattr(given, "shape"):  # a query of polars, Spark, ...
         raise TypeError(
-            f"{name} is a {type(given).__name__}, a query whose rows are not there yet: give {name}.collect() or "
-            "another frame of them."
+            f"{name} must be an in-memory table, got a lazy {type(given).__name__}. Pass an in-memory data "
+            f"frame, for example {name}.collect()."
         )
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
-        raise ValueError(f"Input {name} contains NaN: masked cells are gaps, so remove or impute them first.")
+        raise ValueError(
+            f"Input {name} contains NaN: masked values are treated as missing. Remove or impute them first."
+        )
     if sp.issparse(given):
-        raise TypeError(f"{name} is sparse, and sparse data are not supported here: pass {name}.toarray().")
+        raise TypeError(f"{name} is sparse, but sparse data are not supported here. Pass {name}.toarray().")
     values = or_none(lambda: np.asarray(decoded(given)) if _has_dtype(type(given)) else _array_of_cells(given))
     if values is None:
-        raise ValueError(f"{name} is no array of numbers: its rows differ in length, or its cells are nested.")
+        raise ValueError(f"{name} must be a numeric array, got rows of different lengths or nested cells.")
     return values
 
 
@@ -194,21 +196,28 @@ def float_of(cell: Any) -> float:
 def refuse(fault: int, name: str, where: str = "") -> NoReturn:
     """Raise the error for cells of a kind that is not accepted."""
     if fault == COMPLEX:
-        raise ValueError(f"Complex data not supported: {name} has complex numbers{where}, where real ones are needed.")
+        raise ValueError(f"Complex data not supported: {name} contains complex numbers{where}. Pass real numbers.")
     if fault == TIME:
         raise ValueError(
-            f"{name} has dates or times{where}: turn them into numbers first, such as years since a public date."
+            f"{name} contains dates or times{where}. Convert them to numbers first, for example to years since "
+            "a public date."
         )
     if fault == STRING:
-        raise ValueError(f"{name} has strings{where}: encode them as numbers first, by a public list of categories.")
-    raise TypeError(f"{name} has cells that are no numbers{where}: float's argument must be a string or a real number.")
+        raise ValueError(
+            f"{name} contains strings{where}. Encode them as numbers first, with a public list of categories."
+        )
+    raise TypeError(
+        f"{name} contains values that are not numeric{where}: float's argument must be a string or a real number."
+    )
 
 
 def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
     """Raise the error for NaN or infinity."""
     if nan:
-        raise ValueError(f"Input {name} contains NaN{where}: remove or impute gaps first, by public values.")
-    raise ValueError(f"Input {name} contains infinity or a number too large for its dtype{where}: clip it first.")
+        raise ValueError(
+            f"Input {name} contains NaN{where}. Remove or impute missing values first, with public values only."
+        )
+    raise ValueError(f"Input {name} contains infinity or a number too large for its dtype{where}. Clip it first.")
 
 
 def format_names(names: Iterable[Any]) -> str:

@@ -43,7 +43,7 @@ def check_real(
         number = math.inf
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
-    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
+    raise ValueError(f"`{name}` must be {constraint(remedy)}, got {show(value)}.")
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
@@ -52,7 +52,7 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
         _refuse_type(name, value, remedy)
     if int(value) >= at_least:
         return int(value)
-    raise ValueError(f"{name}={show(value)} is out of range: {remedy}.")
+    raise ValueError(f"`{name}` must be {constraint(remedy)}, got {show(value)}.")
 
 
 def count_threads(n_jobs: Any) -> int:
@@ -60,7 +60,7 @@ def count_threads(n_jobs: Any) -> int:
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (n_jobs != -1 or isinstance(n_jobs, bool)):
-        remedy = "choose a whole number of threads, -1 for all cores, or None"
+        remedy = "choose an integer number of threads, -1 for all cores, or None"
         negative = isinstance(n_jobs, int | np.integer) and n_jobs < 0
         check_count("n_jobs", -n_jobs if negative else n_jobs, remedy=remedy)
     return int(effective_n_jobs(n_jobs))
@@ -70,19 +70,19 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`, else raise."""
     if isinstance(value, str) and value in choices:
         return value
-    raise ValueError(f"{name}={show(value)} is not known: use one of {', '.join(map(repr, choices))}.")
+    raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {show(value)}.")
 
 
 def check_switch(name: str, value: Any) -> bool:
     """Return `value` if it is True or False, else raise."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise ValueError(f"{name}={show(value)} is neither True nor False: choose one of them.")
+    raise ValueError(f"`{name}` must be True or False, got {show(value)}.")
 
 
 _NOT_TAKEN = {
-    "sample_weight": "counts all rows alike: leave it out, or use an estimator that takes weights",
-    "groups": "knows no groups of rows: leave it out, or use an estimator that takes them",
+    "sample_weight": "does not support sample weights. Remove it, or use an estimator that supports them",
+    "groups": "does not support groups. Remove it, or use an estimator that supports them",
 }
 
 
@@ -90,12 +90,18 @@ def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
     """Refuse parameters of ``fit`` that an estimator does not take, by their names; `taker` is what it is called."""
     for name, value in given.items():
         if value is not None or name not in _NOT_TAKEN:
-            why = _NOT_TAKEN.get(name, "does not take it: leave it out")
-            raise TypeError(f"fit got the parameter {name!r}, and {taker} {why}.")
+            why = _NOT_TAKEN.get(name, "does not accept it. Remove it")
+            raise TypeError(f"fit got an unexpected parameter {name!r}: {taker} {why}.")
+
+
+def constraint(remedy: str) -> str:
+    """Return the constraint in a remedy such as "choose a number above 0"."""
+    verb, _, rest = remedy.partition(" ")
+    return rest if verb in ("choose", "give", "pass", "set", "use") else remedy.removeprefix("must be ")
 
 
 def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
-    raise WrongTypeError(f"{name}={show(value)} is of the wrong type, {type(value).__name__}: {remedy}.")
+    raise WrongTypeError(f"`{name}` must be {constraint(remedy)}, got {show(value)} of type {type(value).__name__}.")
 
 
 def absolute_path(value: Any) -> Any:
@@ -154,8 +160,8 @@ def default_delta(n_samples: int) -> float:
     """
     if n_samples < 1:
         raise ValueError(
-            "delta='auto' follows from the number of rows, but there are none, or they are an iterator: "
-            "set adjacency=skdp.AddRemove(n_public=...), or delta as a number well below 1/n."
+            "delta='auto' requires a known number of rows, but X has no rows or is an iterator. Set "
+            "adjacency=skdp.AddRemove(n_public=...), or set `delta` to a number well below 1/n."
         )
     digits = len(str(10 * n_samples - 1))  # least k with 10 n <= 10**k, in whole numbers: logarithms are rounded
     return float(f"1e-{max(5, digits)}")  # 1e-5 is the common choice for tables of up to 10,000 rows
@@ -196,13 +202,13 @@ def stated_adjacency(model: Any, accountant: PrivacyAccountant | None = None) ->
         if "_n_public" in vars(model):  # in a copy made for a fit
             return AddRemove(model._n_public)
         raise ValueError(
-            f"adjacency={model.adjacency!r}: under add_remove the number of rows or groups is private; set "
-            "adjacency=skdp.AddRemove(n_public=...), with a round number near it."
+            "adjacency='add_remove' requires a public number of records, because the number of rows or "
+            "groups is private. Set adjacency=skdp.AddRemove(n_public=...), with a rounded public number."
         )
     if isinstance(given, str) and given in ADJACENCIES:
         return given
     raise ValueError(
-        f"adjacency={show(given)} is not known: use 'zero_out', 'replace_one' or skdp.AddRemove(n_public=...)."
+        f"`adjacency` must be 'zero_out', 'replace_one' or skdp.AddRemove(n_public=...), got {show(given)}."
     )
 
 
@@ -255,7 +261,10 @@ def check_bounds(bounds: Any) -> Bounds | list[Bounds]:
         return None
     given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
     if not isinstance(given, Sequence) or isinstance(given, str | bytes) or not given:
-        raise ValueError(f"bounds={show(bounds)} is not valid: give (low, high), a list with one a column, or None.")
+        raise ValueError(
+            "`bounds` must be a pair (low, high), a list with one pair or None per column, or None, got "
+            f"{show(bounds)}."
+        )
     if read_real(given[0]) is not None:
         return _pair(given)
     return [None if each is None else _pair(each) for each in given]
@@ -267,7 +276,7 @@ def _pair(value: Any) -> tuple[float, float]:
     if low is not None and high is not None and max(-low, high) <= _LARGEST and high - low >= 1.0 / _LARGEST:
         return low, high
     shown = " ".join(repr(value).split()) if isinstance(value, list | tuple) and len(value) <= 4 else show(value)
-    raise ValueError(f"bounds={shown} is not a range: give two public numbers up to 1e150, low below high.")
+    raise ValueError(f"`bounds` must be a pair (low, high) of public numbers up to 1e150 with low < high, got {shown}.")
 
 
 def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]:
@@ -278,7 +287,10 @@ def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]
     if not isinstance(found, list):
         return (found,) * n_features
     if len(found) != n_features:
-        raise ValueError(f"bounds has {len(found)} entries for {n_features} columns: give one a column, or one pair.")
+        raise ValueError(
+            f"`bounds` has {len(found)} entries, but X has {n_features} columns. Pass one pair per column, or a "
+            "single pair (low, high)."
+        )
     return tuple(found)
 
 
@@ -289,7 +301,9 @@ def public_bounds(bounds: Any, n_features: int | None) -> np.ndarray:
     """
     found = check_bounds(bounds)
     if found is None or (isinstance(found, list) and None in found):
-        raise ValueError(f"bounds={show(bounds)} leaves bounds out: give (low, high), or a list with one a column.")
+        raise ValueError(
+            f"`bounds` must be a pair (low, high), or a list with one pair for every column, got {show(bounds)}."
+        )
     if n_features is None:
         return np.array([(-1.0, 1.0)])
     return np.array(bounds_of_columns(bounds, n_features), np.float64)

@@ -67,7 +67,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     frame_types = X.dtypes if names and hasattr(X, "sparse") else ()
     if sp.issparse(X) or (len(frame_types) and all(map(_is_sparse_number, frame_types))):
         if not sparse:
-            raise TypeError("X is sparse, and sparse data are not supported here: pass X.toarray().")
+            raise TypeError("X is sparse, but sparse data are not supported here. Pass X.toarray().")
         table = sparse_table(X, estimator)
     else:
         table = _dense_table(X, names, by_blocks=by_blocks, reader=estimator)
@@ -101,7 +101,9 @@ def column_names(X: Any) -> list[Any] | None:
         return None
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"X has several columns of one name, {format_names(repeated)}: give each a name of its own.")
+        raise ValueError(
+            f"X has duplicate column names: {format_names(repeated)}. Rename them, so that each name is unique."
+        )
     return list(names)
 
 
@@ -118,7 +120,9 @@ def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
         return X, given
     names = column_names(X)
     if names is None or given not in names:
-        raise ValueError(f"{parameter}={given!r} is no column of X: name one of the frame, or give one entry a row.")
+        raise ValueError(
+            f"{parameter}={given!r} is not a column of X. Pass a column name of X, or an array with one entry per row."
+        )
     return without_column(X, given), X[given]
 
 
@@ -150,7 +154,7 @@ def sparse_table(X: Any, reader: Any) -> Any:
     except (ValueError, IndexError):
         intact = False
     if not intact:
-        raise ValueError("X is a damaged sparse matrix: its indices do not fit its shape, so build it again.")
+        raise ValueError("X is a damaged sparse matrix: its indices do not match its shape. Build it again.")
     with np.errstate(all="ignore"):
         data = X.data.astype(_float_dtype(X.dtype), copy=False)
         table = sp.csr_matrix((data, X.indices, X.indptr), X.shape)  # forgets what X believes of its own format
@@ -205,11 +209,11 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
     if len(shape) < 2:
         found = "1D array" if shape else "scalar array"
         raise ValueError(
-            f"Expected 2D array, got {found} instead. Reshape your data: X.reshape(-1, 1) for one column, "
-            "X.reshape(1, -1) for one row."
+            f"Expected 2D array, got {found} instead. Reshape your data: use X.reshape(-1, 1) for a single "
+            "column, or X.reshape(1, -1) for a single row."
         )
     if len(shape) > 2:
-        raise ValueError(f"Found array with dim {len(shape)}: X has two dimensions, rows and columns.")
+        raise ValueError(f"Found array with dim {len(shape)}. Expected two dimensions, rows and columns.")
     for count, what in zip(shape, ("sample", "feature"), strict=True):
         if count == 0 and not (what == "sample" and number_is_private(reader)):
             raise ValueError(f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required.")
@@ -292,19 +296,19 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
         them changes no other label.
     """
     if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None: give one label a row.")
+        raise ValueError("This estimator requires y to be passed, but the target y is None. Pass one label per row.")
     if columns and sp.issparse(y):
         y = y.toarray()
     labels = values_of("y", y)
     if labels.ndim == 2 and labels.shape[1] == 1:
-        warn("A column-vector y was passed when a 1d array was expected: pass y.ravel().", DataConversionWarning)
+        warn("A column-vector y was passed when a 1d array was expected. Pass y.ravel().", DataConversionWarning)
         labels = labels[:, 0]
     elif labels.ndim != 1 and not (columns and labels.ndim == 2 and labels.shape[1] > 1):
-        raise ValueError(f"y should be a 1d array, got shape {labels.shape}: give one label a row.")
+        raise ValueError(f"y should be a 1d array, got shape {labels.shape}. Pass one label per row.")
     if len(labels) != n_rows:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}], of X and y: "
-            "give one label a row."
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}] for X and "
+            "y. Pass one label per row."
         )
     # Types first, then values, whose refusals name the kind of fault alone.
     labels = _check_label_types(labels)
@@ -313,8 +317,8 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
         refuse_not_finite("y", nan=bool(np.isnan(floats).any()))
     if classes is None and labels.ndim == 1 and is_continuous(labels):
         raise ValueError(
-            "Unknown label type: y is continuous (numbers with a fractional part), where a classifier needs "
-            "classes: cut y into public classes, or use a regressor."
+            "Unknown label type: y is continuous (numbers with a fractional part), but a classifier requires "
+            "classes. Bin y into public classes, or use a regressor."
         )
     return np.ascontiguousarray(labels)
 
@@ -332,14 +336,17 @@ def _check_label_types(labels: np.ndarray) -> np.ndarray:
     if numbers.COMPLEX in kinds or numbers.TIME in kinds:
         refuse(numbers.COMPLEX if numbers.COMPLEX in kinds else numbers.TIME, "y")
     if kinds == {NUMBER, numbers.STRING}:
-        raise ValueError("y has labels of several types, numbers and strings: give all of one type.")
+        raise ValueError("y contains labels of several types, numbers and strings. Convert all of them to one type.")
     if kinds == {numbers.STRING} and not all(isinstance(cell, str) for cell in cells):
-        raise ValueError("y has labels of bytes: give all of them as text, decoded.")
+        raise ValueError("y contains labels of type bytes. Decode them to strings first.")
     if kinds == {numbers.STRING}:
         return np.fromiter(map(str.__str__, cells), object, len(cells)).reshape(labels.shape)
     if kinds == {NUMBER}:
         return _label_numbers(cells, types).reshape(labels.shape)
-    raise ValueError("Unknown label type: y has labels that are neither numbers nor strings: give one or the other.")
+    raise ValueError(
+        "Unknown label type: y contains labels that are neither numbers nor strings. Convert them to "
+        "numbers or strings."
+    )
 
 
 def _label_numbers(cells: list[Any], types: set[type]) -> np.ndarray:
@@ -379,7 +386,7 @@ def classes_of(labels: np.ndarray) -> np.ndarray:
     values = np.unique(labels)
     if len(values) < 2:
         raise ValueError(
-            "y holds one class only and classes=None: name all classes that can occur, e.g. classes=[0, 1]."
+            "y contains only one class, and `classes` was not set. Pass all possible classes, e.g. classes=[0, 1]."
         )
     if values.dtype.kind == "O" and not isinstance(values[0], str):
         narrowed = np.asarray(values.tolist())
@@ -405,10 +412,10 @@ def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> np.nda
         )
         codes = np.fromiter(found, np.int64, y.size).reshape(y.shape)
     if (codes < 0).any():
-        remedy = f"list every class that can occur, in the type that {name} has"
+        remedy = f"Pass all possible classes, with the same type as {name}"
         if is_continuous(y):
-            remedy = f"{name} is continuous (numbers with a fractional part): cut it into classes, or use a regressor"
-        raise ValueError(f"{name} contains labels that are not in classes={classes.tolist()!r}: {remedy}.")
+            remedy = f"{name} is continuous (numbers with a fractional part): bin it into classes, or use a regressor"
+        raise ValueError(f"{name} contains labels that are not in classes={classes.tolist()!r}. {remedy}.")
     return codes
 
 
@@ -416,8 +423,8 @@ def check_targets(y: Any, n_rows: int) -> np.ndarray:
     """Return the targets of a regressor, one finite number per row."""
     if (n_columns := number_of_columns(y)) > 1:
         raise ValueError(
-            f"y should be a 1d array, got shape ({n_rows}, {n_columns}): fit a model for each target, each with a "
-            "share of the budget, on one accountant."
+            f"y should be a 1d array, got shape ({n_rows}, {n_columns}). Fit one model per target with a shared "
+            "accountant, each with a fraction of the budget."
         )
     fault, targets = numbers_of(check_labels(y, n_rows, classes=()))
     if fault != NUMBER:
@@ -432,22 +439,24 @@ def check_targets(y: Any, n_rows: int) -> np.ndarray:
 def check_classes(name: str, classes: Any) -> np.ndarray:
     """Return public `classes`, a sequence of at least two distinct values, as a sorted array."""
     if not isinstance(classes, Iterable) or isinstance(classes, str | bytes):
-        raise ValueError(f"{name}={classes!r} is no sequence of classes: list every class that can occur.")
+        raise ValueError(f"`{name}` must be a sequence of all possible classes, got {classes!r}.")
     given = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
-    shown = f"{name}={' '.join(repr(given).split())}"
+    shown = f"got {' '.join(repr(given).split())}"
     kinds = set(map(numbers.kind_of_cell, map(type, given)))
     if len(kinds) > 1 or not kinds <= {NUMBER, numbers.STRING}:
-        raise ValueError(f"{shown} is no list of numbers or of strings: give classes all of one type.")
+        raise ValueError(f"`{name}` must contain only numbers or only strings, {shown}.")
     values = np.asarray(given)
     if values.dtype.kind == "f" and not all_finite(values):
-        raise ValueError(f"{shown} has a class that is no finite number: list every class that can occur.")
+        raise ValueError(f"`{name}` must contain finite numbers, {shown}.")
     if values.dtype.kind == "f" and values.tolist() != given:
-        raise ValueError(f"{shown} has whole numbers beyond 2**53 beside floats, which round them: give text.")
+        raise ValueError(
+            f"`{name}` must not mix floats with integers above 2**53, which would be rounded, {shown}. Pass strings."
+        )
     distinct = np.unique(values)
     if len(distinct) < 2:
-        raise ValueError(f"{shown} names fewer than two classes: list every class that can occur.")
+        raise ValueError(f"`{name}` must contain at least two classes, {shown}. Pass all possible classes.")
     if len(distinct) < len(given):
-        raise ValueError(f"{shown} repeats a class: name each class once.")
+        raise ValueError(f"`{name}` must not contain duplicates, {shown}.")
     return distinct
 
 
@@ -455,7 +464,7 @@ def table_shape(X: Any) -> tuple[int, int]:
     """Return the numbers of rows and columns of a table of any kind."""
     shape = numbers.shape_of("X", X)
     if len(shape) == 0:
-        raise TypeError(f"X is a {type(X).__name__} and no table: give rows and columns.")
+        raise TypeError(f"X must be a table with rows and columns, got {type(X).__name__}.")
     return int(shape[0]), int(shape[1]) if len(shape) > 1 else 1
 
 

@@ -1,9 +1,8 @@
-"""Rows that are not in memory: how a fit notices them, what is public of them, and how it reads them after its charge.
+"""Data that are not in memory: how a fit detects them, what is public about them, and how they are read.
 
-A `RowSource` says what is public of rows, their number and the names and types of their columns, and reads no cell to
-say it. A fit plans with that, is charged, and only then hands the source what it is to do with the rows: a
-`BlockRecipe` that makes a model of a block of them, or a sum to which blocks are added. Whether the blocks come one
-after the other from a file or lie on many machines is for the source to know.
+A `RowSource` provides the public number of rows and the names and types of the columns, without reading values. A fit
+plans with these, is charged, and then passes the source a `BlockRecipe`, which makes a model of a block of rows, or a
+sum to which blocks are added. The source decides whether blocks come from a file or from several machines.
 """
 
 from __future__ import annotations
@@ -80,24 +79,24 @@ everywhere else: what a fit checks, and when, does not depend on ``n_jobs``."""
 
 
 class TableRows:
-    """Rows of a table that is not in memory, and the columns of it that are features.
+    """Table that is not in memory, and the columns of it that are features.
 
     Parameters
     ----------
     source : str, path-like, sequence of these, pyarrow.dataset.Dataset, pyarrow.Table or Dask dataframe
-        Paths name Parquet files, or one folder of them. Private, but for its number of rows and the names and types of
-        its columns.
+        Data, or paths of Parquet files, or one folder of them. The values are private. The number of rows and the names
+        and types of the columns are public.
     columns : sequence of str or None, default=None
-        Names of the columns that are features, in this order. None takes all columns but those that ``fit`` is given as
+        Names of the feature columns, in this order. None uses all columns except those that are passed to ``fit`` as
         `y`, `sample_weight` and `groups`, in the order of the table.
 
     See Also
     --------
-    skdp.DPLogisticRegression : Its ``fit`` takes such rows, with the name of a column as `y`.
+    skdp.DPLogisticRegression : Its ``fit`` accepts such rows, with a column name as `y`.
 
     Notes
     -----
-    Nothing is read before a fit is charged but metadata, and the labels of `groups`.
+    Before a fit is charged, only metadata and the group identifiers (`groups`) are read.
     """
 
     def __init__(self, source: Any, columns: Sequence[str] | None = None) -> None:
@@ -220,7 +219,9 @@ class RowSource:
 
         Gaps are refused but in ``by``, where they are subgroups that are not listed.
         """
-        raise ValueError(f"{parameter}={column!r} names a column of rows that have no names: give an array.")
+        raise ValueError(
+            f"{parameter}={column!r} is a column name, but these rows have no column names. Pass an array."
+        )
 
     def of_features(self) -> RowSource:
         """Return these rows without labels and weights, which are then not read."""
@@ -242,7 +243,10 @@ def found_rows(X: Any) -> Found | None:
     if isinstance(X, TableRows):
         kind = "pyarrow" if isinstance(X.source, str | os.PathLike | list | tuple) else _package(X.source)
         if kind not in ("pyarrow", "dask"):
-            raise TypeError(f"TableRows of a {type(X.source).__name__}: give a path, a pyarrow Dataset or Table.")
+            raise TypeError(
+                "TableRows: `source` must be a path, a pyarrow Dataset or a pyarrow Table, got "
+                f"{type(X.source).__name__}."
+            )
         return Found(kind, X.source, X.columns)
     kind = _package(X)
     if kind == "dask" or (kind == "pyarrow" and "dataset" in type(X).__module__ + type(X).__name__.lower()):
@@ -287,18 +291,18 @@ def source_to_fit(
         return None  # an array like any other, of which classes are read, or of several labels a row
     if not are_named:
         raise ValueError(
-            f"{outputs}=None with rows that are not in memory, of which nothing is read before the charge: give the "
-            f"public {outputs}."
+            f"`{outputs}` must be set for data that are not in memory, because nothing is read before the "
+            f"budget is charged. Pass the public {outputs}."
         )
     # Metadata are read; targets are judged by their types.
     source = _read(found, found.columns, y, sample_weight, groups)
     if y is None:
-        raise ValueError("y=None where a target is needed: give the name of a column, or one target a row.")
+        raise ValueError("`y` must be a column name or an array with one target per row, got None.")
     source.check_targets()
     if source.n_rows is None and not number_is_private(reader):
         raise ValueError(
-            "the number of rows is not known before they are read: set adjacency=skdp.AddRemove(n_public=...), with a "
-            "round number near theirs."
+            "The number of rows is unknown until they are read. Set adjacency=skdp.AddRemove(n_public=...), "
+            "with a rounded public number of rows."
         )
     return source
 
@@ -316,7 +320,7 @@ def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, 
     try:
         reader = importlib.import_module(_READERS[found.kind])
     except ImportError:
-        raise ImportError(f"rows of this kind are read with {found.kind}: install skdp[data].") from None
+        raise ImportError(f'Reading these rows requires {found.kind}. Install it with pip install ".[data]".') from None
     return reader.source_of_rows(found.rows, columns, y, sample_weight, groups)
 
 
@@ -334,15 +338,15 @@ def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
 def refuse_unknown_column(parameter: str, name: str, names: list[str]) -> None:
     """Refuse a parameter that names no column of rows that are not in memory."""
     if name not in names:
-        raise ValueError(f"{parameter}={name!r} names no column of X: its columns are {format_names(names)}.")
+        raise ValueError(f"{parameter}={name!r} is not a column of X. Expected one of {format_names(names)}.")
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:
     """Refuse rows that are not in memory, in one line, where they cannot be read block by block."""
     if found_rows(X) is not None:
         raise TypeError(
-            f"X is a {type(X).__name__}, rows that are not in memory, which {who} cannot read: give an array or a "
-            "frame, or fit a linear model, a network or DPPCA."
+            f"X is a {type(X).__name__}, which is not in memory, and {who} does not support such data. Pass an "
+            "array or a data frame, or use a linear model, a neural network or DPPCA."
         )
 
 
@@ -353,7 +357,7 @@ def after_the_charge(what: str, function: Callable[..., Any], *given: Any) -> An
         return function(*given)
     except (TypeError, ValueError) as error:
         refusal = " ".join(str(error).split())
-    raise ValueError(f"{what}, after the fit was charged, which stands: {refusal}")
+    raise ValueError(f"{what}: {refusal} The budget was already charged for this fit.")
 
 
 def cast_weights(weights: Any, dtype: Any) -> Any:

@@ -80,8 +80,8 @@ class Table:
     def __init__(self, X: Any, reader: Any = None) -> None:
         if hasattr(X, "__dask_graph__"):
             raise TypeError(
-                f"X is a {type(X).__name__} of Dask: map a fitted step that reads no rows over its partitions, as in "
-                "X.map_partitions(step.transform).persist(), or give a frame."
+                f"X must be an in-memory data frame, got a Dask {type(X).__name__}. Apply a stateless fitted step "
+                "with X.map_partitions(step.transform).persist(), or pass a data frame."
             )
         names = column_names(X)
         self.given = X
@@ -167,8 +167,12 @@ def refuse_cells(fault: int, name: str) -> NoReturn:
     """Raise the error for cells that no kind of column takes."""
     where = f"column {numbers.format_names([name])}"
     if fault == numbers.COMPLEX:
-        raise ValueError(f"Complex data not supported: {where} has complex numbers; give their parts as two columns.")
-    raise ValueError(f"{where} has nested cells, or objects that are no numbers, text or dates: convert or drop it.")
+        raise ValueError(
+            f"Complex data not supported: {where} contains complex numbers. Split them into two real columns."
+        )
+    raise ValueError(
+        f"{where} contains nested values, or objects other than numbers, strings and dates. Convert or drop it."
+    )
 
 
 # --- one column, by the library it comes from ---
@@ -385,4 +389,6 @@ def import_extra(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ImportError(f'{module} is needed to read files and make frames: pip install "skdp[data]"') from None
+        raise ImportError(
+            f'{module} is required to read files and create data frames. Install it with pip install ".[data]".'
+        ) from None

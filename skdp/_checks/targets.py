@@ -13,7 +13,7 @@ from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_real, show
 from skdp._checks.rows import check_targets
 
-_REMEDY = "give two public numbers, the smaller first, between which targets lie"
+_REMEDY = "choose a public number from -1e100 to 1e100"
 
 TargetBounds = tuple[float, float]
 
@@ -71,7 +71,7 @@ class TargetReader:
 def refuse_negative(counts: NDArray[np.float64]) -> None:
     """Refuse targets of the Poisson loss that are no counts."""
     if (counts < 0.0).any():
-        raise ValueError("y has negative targets with loss='poisson': counts are 0 or above.")
+        raise ValueError("y contains negative targets, but loss='poisson' requires targets of 0 or larger.")
 
 
 def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
@@ -80,12 +80,14 @@ def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
         return None
     ends = list(y_bounds) if isinstance(y_bounds, tuple | list | np.ndarray) else []
     if len(ends) != 2:
-        raise ValueError(f"y_bounds={show(y_bounds)} is no pair of numbers: {_REMEDY}.")
+        raise ValueError(
+            f"`y_bounds` must be a pair (low, high) of public numbers with low < high, got {show(y_bounds)}."
+        )
     low, high = (
         check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_REMEDY) for i, end in enumerate(ends)
     )
     if not _are_bounds(low, high):
-        raise ValueError(f"y_bounds=({low!r}, {high!r}) is no range: {_REMEDY}.")
+        raise ValueError(f"`y_bounds` must be a pair (low, high) with low < high, got ({low!r}, {high!r}).")
     return low, high
 
 
@@ -95,17 +97,20 @@ def check_y_transform(y_transform: Any, bounds: TargetBounds | None) -> bool:
         return False
     check_choice("y_transform", y_transform, ("log",))
     if bounds is None:
-        raise ValueError("y_transform='log' with y_bounds=None: give two public numbers above 0, e.g. (1, 10_000).")
+        raise ValueError("y_transform='log' requires public bounds above 0. Set `y_bounds`, e.g. y_bounds=(1, 10_000).")
     low, high = bounds
     if not (low > 0.0 and math.log(high) > math.log(low)):
-        raise ValueError(f"y_transform='log' with y_bounds=({low!r}, {high!r}): give two public numbers above 0.")
+        raise ValueError(
+            f"y_transform='log' requires bounds above 0 with low < high, got y_bounds=({low!r}, {high!r})."
+        )
     return True
 
 
 def report_bounds_read(estimator: Any) -> None:
     """Report and note that an estimator without `y_bounds` reads them from y."""
     report_leak(
-        "y_bounds=None: the bounds were read from y, which is not paid for; give public bounds, e.g. y_bounds=(0, 100)."
+        "`y_bounds` was not set, so the bounds were read from `y`. This is not covered by the privacy "
+        "guarantee. Pass public bounds, e.g. y_bounds=(0, 100)."
     )
     note_leaks(estimator, Y_BOUNDS_READ)
 

@@ -14,7 +14,7 @@ from skdp._checks.parameters import WrongTypeError, check_real, show
 
 _GRID = 2.0**24
 
-_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest weight that can occur, or None"
+_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest possible weight, or None"
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,7 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
-        raise ValueError(
-            f"{name} has shape {weights.shape} where X has {n_rows} rows: give one weight a row, in one dimension."
-        )
+        raise ValueError(f"`{name}` must have shape ({n_rows},), one weight per row of X, got {weights.shape}.")
     # Numbers first, then what they may be; a refusal shows none of them.
     fault, weights = numbers_of(weights)
     if fault != NUMBER:
@@ -110,9 +108,9 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     if not all_finite(weights):
         refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
     if (weights < 0).any():
-        raise ValueError(f"{name} has negative entries: weights are 0 (no influence) or above.")
+        raise ValueError(f"Negative values in data passed to `{name}`: weights must be 0 (no influence) or larger.")
     if not of_block and not weights.any():
-        raise ValueError(f"{name} is zero for every row: give at least one row a weight above 0.")
+        raise ValueError(f"`{name}` is zero for all rows. Pass at least one weight above 0.")
     return weights
 
 
@@ -125,8 +123,8 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
     """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
     if weight_bound is None and sample_weight is not None:
         warn(
-            "weight_bound=None with sample_weight: weights above 1 are cut at 1; give a public weight_bound, such as "
-            "the largest weight that can occur, by which weights are divided and at which they are cut."
+            "`weight_bound` was not set, so weights above 1 are clipped to 1. Set `weight_bound` to a public "
+            "upper bound, such as the largest possible weight: weights are divided by it and clipped to it."
         )
 
 
@@ -161,14 +159,15 @@ def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ValueError(
-            "class_weight='balanced' reads the shares of the classes from the labels, which is not paid for: give a "
-            "dict of class to 1 / share, with shares that are public."
+            "class_weight='balanced' reads the class proportions from `y`. This is not covered by the privacy "
+            "guarantee. Pass weights from public class proportions, e.g. "
+            "class_weight={0: 1 / 0.8, 1: 1 / 0.2}."
         )
     if not isinstance(class_weight, Mapping):
         raise WrongTypeError(f"class_weight={show(class_weight)} is of the wrong type: {_LIST_CLASSES}, or None.")
     names = classes.tolist()
     if unknown := [name for name in class_weight if name not in names]:
-        raise ValueError(f"class_weight names {show(unknown[0])}, which is not a class: give weights of classes alone.")
+        raise ValueError(f"`class_weight` contains {show(unknown[0])}, which is not one of `classes`. Remove it.")
     weights = np.ones(len(names))
     for name, weight in class_weight.items():
         remedy = "choose a weight from 0 (no influence) to 1e30"
@@ -176,5 +175,5 @@ def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
             f"class_weight[{name!r}]", weight, at_least=0, at_most=1e30, remedy=remedy
         )
     if not weights.any():
-        raise ValueError("class_weight is 0 for every class: give at least one class a weight above 0.")
+        raise ValueError("`class_weight` is 0 for all classes. Pass at least one weight above 0.")
     return weights / weights.max()

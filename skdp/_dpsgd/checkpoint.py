@@ -104,8 +104,8 @@ class Checkpoint:
         found, wanted = self._header["run"], json.loads(json.dumps(self._run))
         if self._header["schema"] != _SCHEMA or found != wanted:
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is of another run ({_describe_difference(found, wanted)}): give the "
-                "parameters, the first phase and the table of that run, another path, or remove the file."
+                f"checkpoint={str(self.path)!r} belongs to another run ({_describe_difference(found, wanted)}). Use "
+                "the parameters and data of that run, pass another path, or remove the file."
             )
 
     def resume(self, start: TrainingState, streams: Streams) -> TrainingState:
@@ -121,7 +121,7 @@ class Checkpoint:
         like = start.theta, start.optimizer, start.average
         expected = [(np.shape(leaf), np.result_type(leaf)) for leaf in _flatten(like)]
         if expected != [(np.shape(leaf), np.result_type(leaf)) for leaf in self._leaves]:
-            raise ValueError(f"checkpoint={str(self.path)!r} is damaged: remove the file, and fit anew.")
+            raise ValueError(f"checkpoint={str(self.path)!r} is damaged. Remove the file and fit again.")
         if not self._header["n_done"]:
             return start._replace(positions=self._header["positions"])
         parts = _fill(like, iter(self._leaves))
@@ -152,13 +152,14 @@ class Checkpoint:
         """Refuse a file of a run that released what is not planned, or made steps and lacks what they depend on."""
         if self.begun and (others := sorted(set(self.bought) - set(planned))):
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is of a run that released {', '.join(others)}, which is not part of "
-                "this run: give the parameters of that run, such as classes, another path, or remove the file."
+                f"checkpoint={str(self.path)!r} belongs to a run that released {', '.join(others)}, which is not part "
+                "of this run. Use the parameters of that run (such as classes), pass another path, or remove the "
+                "file."
             )
         if self.begun and self._header["n_done"] and any(name not in self.bought for name in names):
             raise ValueError(
-                f"checkpoint={str(self.path)!r} lacks what was bought before its steps: give another path, or remove "
-                "the file."
+                f"checkpoint={str(self.path)!r} lacks the releases made before its first step. Pass another path, or "
+                "remove the file."
             )
 
     def _write(self, state: TrainingState) -> None:
@@ -187,8 +188,8 @@ class Checkpoint:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             warn(
-                f"checkpoint={str(self.path)!r} of a fit that is complete could not be removed ({_reason(error)}): "
-                "remove it, or the next fit gives the same model again."
+                f"checkpoint={str(self.path)!r} of a completed fit could not be removed ({_reason(error)}). Remove "
+                "the file; otherwise the next fit returns the same model."
             )
 
     def discard(self) -> None:
@@ -198,10 +199,10 @@ class Checkpoint:
                 self.path.unlink(missing_ok=True)
 
 
-_UNCHARGED = "and this fit was not charged: make room, allow writing to its folder, or give another path"
+_UNCHARGED = "No budget was charged. Free disk space, make the folder writable, or pass another path"
 _CHARGED = (
-    "after the fit was charged, which stands: make room and fit again, which resumes from the last file that was "
-    "written and is not charged again"
+    "The budget was already charged. Free disk space and fit again: the fit resumes from the last written file and "
+    "is not charged again"
 )
 
 
@@ -211,7 +212,7 @@ def _told(path: Path, what: str, charge: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        failure = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}), {charge}.")
+        failure = OSError(f"checkpoint={str(path)!r} {what} ({_reason(error)}). {charge}.")
         failure.errno = error.errno
         raise failure from None
 
@@ -227,7 +228,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
         header: dict[str, Any] = json.loads(bytes(arrays[0])) if arrays else {}
         if arrays and _is_header(header):
             return header, [leaf if leaf.ndim else leaf.item() for leaf in arrays[1:]]
-    raise ValueError(f"checkpoint={str(path)!r} is no checkpoint: give another path, or remove the file.")
+    raise ValueError(f"checkpoint={str(path)!r} is not a checkpoint file. Pass another path, or remove the file.")
 
 
 def _is_header(found: Any) -> bool:
@@ -258,8 +259,8 @@ def _keep_the_latest(path: Path) -> None:
 
 def _describe_difference(found: Any, wanted: dict[str, Any]) -> str:
     if not isinstance(found, dict):
-        return "its schema is not known"
-    return next((f"its {name} differs" for name in wanted if found.get(name) != wanted[name]), "its schema differs")
+        return "unknown schema"
+    return next((f"different {name}" for name in wanted if found.get(name) != wanted[name]), "different schema")
 
 
 def _flatten(tree: Any) -> list[Any]:
@@ -328,8 +329,8 @@ class RunLock:
                 self._take(lock_path)
         except OSError as error:
             raise ValueError(
-                f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}): give a path in a folder "
-                "that exists, can be written and has file locks."
+                f"checkpoint={str(self._path)!r} cannot be locked ({error.strerror or error}). Pass a path in an "
+                "existing, writable folder that supports file locks."
             ) from None
 
     def _take(self, lock_path: Path) -> None:
@@ -338,7 +339,8 @@ class RunLock:
             _lock(self._file.fileno())
         except (BlockingIOError, PermissionError):
             raise ValueError(
-                f"checkpoint={str(self._path)!r} is in use by another run: wait for it, or give another path."
+                f"checkpoint={str(self._path)!r} is in use by another run. Wait until that run ends, or pass another "
+                "path."
             ) from None
         with contextlib.suppress(FileNotFoundError):
             self._is_held = os.path.samestat(os.fstat(self._file.fileno()), os.stat(lock_path))

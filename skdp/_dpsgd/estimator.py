@@ -139,12 +139,12 @@ class GradientEstimator(PrivateEstimator):
         """Reject parameters that do not fit the kind of fit."""
         if not fit.is_whole and (self.checkpoint is not None or self.warm_start):
             raise ValueError(
-                f"checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}: a pipeline or a search starts each "
-                "fit anew; set checkpoint=None and warm_start=False."
+                "A pipeline or a search starts each fit anew, so `checkpoint` must be None and `warm_start` must be "
+                f"False, got checkpoint={self.checkpoint!r}, warm_start={self.warm_start!r}."
             )
         self.merge_equal_rows = self._check_merge_equal_rows()
         if self.merge_equal_rows is True and fit.units is not None:
-            raise ValueError("merge_equal_rows=True with groups, whose rows are not merged: choose 'auto' or False.")
+            raise ValueError("merge_equal_rows=True is not supported with groups. Set 'auto' or False.")
 
     def _check_merge_equal_rows(self) -> bool | str:
         """Return `merge_equal_rows`: True, False or "auto"."""
@@ -152,7 +152,7 @@ class GradientEstimator(PrivateEstimator):
             return bool(self.merge_equal_rows)
         if isinstance(self.merge_equal_rows, str) and self.merge_equal_rows == "auto":
             return "auto"
-        raise ValueError(f"merge_equal_rows={show(self.merge_equal_rows)} is not known: use True, False or 'auto'.")
+        raise ValueError(f"`merge_equal_rows` must be True, False or 'auto', got {show(self.merge_equal_rows)}.")
 
     def _make_progress(self, run: Any) -> StepProgress | None:
         """Return the progress bar of a run, or None."""

@@ -58,7 +58,9 @@ class LinearSteps(DescentSolver):
         if given is None and n_columns and self.target.parameter == "classes":
             kept = defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
-        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        alpha = check_real(
+            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 is no penalty)"
+        )
         optimizer = momentum_sgd(lambda step: learning_rate, momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)
         return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
@@ -182,15 +184,11 @@ class LinearSolver(LinearSteps):
 def refuse_another_form(model: Any, form: Any) -> None:
     """Refuse a warm start whose rows do not have the public form of those of earlier runs, or that follows no run."""
     if getattr(model, "_fitted_inference", None) is not None:
-        raise ValueError(
-            "the coefficients are those of inference=True, which no run continues: start again with fit and "
-            "warm_start=False."
-        )
+        raise ValueError("A fit with inference=True cannot be continued. Start a new fit with warm_start=False.")
     if model._fitted_form_of_coef not in (None, form):
         raise ValueError(
-            "the rows are not of the public form that those of earlier runs had, whose steps were their own: give "
-            "rows just as PublicTreesEmbedding.transform returns them, by the same parameters and data_norm=None, "
-            "or start again with fit and warm_start=False."
+            "The rows do not have the public form of earlier runs. Pass the output of PublicTreesEmbedding.transform "
+            "with the same parameters and data_norm=None, or start a new fit with warm_start=False."
         )
 
 

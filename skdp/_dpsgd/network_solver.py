@@ -77,7 +77,7 @@ class NetworkSolver(DescentSolver):
     def _architecture(self, n_features: int, outputs: Any) -> Architecture:
         sizes = _to_list(self.model.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
-        remedy = "give whole numbers of units above 0, one a hidden layer, such as (100,)"
+        remedy = "choose a sequence of integers above 0, one per hidden layer, such as (100,)"
         widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
         check_choice("activation", self.model.activation, tuple(ACTIVATIONS))
         loss, limit = self.target.loss_of(outputs)
@@ -92,10 +92,10 @@ class NetworkSolver(DescentSolver):
             return self._check_clip() or by_rule.clip, Clip(self.model.clipping, equal)
         if self.model.clipping != "per_layer" or len(given) != n_layers:
             raise ValueError(
-                f"max_grad_norm={given!r}: several bounds go with clipping='per_layer' and {n_layers} layers; give one "
-                "bound a layer, or one number."
+                f"max_grad_norm={given!r} requires clipping='per_layer' and one bound for each of the {n_layers} "
+                "layers. Pass one bound per layer, or a single number."
             )
-        remedy = "give one number from 1e-30 to 1e30 a layer"
+        remedy = "choose numbers from 1e-30 to 1e30, one per layer"
         bounds = [check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, remedy=remedy) for each in given]
         max_norm = math.hypot(*bounds)
         return max_norm, Clip(self.model.clipping, tuple(bound / max_norm for bound in bounds))
@@ -103,13 +103,15 @@ class NetworkSolver(DescentSolver):
     def _input_norm(self, by_rule: defaults.NetworkRule) -> float:
         if isinstance(self.model.input_norm, str) and self.model.input_norm == "auto":
             return by_rule.input_norm
-        remedy = "choose a length from 1e-6 to 1e6, such as 8, or 'auto'"
+        remedy = "choose a number from 1e-6 to 1e6, such as 8, or 'auto'"
         return check_real("input_norm", self.model.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
 
     def _rows_at_once(self, widest: int) -> int:
         if isinstance(self.model.batch_size, str) and self.model.batch_size == "auto":
             return defaults.network_batch(widest)
-        return check_count("batch_size", self.model.batch_size, remedy="choose a whole number of rows, or 'auto'")
+        return check_count(
+            "batch_size", self.model.batch_size, remedy="choose an integer number of rows above 0, or 'auto'"
+        )
 
     def _first_rate(self, plan: DPSGDPlan, by_rule: defaults.NetworkRule) -> float:
         if isinstance(self.model.learning_rate_init, str) and self.model.learning_rate_init == "auto":
@@ -126,12 +128,12 @@ class NetworkSolver(DescentSolver):
         given = self.model.learning_rate_end
         if isinstance(given, tuple | list):
             if len(given) != 2:
-                raise ValueError(f"learning_rate_end={given!r}: pass a number, a pair (end, epochs), or None.")
+                raise ValueError(f"`learning_rate_end` must be a number, a pair (end, epochs) or None, got {given!r}.")
             given, epochs = given
-            remedy = "choose a number of epochs above 0 as the second of the pair"
+            remedy = "choose a pair with a number of epochs above 0"
             n_steps = check_real("learning_rate_end", epochs, above=0, remedy=remedy) / plan.sampling.rate
         if given is not None:
-            remedy = "choose a number from 0 up, or None"
+            remedy = "choose a number of at least 0, or None"
             end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
         if self.model.learning_rate == "constant":
             return loop.constant(start)
@@ -139,7 +141,9 @@ class NetworkSolver(DescentSolver):
 
     def _make_optimizer(self, schedule: loop.Schedule, shape: _Shape) -> loop.Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
-        alpha = check_real("alpha", self.model.alpha, at_least=0, remedy="choose 0 (no penalty) or a number above it")
+        alpha = check_real(
+            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 is no penalty)"
+        )
         penalty: Any = 0.0
         if alpha:  # the second derivative of the penalty of each parameter
             penalty = np.zeros(shape.architecture.n_parameters)
@@ -151,7 +155,7 @@ class NetworkSolver(DescentSolver):
             for name in ("momentum", "beta_1", "beta_2")
         )
         adam_epsilon = check_real(
-            "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a small number, such as 1e-8"
+            "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a number of at least 0, such as 1e-8"
         )
         if self.model.solver == "sgd":
             return loop.momentum_sgd(schedule, momentum, penalty)
@@ -190,14 +194,14 @@ class NetworkSolver(DescentSolver):
         asked, fitted = _out_activation(architecture.loss), self.model.out_activation_
         if asked != fitted:
             raise ValueError(
-                f"the outputs of this run are {asked!r} and those of earlier runs {fitted!r}: pass targets of the same "
-                "kind and the same loss as before, or start again with fit and warm_start=False."
+                f"The outputs of this run are {asked!r}, but those of earlier runs are {fitted!r}. Use targets of the "
+                "same type and the same loss, or start a new fit with warm_start=False."
             )
         present = [coef.shape for coef in self.model.coefs_]
         if present != list(zip(architecture.widths, architecture.widths[1:], strict=False)):
             raise ValueError(
-                f"hidden_layer_sizes={self.model.hidden_layer_sizes!r} does not fit the layers of earlier runs, "
-                f"{present}: use the same, or start again with fit and warm_start=False."
+                f"hidden_layer_sizes={self.model.hidden_layer_sizes!r} does not match the layers of earlier runs, "
+                f"{present}. Use the same sizes, or start a new fit with warm_start=False."
             )
 
     def _arithmetic(self, dtype: Any) -> Any:

@@ -76,20 +76,21 @@ class EarlierRuns(NamedTuple):
         now, name = model.privacy_unit_, model.__dict__.get("_fitted_group_name", "")
         if self.unit != now:
             raise ValueError(
-                f"earlier runs were private for a {self.unit}, and this one would be for a {now}: give groups to all "
-                "runs or to none, or start again with fit and warm_start=False."
+                f"The privacy unit of earlier runs is a {self.unit}, but this run would protect a {now}. Pass "
+                "`groups` to all runs or to none, or start a new fit with warm_start=False."
             )
         if self.group_name and name not in ("", self.group_name):
             raise ValueError(
-                f"groups={name!r} differs from the {self.group_name!r} of earlier runs, and two kinds of groups have "
-                "no joint price: give the same column to all runs, or start again with fit and warm_start=False."
+                f"groups={name!r} differs from {self.group_name!r} in earlier runs. Costs of different groups cannot "
+                "be composed. Pass the same column, or start a new fit with warm_start=False."
             )
         if self.group_name:
             model._fitted_group_name = self.group_name
         if self.adjacency != model.adjacency:
             raise ValueError(
-                f"adjacency={model.adjacency!r} differs from the {self.adjacency!r} of earlier runs, and two kinds of "
-                "neighbours have no joint price: use the same, or start again with fit and warm_start=False."
+                f"adjacency={model.adjacency!r} differs from {self.adjacency!r} in earlier runs. Costs under "
+                "different neighboring relations cannot be composed. Use the same relation, or start a new fit with "
+                "warm_start=False."
             )
 
 
@@ -350,7 +351,7 @@ class DescentSolver(Solver, Protocol):
 
     def _check_max_iter(self) -> int:
         return check_count(
-            "max_iter", self.model.max_iter, remedy="choose a whole number of epochs, or None for the rule"
+            "max_iter", self.model.max_iter, remedy="choose an integer number of epochs, or None for the default"
         )
 
 
@@ -473,13 +474,11 @@ def _find_source(
         return None
     if getattr(estimator, "inference", False):
         raise ValueError(
-            "inference=True with rows that are not in memory, which are read once: use inference=False, or give "
-            "the rows as an array."
+            "inference=True is not supported for data that are not in memory, because they are read once. Set "
+            "inference=False, or pass an array."
         )
     if estimator._check_merge_equal_rows() is True:
-        raise ValueError(
-            "merge_equal_rows=True with rows that are not in memory, which are not merged: choose 'auto' or False."
-        )
+        raise ValueError("merge_equal_rows=True is not supported for data that are not in memory. Set 'auto' or False.")
     warn_of_no_bound(estimator.weight_bound, sample_weight)
     return source
 

@@ -176,7 +176,10 @@ class BoundedRegression(Target):
     def named(self) -> BoundedOutput | None:
         bounds = targets.check_y_bounds(self.y_bounds)
         if targets.check_y_transform(self.y_transform, bounds) and self._known.are_counts:
-            raise ValueError(f"y_transform='log' with loss={self.loss!r}, which has a logarithm: leave one out.")
+            raise ValueError(
+                f"y_transform='log' cannot be combined with loss={self.loss!r}, which already uses a logarithm. Set "
+                "y_transform=None or another loss."
+            )
         if bounds is None:
             return None
         self.check_bounds(*bounds)
@@ -193,13 +196,13 @@ class BoundedRegression(Target):
         if fitted is not None:
             if outputs is not None and outputs.bounds != fitted.y_bounds_:
                 raise ValueError(
-                    f"y_bounds={self.y_bounds!r} differs from the {fitted.y_bounds_!r} of earlier runs: use "
-                    "the same, or start again with fit and warm_start=False."
+                    f"y_bounds={self.y_bounds!r} differs from {fitted.y_bounds_!r} in earlier runs. Use the same "
+                    "bounds, or start a new fit with warm_start=False."
                 )
             if self.fits_logarithms != fitted._fitted_scale.is_log:
                 raise ValueError(
-                    f"y_transform={self.y_transform!r} differs from that of earlier runs: use the same, or start "
-                    "again with fit and warm_start=False."
+                    f"y_transform={self.y_transform!r} differs from earlier runs. Use the same value, or start a new "
+                    "fit with warm_start=False."
                 )
             return BoundedOutput(fitted.y_bounds_)
         return outputs
@@ -226,8 +229,8 @@ class BoundedRegression(Target):
         """Reject bounds that do not fit the loss."""
         if self._known.are_counts and not (low >= 0.0 and high >= 1.0):
             raise ValueError(
-                f"y_bounds=({low!r}, {high!r}) with loss={self.loss!r} are no bounds on counts: give (0, n), with n "
-                "the largest count that is distinguished from smaller ones."
+                f"`y_bounds` must be (0, n) for loss={self.loss!r}, with n the largest count of interest, got "
+                f"({low!r}, {high!r})."
             )
 
     def describe(self, outputs: BoundedOutput) -> dict[str, str]:
@@ -397,7 +400,8 @@ class Classification(Target):
             outputs = self._outputs_of(classes_of(labels))
         if outputs.multilabel and not np.isin(labels, (0, 1)).all():
             raise ValueError(
-                "y has several columns with other values than 0 and 1: give one column of 0 and 1 a label."
+                "y has several columns, so it must contain only 0 and 1 (one column per label). For a single "
+                "multiclass target, pass a 1d array."
             )
         coded = labels.astype(np.float32) if outputs.multilabel else encode_labels(labels, outputs.classes)
         return Targets(outputs, coded, weights if outputs.factors is None else weights * outputs.factors[coded])
@@ -411,8 +415,8 @@ class Classification(Target):
             return named
         if named is not None and not np.array_equal(named.classes, fitted.classes_):
             raise ValueError(
-                f"classes={named.classes.tolist()!r} differs from the {fitted.classes_.tolist()!r} of earlier runs: "
-                "use the same, or start again with fit and warm_start=False."
+                f"classes={named.classes.tolist()!r} differs from {fitted.classes_.tolist()!r} in earlier runs. Use "
+                "the same classes, or start a new fit with warm_start=False."
             )
         return self._outputs_of(fitted.classes_)
 
@@ -460,8 +464,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         warm = self._has_run()
         if classes is None and self.classes is None and not warm:
             raise ValueError(
-                "classes=None at the first call of partial_fit: name all classes that can occur, here or in the "
-                "constructor."
+                "`classes` must be set before the first call of partial_fit. Pass all possible classes to "
+                "partial_fit or to the constructor."
             )
         return fit_run(self, X, y, sample_weight, groups, given=classes, warm=warm)
 

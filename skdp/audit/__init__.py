@@ -1,15 +1,14 @@
-"""Audits: what an attacker finds of one record in what an estimator releases, beside what the estimator claims.
+"""Privacy audits: empirical lower bounds on epsilon, compared with the epsilon that an estimator claims.
 
-- `checks`: noise and lots that were heard, against the laws that they are priced by
-- `worst_case`: two tables that differ in one record, the canary: the worst ones for an estimator's kind, or those of
-  the user
-- `subjects`: an estimator as an audit fits it, again and again: clones without a ledger, with a tape
-- `one_run`: one-run audits: guesses, from one fit, which of many canaries are in it
-- `replay`: forced replay: two fits that see the same releases, one with the canary and one without
-- `auditor`: `audit_estimator`: an attack on one record, and what it found
-- `checking`: what the checks of private estimators share: tables, neighbours of them, and what one fit leaves behind
-- `conformance_releases`: checks of what a fit releases: how far a record moves it, and that all else follows from it
-- `conformance`: the conformance suite of private estimators, public as `skdp.testing`
+- `checks`: tests of recorded noise and lots against the declared distributions
+- `worst_case`: neighboring tables that differ in one record, the canary: worst-case tables, or those of the user
+- `subjects`: clones that an audit fits without an accountant, with recorded releases
+- `one_run`: one-run audits, which guess from a single fit which of many canaries are in it
+- `replay`: coupled runs with a shared transcript, one with the canary and one without
+- `auditor`: `audit_estimator`
+- `checking`: helpers of the conformance checks: tables, neighboring tables and the results of a fit
+- `conformance_releases`: checks of the releases of a fit: sensitivity and post-processing
+- `conformance`: the conformance checks of private estimators, public as `skdp.testing`
 """
 
 from __future__ import annotations

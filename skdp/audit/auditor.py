@@ -1,4 +1,4 @@
-"""`audit_estimator`: an attack on one record, and what it found."""
+"""Privacy audit of an estimator: `audit_estimator`."""
 
 from __future__ import annotations
 
@@ -26,89 +26,101 @@ def audit_estimator(
     max_seconds: float = 60.0,
     random_state: int = 0,
 ) -> AuditResult:
-    """Attack one record of what an estimator is fitted to, and set what was found beside what it claims.
+    """Audit the privacy of an estimator empirically by attacking one record.
 
-    Clones are fitted, without the accountant of `estimator`, so that nobody is charged (but see `method`).
+    The audit fits clones of the estimator to neighboring tables and computes a lower bound on epsilon. If the bound
+    exceeds `epsilon_`, the implementation has a bug. Clones do not charge the accountant of `estimator`, except with
+    ``method="one_run"``. See ``docs/privacy_auditing.md``.
 
     Parameters
     ----------
     estimator : estimator
         Private estimator, or a pipeline or search with one budget. It is not changed.
     X, y : array-like, default=None
-        Rows and targets, public or simulated: replay reads exact sums under a known seed, and no charge pays for that.
-        So any `X` issues a `PrivacyLeakWarning`, an error under ``on_leak="raise"``. None makes up the worst table for
-        the kind of estimator.
+        Public or simulated data. Private data are not protected: the audit reads exact sums under a known seed, so any
+        `X` issues a `PrivacyLeakWarning` (an error under ``on_leak="raise"``). None uses a simulated worst-case table
+        for the type of estimator.
     groups : array-like of shape (n_samples,) or None, default=None
-        Labels of units, where the estimator is to be private for these. With an `X` only.
+        Group identifiers, to audit group-level privacy. Requires `X`.
     canary : "contradict", int, (int, int), row, or tuple (row, target), default="contradict"
-        The record that one of two tables has and the other has not. By default a row whose target contradicts all
-        others; of several candidates the one that is seen best. A number is that of a row of `X`. A row is of the kind
-        of `X`, sparse or a data frame, too. Under ``"replace_one"`` two rows, and two targets, are given: one of them
-        takes the place of the other. With `groups` these are the numbers of two rows, whose groups change places.
+        The record that is in only one of the two tables:
+
+        - "contradict" uses a row whose target contradicts all others, and the most visible of several candidates.
+        - An int is a row number of `X`; with `groups`, all rows of its group are the canary.
+        - A row has the type of `X`, and may be sparse or a data frame.
+
+        Under ``"replace_one"``, pass two row numbers, or two rows with two targets: one replaces the other.
     method : {"replay", "one_run"}, default="replay"
-        ``"replay"`` forces the releases of a fit without the canary on a fit with it, and prices the difference of what
-        was put into them. ``"one_run"`` guesses from one fit which of many canaries are in it: its noise is secret, the
-        fit is charged to the accountant of `estimator`, and `X` may be private. It needs an estimator with `coef_` that
-        takes sparse rows.
+        - "replay" couples a fit with the canary to a fit without it, through a shared transcript of releases, and
+          computes the privacy loss from the differences of the exact values.
+        - "one_run" guesses from a single fit which of many canaries are in it. Its noise is secret, the fit is charged
+          to the accountant of `estimator`, and `X` may be private. The estimator must have `coef_` and accept sparse
+          rows.
     confidence : float, default=0.95
-        Probability at which the bounds of one run hold. That of replay holds at 1 - 1e-6.
+        Confidence level of the bounds of "one_run". The bound of "replay" holds with confidence 1 - 1e-6.
     max_seconds : float, default=60.0
-        No fit begins after this time, but those without which there is no bound.
+        No fit starts after this time, except those that are required for a bound.
     random_state : int, default=0
-        Seed of the noise, of the lots and of the coins. Anything that is not audited goes on drawing secret noise.
+        Seed of the noise, the lots and the selection of canaries in the audit. Fits outside the audit keep secret
+        noise.
 
     Returns
     -------
     AuditResult
-        What this attack found. It is not the privacy of the estimator: another attack may find more.
+        Bounds and findings of this attack. They do not prove privacy: another attack may find more.
 
     Raises
     ------
     TypeError
         `estimator` is not private.
     ValueError
-        A parameter is out of range, nothing was released, the time does not suffice for a bound, or there is one canary
-        where one is to take the place of another. That nothing was released is a finding where what the fit leaves
-        behind depends on the record, and on nothing that is drawn elsewhere.
+        A parameter is invalid, nothing was released, `max_seconds` is too short for a bound, or "replace_one" has a
+        single canary. If nothing was released but the fitted state depends on the record, this is a finding instead.
 
     Notes
     -----
-    **Replay.** Both fits follow one trajectory, so the difference of the exact values is what the canary adds to each
-    release, and to no lot but those that it is drawn for. A release of noise s and shift D is the Gaussian mechanism of
-    noise s/||D||, sampled where it is of a lot, and the accountant composes them. The bound is a proof for this canary
-    where shifts do not depend on the trajectory, as under a clip that all of them reach; else it is the least over the
-    trajectories that were tried. It takes the noise to be normal, with the largest standard deviation that a chi-square
-    interval admits at a level of 1e-6, and lots to be drawn at the rate that was stated; both are tested
-    (`check_release_noise`, `check_sampling`). No word of a secret stream may be drawn twice, and what lots are drawn
-    from is longer by one with the record, of whatever number of rows. All that the two fits leave behind must be equal
-    bit for bit. The charge is held against what the accountant asks for the releases that were heard, and against a
-    threshold on a weighted sum of them, whose error rates no accountant reckons.
+    **Replay.** Both fits follow the same trajectory, so the difference of the exact values is the contribution of the
+    canary to each release. A release with noise s and difference D is a Gaussian mechanism with noise s/||D||,
+    subsampled if it belongs to a lot, and the accountant composes these mechanisms. If the differences do not depend on
+    the trajectory, for example because all of them reach the clipping norm, the bound is exact for this canary.
+    Otherwise it is the smallest bound over the trajectories that were tried.
+
+    The bound assumes Gaussian noise, with the largest standard deviation in a chi-square interval at a level of 1e-6,
+    and lots with the stated sampling rate. Both assumptions are tested (`check_release_noise`, `check_sampling`), and
+    no random word may be drawn twice. Apart from the releases, both fits must return bit-identical results. The charge
+    is compared with the privacy cost of the recorded releases, and with a threshold test on a weighted sum of them.
 
     Examples
     --------
     >>> from skdp import DPRidge
     >>> from skdp.audit import audit_estimator
     >>> audit = audit_estimator(DPRidge(y_bounds=(0, 1), epsilon=1.0), max_seconds=5)
-    >>> bool(0.9 < audit.epsilon_lower_bound <= audit.epsilon_claimed)
-    True
+    >>> print(f"epsilon >= {audit.epsilon_lower_bound:.1f}, claimed {audit.epsilon_claimed:.1f}")
+    epsilon >= 1.0, claimed 1.0
     >>> audit.findings
     ()
     """
     # Parameters, before any fit.
     if method == "many_runs":
-        raise ValueError("method='many_runs' was removed: use 'replay', or 'one_run' for bounds from outputs alone.")
+        raise ValueError(
+            "method='many_runs' was removed. Use 'replay', or 'one_run' for bounds from the outputs alone."
+        )
     check_choice("method", method, ("replay", "one_run"))
     if isinstance(canary, str):
         check_choice("canary", canary, ("contradict",))
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
     until = time.monotonic() + check_real(
-        "max_seconds", max_seconds, above=0, remedy="give the seconds after which no fit begins"
+        "max_seconds", max_seconds, above=0, remedy="choose the maximum run time in seconds, such as 60"
     )
-    seed = check_count("random_state", random_state, at_least=0, remedy="give a whole number, the seed of the audit")
+    seed = check_count(
+        "random_state", random_state, at_least=0, remedy="choose an integer of at least 0, the seed of the audit"
+    )
     # The attack, whose bounds assume nothing but what they say.
     if method == "one_run":
         if not isinstance(canary, str):
-            raise ValueError("canary is given with method='one_run', which makes up its own: leave it out.")
+            raise ValueError(
+                "`canary` must not be set for method='one_run', which generates its own canaries. Remove it."
+            )
         found = one_run(estimator, X, y, groups, confidence, seed)
     else:
         found = replay(Subject(estimator, _tables(estimator, X, y, groups, canary)), seed, until)
@@ -135,11 +147,12 @@ def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbo
     """The tables to audit on, and a leak where they are the user's."""
     if X is not None:
         report_leak(
-            "X and y are read without a charge, and exact sums of them under a known seed: they must be public or made "
-            "up; use X=None for a table that is made up, or method='one_run' for private rows."
+            "X and y are read without being accounted for, and exact sums of them are revealed under a known seed. "
+            "They must be public or simulated. Set X=None for simulated data, or use method='one_run' for private "
+            "data."
         )
         is_exchange = hasattr(estimator, "get_params") and parameter(estimator, "adjacency") == "replace_one"
         return given_case(X, y, groups, canary, is_exchange)
     if y is not None or groups is not None or not isinstance(canary, str):
-        raise ValueError("y, groups or canary is given without X: give X, or leave all of them to the audit.")
+        raise ValueError("`y`, `groups` and `canary` require X. Pass X, or remove all of them to use simulated data.")
     return worst_case(estimator)

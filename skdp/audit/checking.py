@@ -75,7 +75,7 @@ def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
     if hasattr(table.X, "iloc"):
         column = table.X.iloc[:, 0]
         yield "gaps", None
-        yield "another cell of its column", next((each for each in column if each != column.iloc[ROW]), None)
+        yield "another value of its column", next((each for each in column if each != column.iloc[ROW]), None)
         return
     # Cells change their sign from column to column, so that no row is along all columns alike.
     signs = np.where(np.arange(table.X.shape[1]) % 2 == 0, 1.0, -1.0)
@@ -162,27 +162,27 @@ def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tupl
         words[ROW, 0] = SECRET_WORD
         gap = X.copy()
         gap[ROW + 1, 0] = np.nan
-        yield "X has one dimension", True, table._replace(X=X[:, 0])
-        yield "X has three dimensions", True, table._replace(X=X[:, :, None])
-        yield "X has no rows", not n_is_private, table._replace(X=X[:0], y=None if table.y is None else table.y[:0])
-        yield "X has complex numbers", True, table._replace(X=X * 1j)
-        yield "X is a text", True, table._replace(X=SECRET_WORD)
-        yield "X has rows of two lengths", True, table._replace(X=[*X[:-1].tolist(), [SECRET_NUMBER]])
-        yield "X has a word", False, table._replace(X=words)
-        yield "X has a gap", False, table._replace(X=gap)
+        yield "a one-dimensional X", True, table._replace(X=X[:, 0])
+        yield "a three-dimensional X", True, table._replace(X=X[:, :, None])
+        yield "an X without rows", not n_is_private, table._replace(X=X[:0], y=None if table.y is None else table.y[:0])
+        yield "an X of complex numbers", True, table._replace(X=X * 1j)
+        yield "an X that is a string", True, table._replace(X=SECRET_WORD)
+        yield "an X with rows of different lengths", True, table._replace(X=[*X[:-1].tolist(), [SECRET_NUMBER]])
+        yield "an X with a string", False, table._replace(X=words)
+        yield "an X with a missing value", False, table._replace(X=gap)
     if table.y is None:
         return
     # Targets.
     y = np.asarray(table.y)
-    yield "y is too short", True, table._replace(y=y[:-1])
-    yield "y has two columns", False, table._replace(y=np.column_stack([y, y]))
+    yield "a y that is too short", True, table._replace(y=y[:-1])
+    yield "a y with two columns", False, table._replace(y=np.column_stack([y, y]))
     unknown = y.astype(object)
     unknown[ROW] = SECRET_WORD
-    yield "y has an unknown label", False, table._replace(y=unknown)
+    yield "a y with an unknown label", False, table._replace(y=unknown)
     if y.dtype.kind == "f":
         spoilt = y.copy()
         spoilt[ROW], spoilt[ROW + 1] = SECRET_NUMBER, np.nan
-        yield "y has a gap", True, table._replace(y=spoilt)
+        yield "a y with a missing value", True, table._replace(y=spoilt)
 
 
 class CheckedEstimator:
@@ -198,9 +198,7 @@ class CheckedEstimator:
 
     def __init__(self, estimator: Any, X: Any = None, y: Any = None) -> None:
         if isinstance(estimator, type) or not states_its_price(estimator):
-            raise TypeError(
-                f"estimator={estimator!r} is no private estimator: give an instance that states its epsilon."
-            )
+            raise TypeError(f"`estimator` must be an instance of a private estimator, got {estimator!r}.")
         self.name = type(estimator).__name__
         self.table = made_up(estimator) if X is None else GivenRows(X, y)
         self.other = made_up(estimator, seed=1) if X is None else other_than(self.table)

@@ -24,14 +24,14 @@ _MIXERS = [np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 
 
 @dataclass(frozen=True)
 class AuditFinding:
-    """Something that an audit found and that an honest estimator shows once in a million audits at most.
+    """A violation that an audit found. False alarms occur at most once in a million audits.
 
     Parameters
     ----------
     kind : {"noise", "shift", "sampling", "charge", "post-processing", "bound"}
-        What is not as the price assumes.
+        Assumption of the privacy guarantee that is violated.
     message : str
-        One line, without a value of the data.
+        One-line description without private values.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class AuditFinding:
 
 def beyond(sure: float, claimed: float) -> list[AuditFinding]:
     """A finding where an epsilon that is sure at a confidence of 1 - 1e-6 is more than what is claimed."""
-    text = f"epsilon is at least {sure:.4g}, and {claimed:.4g} is claimed."
+    text = f"Epsilon is at least {sure:.4g}, but {claimed:.4g} is claimed."
     return [AuditFinding("bound", text)] if sure > claimed * (1.0 + LEVEL) else []
 
 
@@ -53,29 +53,33 @@ def beyond(sure: float, claimed: float) -> list[AuditFinding]:
 def check_release_noise(
     noise: Sequence[Any], standard_deviation: float = 1.0, *, level: float = LEVEL
 ) -> list[AuditFinding]:
-    """Test whether what was added to releases is independent normal noise of a standard deviation.
+    """Test whether the noise of releases is independent Gaussian noise with a given standard deviation.
 
     Parameters
     ----------
     noise : sequence of array-like
-        For each release what was added: the noisy value minus the exact one, which is not for the public. Arrays of
-        any shape.
+        Noise of each release, that is, the noisy value minus the exact value. Arrays of any shape. It must be kept
+        secret.
     standard_deviation : float, default=1.0
-        Of each coordinate, in the units of the noise.
+        Declared standard deviation of each coordinate, in the units of the noise.
     level : float, default=1e-6
-        Probability that each of the five tests speaks of honest noise.
+        False alarm rate of each of the five tests.
 
     Returns
     -------
     list of AuditFinding
-        Of kind "noise". Empty if nothing was found.
+        Findings of kind "noise". Empty if nothing was found.
 
     Notes
     -----
-    The tests are: the sum of squares against its chi-square law, the most powerful one against another scale; the sum
-    against its normal law; the distribution function, by Kolmogorov and Smirnov; whether four numbers occur at a second
-    place, by a union bound; and the angles between releases of one length, of which the squared cosine is
-    Beta(1/2, (p - 1)/2) for p independent normals (Muirhead 1982, theorem 1.5.7), by a union bound over all pairs.
+    Five tests are made:
+
+    - A chi-square test of the sum of squares, which is the most powerful test of the scale.
+    - A test of the sum against its Gaussian distribution.
+    - The Kolmogorov-Smirnov test of the distribution function.
+    - A test whether four consecutive values occur at a second place, with a union bound.
+    - A test of the angles between releases of equal length, with a union bound over all pairs. The squared cosine of p
+      independent Gaussian coordinates follows Beta(1/2, (p - 1)/2) (Muirhead 1982, theorem 1.5.7).
 
     Examples
     --------
@@ -85,27 +89,34 @@ def check_release_noise(
     >>> check_release_noise(rng.normal(scale=2.0, size=(100, 20)), 2.0)
     []
     >>> print(*check_release_noise(rng.normal(scale=1.0, size=(100, 20)), 2.0), sep="\\n")  # doctest: +ELLIPSIS
-    noise: its standard deviation is ... of what is declared...
+    noise: The standard deviation is ... times the declared value...
     """
-    check_real("level", level, above=0, below=1, remedy="choose a rate of false alarms, such as 1e-6")
-    scale = check_real("standard_deviation", standard_deviation, above=0, remedy="give that of each coordinate")
+    check_real("level", level, above=0, below=1, remedy="choose a false alarm rate in (0, 1), such as 1e-6")
+    scale = check_real(
+        "standard_deviation",
+        standard_deviation,
+        above=0,
+        remedy="choose the standard deviation of each coordinate, above 0",
+    )
     parts = [np.ravel(np.asarray(each, np.float64)) / scale for each in noise]
     values = np.concatenate(parts) if parts else np.zeros(0)
     n, found = len(values), []
     if not n or not np.isfinite(values).all():
-        raise ValueError("noise holds no finite number, or one that is not: give what was added to each release.")
+        raise ValueError(
+            "`noise` must contain only finite numbers, and at least one. Pass the noise that was added to each release."
+        )
     # Scale and law of the single numbers, then whether they depend on each other.
     low, high = scale_interval(values, level)
     if not low <= 1.0 <= high:
-        found.append(f"its standard deviation is {low:.3g} to {high:.3g} of what is declared.")
+        found.append(f"The standard deviation is {low:.3g} to {high:.3g} times the declared value.")
     if 2.0 * stats.norm.sf(abs(values.sum()) / math.sqrt(n)) < level:
-        found.append("its mean is not 0.")
+        found.append("The mean is not 0.")
     if stats.kstest(values, "norm").pvalue < level:
-        found.append("it is not normal with the declared standard deviation.")
+        found.append("The distribution is not Gaussian with the declared standard deviation.")
     if _are_repeated(values, level):
-        found.append("numbers that were added at one place are added at another place again.")
+        found.append("The same noise values occur at two places.")
     if _are_aligned(parts, level):
-        found.append("that of one release is not independent of that of another.")
+        found.append("The noise of one release depends on that of another.")
     return [AuditFinding("noise", text) for text in found]
 
 
@@ -154,31 +165,31 @@ def _are_aligned(parts: list[np.ndarray], level: float) -> bool:
 
 
 def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: float = LEVEL) -> list[AuditFinding]:
-    """Test whether lots are Poisson samples: each row in each lot with the same probability, independently.
+    """Test whether lots are Poisson samples: each row is in each lot independently, with the same probability.
 
     Parameters
     ----------
     lots : sequence of array-like of int
-        The numbers of the rows of each lot, from 0.
+        Row numbers of each lot, starting at 0.
     n_rows : int
-        Number of rows of the table.
+        Number of rows of the data.
     rate : float
-        Probability that a row is in a lot, in (0, 1).
+        Declared probability that a row is in a lot, in (0, 1).
     level : float, default=1e-6
-        Probability that the tests together speak of honest lots, at most.
+        Upper bound on the false alarm rate of all tests together.
 
     Returns
     -------
     list of AuditFinding
-        Of kind "sampling". Empty if nothing was found.
+        Findings of kind "sampling". Empty if nothing was found.
 
     Notes
     -----
-    Write the lots as a table of zeros and ones, a line for each lot. It is tested how many ones there are (a binomial
-    law, exactly), how the sizes of lots and the rows' numbers of lots vary, and how often neighbours in a line and in a
-    column are both one. Of the last four the means of exponentials are computed, and tails are at most what Chernoff
-    (1952) says, for few ones too. Lots of a fixed size, epochs of shuffled rows, blocks of rows and lots that are kept
-    for several steps are far outside of that.
+    The lots are a 0-1 matrix with one row per lot. Five statistics are tested: the number of ones (exact binomial
+    test), the variance of the lot sizes, the variance of the number of lots per row, and how often neighbors in a row
+    or in a column are both one. The last four use Chernoff bounds (1952), which also hold for few ones. The tests
+    detect lots of a fixed size, epochs of shuffled rows, blocks of consecutive rows and lots that are used for several
+    steps.
 
     Examples
     --------
@@ -188,30 +199,32 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     >>> check_sampling([np.flatnonzero(rng.random(500) < 0.1) for _ in range(200)], 500, 0.1)
     []
     >>> print(*check_sampling([rng.permutation(500)[:50] for _ in range(200)], 500, 0.1))
-    sampling: the sizes of lots vary less than those of independent rows.
+    sampling: The lot sizes vary less than those of independently sampled rows.
     """
-    n_lots, n = len(lots), check_count("n_rows", n_rows, remedy="give the number of rows of the table")
-    check_real("level", level, above=0, below=1, remedy="choose a rate of false alarms, such as 1e-6")
-    q = check_real("rate", rate, above=0, below=1, remedy="give the probability that a row is in a lot")
+    n_lots, n = len(lots), check_count("n_rows", n_rows, remedy="choose the number of rows of the data, at least 1")
+    check_real("level", level, above=0, below=1, remedy="choose a false alarm rate in (0, 1), such as 1e-6")
+    q = check_real("rate", rate, above=0, below=1, remedy="choose the sampling probability of a row, in (0, 1)")
     rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]
     if not rows or any(len(each) and (each[0] < 0 or each[-1] >= n) for each in rows):
-        raise ValueError(f"lots is empty, or has numbers of rows outside of 0 to {n - 1}: give the rows of each lot.")
+        raise ValueError(
+            f"`lots` must contain row numbers from 0 to {n - 1}, with at least one lot. Pass the rows of each lot."
+        )
     if any((np.diff(each) == 0).any() for each in rows):
-        return [AuditFinding("sampling", "a row is in a lot more than once.")]
+        return [AuditFinding("sampling", "A row is in the same lot more than once.")]
     level, sizes, numbers = level / 5, np.array([len(each) for each in rows]), np.concatenate(rows)
     total, cells, found = len(numbers), n_lots * n, []
     if stats.binomtest(total, cells, q).pvalue < level:
-        found.append(f"rows are in lots at a rate of {total / cells:.4g}, where {q:.4g} is priced.")
+        found.append(f"Rows are sampled at a rate of {total / cells:.4g}, but {q:.4g} is accounted for.")
     # Rows that are in lots together, or lots that share rows, make sizes and counts vary more.
     counts = np.bincount(numbers, minlength=n)
-    found += _dispersion(sizes, n, q, level, "the sizes of lots vary", "those of independent rows")
-    found += _dispersion(counts, n_lots, q, level, "the rows' numbers of lots vary", "those of independent lots")
+    found += _dispersion(sizes, n, q, level, "The lot sizes vary", "those of independently sampled rows")
+    found += _dispersion(counts, n_lots, q, level, "The numbers of lots per row vary", "those of independent lots")
     # Neighbours in a lot, and of a row in the next lot.
     keys = np.concatenate([number * (n + 1) + each for number, each in enumerate(rows)])  # n + 1: no row has a next lot
     beside = int(np.isin(keys + 1, keys, assume_unique=True).sum())
-    found += _pairs(beside, n, n_lots, q, level, "neighbouring rows share lots")
+    found += _pairs(beside, n, n_lots, q, level, "Neighboring rows share lots")
     again = int(np.isin(keys + n + 1, keys, assume_unique=True).sum())
-    found += _pairs(again, n_lots, n, q, level, "rows are in consecutive lots")
+    found += _pairs(again, n_lots, n, q, level, "Rows are in consecutive lots")
     return [AuditFinding("sampling", text) for text in found]
 
 
@@ -249,7 +262,7 @@ def _pairs(count: int, length: int, n_lines: int, q: float, level: float, what: 
         return n_lines * ((length - 1) * math.log(first) + tail)
 
     side = _side(count, n_lines * (length - 1) * q**2, 1.0, log_mean, level)
-    return [f"{what} {side} often than independent ones."] if side else []
+    return [f"{what} {side} often than independently sampled rows."] if side else []
 
 
 def _side(statistic: float, mean: float, scale: float, log_mean: Callable[[float], float], level: float) -> str:

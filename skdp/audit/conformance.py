@@ -44,14 +44,14 @@ def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> No
     )
     with running(tape):
         error = refusal(lambda: model.fit(X, y))
-    mend = "Plan from the shape of X, and ask the accountant before anything reads X or y"
+    mend = "Plan from the shape of X, and check the budget before X or y is read"
     demand(
-        not X.was_read and not (y is not None and y.was_read), "fit reads before the accountant has admitted it", mend
+        not X.was_read and not (y is not None and y.was_read), "fit reads the data before the budget is checked", mend
     )
-    demand(isinstance(error, BudgetExceededError), f"a fit above the budget ends with {type(error).__name__}", mend)
-    demand(not ledger.history, "a fit that was refused is charged", mend)
-    demand(not any(track.releases for track in tape.tracks), "a fit that was refused releases something", mend)
-    demand(not learned(model), "a fit that was refused publishes something", mend)
+    demand(isinstance(error, BudgetExceededError), f"a fit above the budget raises {type(error).__name__}", mend)
+    demand(not ledger.history, "a rejected fit is charged", mend)
+    demand(not any(track.releases for track in tape.tracks), "a rejected fit releases something", mend)
+    demand(not learned(model), "a rejected fit publishes something", mend)
 
 
 def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
@@ -59,15 +59,23 @@ def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
     ledger, found = PrivacyAccountant(), []
     model = subject.make(ledger)
     heard_fit(model, subject.table, checking.tape_that_calls(lambda: found.append(len(ledger.history))))
-    mend = "Draw all noise by mechanisms with the stream of the fit, after one charge of the whole"
+    mend = "Draw all noise by mechanisms with the stream of the fit, after a single charge for the whole fit"
     if model.epsilon_ == 0.0 and not found:
-        raise Inapplicable("it buys nothing as it is set")
-    demand(bool(found), "no release passes a mechanism", mend)
-    demand(set(found) == {1}, f"{min(found)} charges stand at a release, and {max(found)} at another", mend)
+        raise Inapplicable("it reads no data as configured")
+    demand(bool(found), "no release uses a mechanism", mend)
+    demand(set(found) == {1}, f"the number of charges is {min(found)} at one release and {max(found)} at another", mend)
     demand(len(ledger.history) == 1, f"a fit makes {len(ledger.history)} charges", mend)
     charge = ledger.history[0]
-    demand(charge.event == model.privacy_event_, "what is charged is not privacy_event_", "Charge what is published")
-    demand(charge.adjacency == model.adjacency_, "the charge is for other neighbours", "Charge under adjacency_")
+    demand(
+        charge.event == model.privacy_event_,
+        "the charged event is not privacy_event_",
+        "Charge the event that is published",
+    )
+    demand(
+        charge.adjacency == model.adjacency_,
+        "the charge has a different neighboring relation",
+        "Charge under adjacency_",
+    )
 
 
 def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
@@ -77,8 +85,8 @@ def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
     price = get_epsilon(model.privacy_event_, delta, adjacency=model.adjacency_)
     demand(
         abs(price - model.epsilon_) <= (1e-9 if delta == model.delta_ else checking.RELATIVE_ERROR) * price,
-        f"epsilon_={model.epsilon_!r} and privacy_event_ costs {price!r}",
-        "Publish the price by the fit object, which states that of its plan",
+        f"epsilon_={model.epsilon_!r}, but privacy_event_ costs {price!r}",
+        "Publish the privacy cost through the fit object, which takes it from the plan",
     )
     asked = getattr(model, "epsilon", None)
     is_met = not isinstance(asked, float | int) or model.epsilon_ <= asked
@@ -91,20 +99,21 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
         fitted = subject.fit(subject.table, None, **dict.fromkeys(subject.places("adjacency"), adjacency))
         parts = parts_of(fitted)
         if parts.given:
-            raise Inapplicable("what a choice among trials costs is a theorem")
+            raise Inapplicable("the privacy cost of a choice among trials has no event to compare with")
         ones = [np.ones(len(track.releases)) for track in fitted.tracks]
         event = event_of(fitted, parts.whole, ones, 1.0)
         cost = least_epsilon(event, fitted.model.delta_, fitted.model.adjacency_)
         demand(
             cost <= fitted.model.epsilon_ * (1.0 + checking.RELATIVE_ERROR),
-            f"what was released costs {cost:.6g} under {adjacency!r}, and epsilon_ is {fitted.model.epsilon_:.6g}",
-            "Release with the mechanism whose event is charged, charge all releases, and price them under adjacency",
+            f"the releases cost {cost:.6g} under {adjacency!r}, but epsilon_ is {fitted.model.epsilon_:.6g}",
+            "Release with the mechanism whose event is charged, charge all releases, and compute their cost under "
+            "`adjacency`",
         )
 
 
 def check_charge_survives_failures(subject: CheckedEstimator) -> None:
     """After an error in the middle the charge stands, nothing new is published, and an earlier fit is whole."""
-    mend = "Set attributes by publish of the fit object, and charge before a release"
+    mend = "Set attributes with publish of the fit object, and charge before the first release"
     for error in (MemoryError, KeyboardInterrupt):
         for fitted_before in (False, True):
             ledger = PrivacyAccountant()
@@ -121,22 +130,20 @@ def check_charge_survives_failures(subject: CheckedEstimator) -> None:
             except error:
                 failed = True
             if not failed and learned(model) == before:
-                raise Inapplicable("it releases nothing as it is set")
-            demand(
-                len(ledger.history) == charges + 1, f"{error.__name__} in the middle of a fit undoes its charge", mend
-            )
+                raise Inapplicable("it releases nothing as configured")
+            demand(len(ledger.history) == charges + 1, f"{error.__name__} during a fit removes its charge", mend)
             if failed:
                 now = learned(model)
                 changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-                demand(not changed, f"{error.__name__} in the middle of a fit changes {', '.join(changed)}", mend)
+                demand(not changed, f"{error.__name__} during a fit changes {', '.join(changed)}", mend)
             else:
-                demand("epsilon_" in learned(model), "an interrupted fit states no epsilon_", mend)
+                demand("epsilon_" in learned(model), "an interrupted fit has no epsilon_", mend)
 
 
 def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
     """Clones, copies and pickles charge the ledger that they were given, or refuse to fit."""
     table = subject.table
-    mend = "Store accountant in __init__ as it is (absolute_path of it), and return it from get_params"
+    mend = "Store `accountant` unchanged in __init__ (absolute_path of it), and return it from get_params"
     with tempfile.TemporaryDirectory() as folder:
         kept = PrivacyAccountant(1e6, 1e-3, path=pathlib.Path(folder) / "ledger.budget")
         for ledger in (PrivacyAccountant(), kept):
@@ -146,15 +153,17 @@ def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
                 error = refusal(partial(_fit_copy, copied, model, table))
                 charged = len(ledger.history) - before
                 what = f"{copied.__name__.strip('_')} of an estimator"
-                demand(error is not None or charged == 1, f"{what} is fitted, and its ledger is not charged", mend)
+                demand(error is not None or charged == 1, f"{what} is fitted, but its accountant is not charged", mend)
                 demand(
                     error is None or copied is _pickled,
                     f"{what} cannot be fitted ({type(error).__name__})",
-                    "Store every parameter in __init__ as it is",
+                    "Store every parameter unchanged in __init__",
                 )
     fitted = heard_fit(subject.make(), table, Tape()).model
     demand(
-        learned(_pickled(fitted)) == learned(fitted), "a pickled estimator is another one", "Pickle all that is learned"
+        learned(_pickled(fitted)) == learned(fitted),
+        "a pickled estimator differs from the original",
+        "Pickle all fitted attributes",
     )
 
 
@@ -177,7 +186,7 @@ def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator)
 
     with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
         drawn = list(pool.map(fit, models))
-    mend = "Take stream and charge from a fit object (skdp.base.begin)"
+    mend = "Take the stream and the charge from a fit object (skdp.base.begin)"
     paid = sum(model.epsilon_ > 0.0 for model in models)
     demand(len(ledger.history) == paid, f"{paid} fits in threads make {len(ledger.history)} charges", mend)
     _no_noise_twice(drawn, "threads")
@@ -186,7 +195,7 @@ def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator)
 def check_processes_have_charges_and_noise_of_their_own(subject: CheckedEstimator) -> None:
     """A forked process charges the file of the ledger, and draws other noise than its parent."""
     if not hasattr(os, "fork"):
-        raise Inapplicable("this system does not fork")
+        raise Inapplicable("this system does not support fork")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ledger.budget"
         model = subject.make(PrivacyAccountant(1e6, 1e-3, path=path))
@@ -204,10 +213,10 @@ def check_processes_have_charges_and_noise_of_their_own(subject: CheckedEstimato
         with os.fdopen(reading, "rb") as pipe:
             told = pipe.read()
         os.waitpid(child, 0)
-        demand(bool(told), "a fit in a forked process fails", "Make no stream, pool or file before fit")
+        demand(bool(told), "a fit in a forked process fails", "Create no stream, pool or file before fit")
         theirs, again = json.loads(told), _noise_of_a_fit(model, subject)
         charges = len(PrivacyAccountant.open(path).history)
-    mend = "Keep the accountant as it is, so that each process opens its file"
+    mend = "Keep the accountant unchanged, so that each process opens its file"
     demand(charges in (0, 3), f"3 fits in two processes make {charges} charges", mend)
     _no_noise_twice([ours, theirs, again], "processes")
 
@@ -222,7 +231,7 @@ def _noise_of_a_fit(model: Any, subject: CheckedEstimator) -> list[float]:
 
 def _no_noise_twice(drawn: list[list[float]], what: str) -> None:
     together = [number for part in drawn for number in part]
-    mend = "Make a stream in each fit, and keep none on the estimator"
+    mend = "Create a stream in each fit, and keep none on the estimator"
     demand(len(set(together)) == len(together), f"fits of several {what} share noise", mend)
 
 
@@ -237,7 +246,9 @@ def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
             continue
         found.add(id(each))
         kept = isinstance(each, (SecretStream, np.random.Generator, np.random.RandomState))
-        demand(not kept, "a fitted estimator holds a stream of noise", "Keep no stream: who has it takes the noise off")
+        demand(
+            not kept, "a fitted estimator holds a noise stream", "Keep no stream, because it allows removing the noise"
+        )
         left += gc.get_referents(each)
 
 
@@ -247,14 +258,18 @@ def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
     for name, values in checking.BAD_PARAMETERS.items():
         for value in values if name in own else ():
             ledger, X = PrivacyAccountant(), checking.Sealed(subject.table.X)
-            mend = f"Refuse {name}={value!r} by name in one line, before X is read"
+            mend = f"Reject {name}={value!r} with a one-line message that contains the name, before X is read"
             change = {"noise_multiplier": None} if name == "epsilon" and "noise_multiplier" in own else {}
             model = subject.make(ledger).set_params(**{name: value, **change})
             error = refusal(partial(model.fit, X, subject.table.y))
             demand(not X.was_read, f"fit reads X with {name}={value!r}", mend)
-            demand(isinstance(error, (ValueError, TypeError)), f"{name}={value!r} is not refused", mend)
-            demand(name in str(error) and "\n" not in str(error), f"{name}={value!r} is not named in one line", mend)
-            demand(not ledger.history, f"{name}={value!r} is charged", mend)
+            demand(isinstance(error, (ValueError, TypeError)), f"{name}={value!r} is not rejected", mend)
+            demand(
+                name in str(error) and "\n" not in str(error),
+                f"the message for {name}={value!r} does not contain the name in one line",
+                mend,
+            )
+            demand(not ledger.history, f"a fit with {name}={value!r} is charged", mend)
 
 
 def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
@@ -270,17 +285,17 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
         shown = checking.said_by(error) + " ".join(str(each.message) for each in caught)
         demand(
             not any(each in shown for each in checking.SHOWN),
-            f"{what}: a message shows a cell",
-            "Leave values out of messages",
+            f"{what}: a message shows a private value",
+            "Leave private values out of messages",
         )
         if error is None:
-            demand(not has_to, f"{what}: it is not refused", "Check rows by fit.read_rows and targets by fit.read")
+            demand(not has_to, f"{what} is not rejected", "Check rows with fit.read_rows and targets with fit.read")
             continue
-        mend = "Check rows and targets before the charge, and raise ValueError or TypeError with one line"
+        mend = "Check rows and targets before the charge, and raise a ValueError or TypeError with a one-line message"
         demand(isinstance(error, (ValueError, TypeError)), f"{what}: {type(error).__name__} is raised", mend)
         demand("\n" not in str(error), f"{what}: the message has several lines", mend)
-        demand(not ledger.history, f"{what}: the refusal is charged", mend)
-        demand(not learned(model), f"{what}: a refused fit publishes something", mend)
+        demand(not ledger.history, f"{what}: the rejected fit is charged", mend)
+        demand(not learned(model), f"{what}: the rejected fit publishes something", mend)
 
 
 def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> None:
@@ -290,15 +305,15 @@ def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> Non
     before = learned(model)
     wide = subject.table._replace(X=np.asarray(subject.table.X)[:, None, :])
     error = refusal(lambda: heard_fit(model, wide, Tape()))
-    demand(error is not None, "rows of three dimensions are not refused", "Check rows by fit.read_rows")
-    demand(learned(model) == before, "a refused fit changes a fitted estimator", "Publish on success alone")
+    demand(error is not None, "three-dimensional rows are not rejected", "Check rows with fit.read_rows")
+    demand(learned(model) == before, "a rejected fit changes a fitted estimator", "Publish only when the fit succeeds")
 
 
 def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
     """As a later step of a pipeline, it checks labels, weights and groups before it has rows."""
     private = getattr(subject.make(), "__private_step__", lambda: None)()
     if not isinstance(private, PrivateStep):
-        raise Inapplicable("it asks no fit object")
+        raise Inapplicable("it uses no fit object")
     X, y, n_rows = subject.table.X, subject.table.y, len(subject.table.X)
     step = private.allot(private.plan(n_rows, np.shape(X)[1], 1e-5), 5.0, 1e-5)
 
@@ -309,7 +324,7 @@ def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
 
     error = refusal(run_to_the_charge)
     what = "" if error is None else f"{type(error).__name__} is raised before there are rows: {error}"
-    demand(error is None, what, "Between read_rows and charge use n_rows of the fit object, and never the rows")
+    demand(error is None, what, "Between read_rows and charge use n_rows of the fit object, never the rows")
 
 
 def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
@@ -322,8 +337,8 @@ def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
     with config_context(on_leak="raise"):
         error = refusal(lambda: model.fit(subject.table.X, subject.table.y))
     mend = "Take the stream from a fit object (skdp.base.begin)"
-    demand(isinstance(error, PrivacyLeakWarning), "a known seed is no error in strict mode", mend)
-    demand(not ledger.history, "a leak that is refused is charged", mend)
+    demand(isinstance(error, PrivacyLeakWarning), "a known seed is not an error with on_leak='raise'", mend)
+    demand(not ledger.history, "a fit that is rejected because of a leak is charged", mend)
 
 
 _ALL = tuple(
@@ -369,23 +384,23 @@ class PrivateCheck:
             except AssertionError as error:
                 raise AssertionError(f"{subject.name}: {self.__name__}: {error}") from error
             except Exception as error:
-                told = f"it ends with {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-                mend = "Mend that first, or give X and y that the estimator takes"
+                told = f"the fit raises {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
+                mend = "Fix this error, or pass X and y that the estimator accepts"
                 raise AssertionError(f"{subject.name}: {self.__name__}: {told}. {mend}.") from error
 
 
 def private_checks(X: Any = None, y: Any = None) -> Iterator[PrivateCheck]:
-    """Generate the checks that `check_private_estimator` makes.
+    """Generate the checks that `check_private_estimator` runs.
 
     Parameters
     ----------
     X, y : array-like or None, default=None
-        Rows and targets that the estimators take, public or made up. None makes some up for each estimator.
+        Public or simulated data that the estimators accept. None simulates data for each estimator.
 
     Yields
     ------
     callable
-        It takes an estimator, and has the name of the check as `__name__`.
+        Function of an estimator. Its `__name__` is the name of the check.
 
     Examples
     --------
@@ -405,44 +420,43 @@ def check_private_estimator(
     expected_failed_checks: Mapping[str, str] | None = None,
     on_fail: str | None = "raise",
 ) -> list[dict[str, Any]]:
-    """Check that an estimator keeps the promises of private estimators.
+    """Check that an estimator keeps the guarantees of private estimators.
 
-    It is fitted some hundreds of times to small tables, in threads and in a forked process too; never by itself, but by
-    clones, which are charged to ledgers of the checks.
+    The checks fit clones of the estimator some hundreds of times to small tables, also in threads and in a forked
+    process. The clones charge accountants of the checks, never the accountant of `estimator`.
 
     Parameters
     ----------
     estimator : object
-        Private estimator, of any author; a pipeline or a search with one budget. Parameters say which tables it takes:
-        `classes`, `bounds`, `y_bounds`, `data_norm`.
+        Private estimator, pipeline or search, including third-party estimators. Its parameters `classes`, `bounds`,
+        `y_bounds` and `data_norm` determine the simulated data.
     X, y : array-like or None, default=None
-        Rows, of shape (n_samples, n_features), and targets, of shape (n_samples,), that the estimator takes. They must
-        be public or made up: exact sums of them are read, and nothing pays for that. None makes some up.
+        Data of shape (n_samples, n_features) and (n_samples,) that the estimator accepts. They must be public or
+        simulated, because the checks read exact sums of them. None simulates data.
     expected_failed_checks : mapping of str to str or None, default=None
         Names of checks that may fail, and the reasons.
     on_fail : {"raise", "warn"} or None, default="raise"
-        What becomes of the first check that fails and that is not expected to: its error is raised, or a warning is
-        issued, or neither, for all of them.
+        Whether an unexpected failure raises an error, issues a warning, or only appears in the result.
 
     Returns
     -------
     list of dict
-        For each check `check_name`, `status` ("passed", "failed", "xfail" or "skipped"), and `reason`, a str: what is
-        wrong and what to mend, or why the check says nothing of this estimator.
+        One entry per check, with `check_name`, `status` ("passed", "failed", "xfail" or "skipped") and `reason`: what
+        is wrong and how to fix it, or why the check does not apply.
 
     Raises
     ------
     AssertionError
         A check failed, with ``on_fail="raise"``.
     TypeError
-        The estimator does not state its price.
+        The estimator has no `epsilon_`, so it is not private.
     ValueError
-        A parameter is bad.
+        A parameter is invalid.
 
     Notes
     -----
-    That a check passes is no proof: a replay sees the rows that it tries. The test of noise raises a false alarm in one
-    of a million runs.
+    Passing all checks is not a proof: the checks cover only the rows that they try. The noise test raises a false alarm
+    in one of a million runs.
 
     Examples
     --------
@@ -453,7 +467,7 @@ def check_private_estimator(
     ['passed']
     """
     if on_fail not in ("raise", "warn", None):
-        raise ValueError(f"on_fail={on_fail!r} is not known: use 'raise', 'warn' or None.")
+        raise ValueError(f"`on_fail` must be 'raise', 'warn' or None, got {on_fail!r}.")
     expected = _expected(expected_failed_checks)
     CheckedEstimator(estimator, X, y)  # refuses what is no private estimator
     found = []
@@ -481,21 +495,22 @@ def parametrize_with_private_checks(
     expected_failed_checks: Callable[[Any], Mapping[str, str]] | None = None,
     tables: Callable[[Any], tuple[Any, Any] | None] | None = None,
 ) -> Any:
-    """Parametrize a test of pytest with all checks of all estimators.
+    """Parametrize a pytest test with all checks for all estimators.
 
     Parameters
     ----------
     estimators : iterable of object
         Private estimators.
     expected_failed_checks : callable or None, default=None
-        Takes an estimator and returns a mapping of names of checks that fail to reasons. They are marked `xfail`.
+        Function that takes an estimator and returns a mapping from names of failing checks to reasons. These checks are
+        marked `xfail`.
     tables : callable or None, default=None
-        Takes an estimator and returns rows and targets for it, public or made up, or None to make some up.
+        Function that takes an estimator and returns public or simulated data (X, y) for it, or None to simulate data.
 
     Returns
     -------
     MarkDecorator
-        For a test of `estimator` and `check`, which calls ``check(estimator)``.
+        Decorator for a test with the arguments `estimator` and `check`, which calls ``check(estimator)``.
 
     Examples
     --------
@@ -525,6 +540,7 @@ def _expected(given: Mapping[str, str] | None) -> dict[str, str]:
     for name in given or {}:
         if name not in names:
             raise ValueError(
-                f"expected_failed_checks has {name!r}, which is no check: see skdp.testing.private_checks."
+                f"`expected_failed_checks` contains {name!r}, which is not the name of a check. See "
+                "skdp.testing.private_checks."
             )
     return dict(given or {})

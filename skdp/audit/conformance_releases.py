@@ -28,25 +28,27 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
         fitted = heard_fit(subject.make(), subject.table, Tape(seed))
         parts += [each.noise for track in fitted.tracks for each in track.releases if each.exact.size]
         if not parts:
-            raise Inapplicable("it releases nothing as it is set")
+            raise Inapplicable("it releases nothing as configured")
         # Normals for the law of noise; half of its scale is heard of 200.
         if sum(each.size for each in parts) > (2_000 if seed < _FEW_FITS else 200):
             break
     found = check_release_noise(parts)
-    demand(not found, "; ".join(map(str, found)), "Release by a mechanism, with a stream of its own for each release")
+    demand(
+        not found, "; ".join(map(str, found)), "Release through a mechanism, with a separate stream for each release"
+    )
 
 
 def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit, what: str) -> None:
     """Demand that a fit leaves behind what another one does that saw the same releases."""
     found = differences(one, other)
-    mend = "Publish, decide and say nothing that does not follow from releases and public numbers"
+    mend = "Attributes, decisions and messages must follow from releases and public numbers only"
     demand(not found, f"{what}: {'; '.join(map(str, found))}", mend)
 
 
 def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: str) -> None:
     """Demand that what takes the place of another row moves no release by more than two sensitivities."""
     far = max(moves(one, other), default=0.0)
-    wrong = f"{what} moves a release by {far:.4g} times its sensitivity, and 2 is the most"
+    wrong = f"{what} changes a release by {far:.4g} times its sensitivity, but at most 2 is allowed"
     demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, mend)
 
 
@@ -58,21 +60,21 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
         try:
             other = subject.fit(table, one)
         except (ValueError, TypeError) as error:
-            wrong = f"a row of {what} is refused ({type(error).__name__}), which tells of it"
-            demand(what in checking.MAY_BE_REFUSED, wrong, "Clip numbers that are finite, and refuse none for its size")
+            wrong = f"{what} is rejected ({type(error).__name__}), which reveals it"
+            demand(what in checking.MAY_BE_REFUSED, wrong, "Clip finite numbers, and reject none because of its size")
             continue
         seen += 1
         _same_releases(subject, one, other, f"a row of {what}")
-        mend = "Clip what a row adds to the sensitivity that is priced, in double precision"
+        mend = "Clip the contribution of a row to the sensitivity that is accounted for, in double precision"
         _moved_by_two_at_most(one, other, f"a row of {what}", mend)
-    demand(seen > 0, "no other row was taken", "Give X and y that the estimator takes")
+    demand(seen > 0, "no replacement row was accepted", "Pass X and y that the estimator accepts")
 
 
 def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
     """A row that leaves, however far it is, moves each release by its sensitivity at most, under add/remove."""
     places, n = subject.places("adjacency"), subject.table.X.shape[0]
     if not places:
-        raise Inapplicable("it knows no add_remove")
+        raise Inapplicable("it does not support add_remove")
     change, others = dict.fromkeys(places, AddRemove(n)), np.delete(np.arange(n), ROW)
     without = subject.fit(subject.table.chosen(others), None, **change)
     for what, row in checking.far_rows(subject.table):
@@ -82,8 +84,13 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
             np.append(others, ROW)
         )  # the last one: it moves no other's place
         far = max(moves(without, subject.fit(table, without, **change)), default=0.0)
-        wrong = f"a row of {what} that leaves moves a release by {far:.4g} times its sensitivity, and 1 is the most"
-        mend = "State the largest norm of what a row adds, and clip rows to it: a sum of vectors clips groups alone"
+        wrong = (
+            f"removing a row of {what} changes a release by {far:.4g} times its sensitivity, but at most 1 is allowed"
+        )
+        mend = (
+            "State the largest norm of the contribution of a row, and clip rows to it; a sum of vectors clips only "
+            "groups"
+        )
         demand(far <= 1.0 + RELATIVE_ERROR, wrong, mend)
 
 
@@ -95,21 +102,23 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
         return  # no column of strings
     one, other = subject.fit(subject.table), subject.fit(many)
     same = subject.fit(near, one)
-    _same_releases(subject, one, same, "a string of one record")
+    _same_releases(subject, one, same, "a string of a single record")
     fix = "Bound the number of counts that a record changes, in double precision"
-    _moved_by_two_at_most(one, same, "a string of one record", fix)
+    _moved_by_two_at_most(one, same, "a string of a single record", fix)
     for a, b in zip(one.tape.tracks[0].releases, other.tape.tracks[0].releases, strict=False):
         if a.exact.size != b.exact.size and not a.is_whole:
             one_noise, other_noise = (np.ravel(each.noisy - each.exact) for each in (a, b))
             size = min(one_noise.size, other_noise.size)
             equal = np.array_equal(one_noise[:size], other_noise[:size])
-            demand(equal, "the noise of counts depends on their number", "Release counts by GaussianMechanism")
+            demand(
+                equal, "the noise of counts depends on the number of counts", "Release counts with GaussianMechanism"
+            )
 
 
 def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
     """A weight makes no row add more than its sensitivity."""
     if not subject.takes("sample_weight"):
-        raise Inapplicable("fit takes no sample_weight")
+        raise Inapplicable("fit has no parameter sample_weight")
     weights = np.linspace(0.1, 1.0, subject.table.X.shape[0])
     table = subject.table._replace(sample_weight=weights)
     one = subject.fit(table)
@@ -118,7 +127,7 @@ def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) ->
         near[ROW] = weight
         other = subject.fit(table._replace(sample_weight=near), one)
         _same_releases(subject, one, other, f"a weight of {weight!r}")
-        _moved_by_two_at_most(one, other, f"a weight of {weight!r}", "Cut weights at a public bound")
+        _moved_by_two_at_most(one, other, f"a weight of {weight!r}", "Clip weights to a public bound")
 
 
 def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) -> None:
@@ -129,26 +138,30 @@ def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) ->
     for name, answer in answers(one.model, subject.table.X).items():
         twin = answers(other.model, subject.table.X)[name]
         equal = dict(leaves(answer)) == dict(leaves(twin))
-        demand(equal, f"{name} differs where the releases do not", "Keep no row and nothing that was read of one")
+        demand(
+            equal,
+            f"{name} differs although the releases are equal",
+            "Keep no row and nothing that was computed from the rows outside releases",
+        )
 
 
 def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimator) -> None:
     """Under ``"add_remove"`` one row more, and other rows, leave behind what the same releases do."""
     places = subject.places("adjacency")
     if not places:
-        raise Inapplicable("it knows no add_remove")
+        raise Inapplicable("it does not support add_remove")
     change = dict.fromkeys(places, AddRemove(subject.table.X.shape[0]))
     one = subject.fit(subject.table, None, **change)
     n = subject.other.X.shape[0]
     other = subject.fit(subject.other.chosen(np.append(np.arange(n), 0)), one, **change)
-    _same_releases(subject, one, other, "one row more")
+    _same_releases(subject, one, other, "an additional row")
 
 
 def check_a_seed_repeats_a_fit(subject: CheckedEstimator) -> None:
     """All randomness is that of the stream of the fit: the same seed, the same releases."""
     one, other = subject.fit(subject.table), subject.fit(subject.table)
-    mend = "Draw from the stream of the fit alone: who knows the state of another generator takes the noise off"
-    demand(not differences(one, other) and not any(moves(one, other)), "two fits of one seed differ", mend)
+    mend = "Draw only from the stream of the fit: the state of another generator allows removing the noise"
+    demand(not differences(one, other) and not any(moves(one, other)), "two fits with the same seed differ", mend)
 
 
 def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
@@ -157,18 +170,18 @@ def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
     other = subject.fit(subject.other, one)
     report = privacy_report(one.model)
     content = json.loads(report.to_json())
-    mend = "Derive from PrivateEstimator, and publish by the fit object"
-    demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not name epsilon", mend)
-    demand(isinstance(content, dict), "the report is no object in JSON", mend)
+    mend = "Inherit from PrivateEstimator, and publish through the fit object"
+    demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not contain epsilon", mend)
+    demand(isinstance(content, dict), "the JSON of the report is not an object", mend)
     demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", mend)
 
 
 def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> None:
     """Under ``numpy.errstate(all="raise")`` a row that underflows is as quiet as any other."""
     if hasattr(subject.table.X, "iloc"):
-        raise Inapplicable("its rows are no array of numbers")
+        raise Inapplicable("its rows are not a numeric array")
     table, single = subject.table, subject.table._replace(X=np.asarray(subject.table.X, np.float32))
-    mend = "Answer under numpy.errstate(all='ignore'), as a fit object releases"
+    mend = "Compute under numpy.errstate(all='ignore'), as a fit object does"
     fits = {id(each): subject.fit(each) for each in (table, single)}
     for given, tiny in ((table, 5e-324), (table, 1e-310), (table, 1e300), (single, 1e-40)):
         near, fitted = checking.with_row(given, tiny), fits[id(given)]
@@ -178,7 +191,11 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
                 answers(fitted.model, near.X)
             except ArithmeticError as error:
                 said = [(type(error), "")]
-        demand(said == _of_arithmetic(fitted.messages), f"a row of {tiny!r} is told by NumPy's settings", mend)
+        demand(
+            said == _of_arithmetic(fitted.messages),
+            f"a row of {tiny!r} is revealed by a floating-point warning or error",
+            mend,
+        )
 
 
 def _of_arithmetic(messages: list[tuple[type, str]]) -> list[tuple[type, str]]:
@@ -196,21 +213,23 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
     fits: list[AuditedFit] = []
     error = checking.refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
-    mend = "Pass groups to begin, and clip what the rows of a group add (skdp.mechanisms.bounded_sum)"
+    mend = "Pass groups to begin, and clip the joint contribution of the rows of a group (skdp.mechanisms.bounded_sum)"
     if error is not None:
-        demand(not ledger.history, "groups are refused after the charge", "Refuse what fit does not know before it")
-        demand(not subject.takes("groups"), f"a fit with groups ends with {type(error).__name__}", mend)
+        demand(
+            not ledger.history, "groups are rejected after the charge", "Reject unknown parameters before the charge"
+        )
+        demand(not subject.takes("groups"), f"a fit with groups raises {type(error).__name__}", mend)
         return
     # Groups are taken: the fit and its charge state the unit.
     model = fits[0].model
     demand(model.privacy_unit_ == "group", f"privacy_unit_ is {model.privacy_unit_!r} after a fit with groups", mend)
     units = [charge.unit for charge in ledger.history]
-    demand(units in ([], ["household"]), f"a fit with groups is charged for {units}", mend)
+    demand(units in ([], ["household"]), f"a fit with groups is charged for the privacy units {units}", mend)
     # However many rows a group has, it moves a release as far as one row may.
     one = subject.fit(one_table, None, **counted)
     other = subject.fit(other_table, one, **counted)
-    _same_releases(subject, one, other, "a unit of 40 rows in the place of one of 3")
-    _moved_by_two_at_most(one, other, "a unit of 40 rows", mend)
+    _same_releases(subject, one, other, "a group of 40 rows in place of a group of 3")
+    _moved_by_two_at_most(one, other, "a group of 40 rows", mend)
     # A ledger of rows rejects the charge.
     rows = PrivacyAccountant()
     error = checking.refusal(
@@ -218,5 +237,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     )
     is_refused = not ledger.history or (error is not None and not rows.history)
     demand(
-        is_refused, "a ledger of rows takes the charge of a unit", "Let a fit object charge the fit (skdp.base.begin)"
+        is_refused,
+        "an accountant for rows accepts a charge for groups",
+        "Let a fit object charge the fit (skdp.base.begin)",
     )

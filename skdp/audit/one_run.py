@@ -1,4 +1,4 @@
-"""One-run audits: guesses, from one fit, which of many canaries are in it."""
+"""One-run audits: guess from a single fit which of many canaries are in it."""
 
 from __future__ import annotations
 
@@ -40,40 +40,42 @@ def one_run_epsilon(
     confidence: float = 0.95,
     trade_off: str | Callable[[float], accounting.DpEvent] = "any",
 ) -> float:
-    """Lower bound of epsilon from guesses which of many canaries were in one fit.
+    """Compute a lower bound on epsilon from a single fit with many canaries.
 
     Parameters
     ----------
     included : array-like of bool, shape (n_canaries,)
-        Whether each canary was in the fit, by fair coins that nobody else has seen.
+        Whether each canary was in the fit, drawn with probability 1/2 each and kept secret.
     scores : array-like of shape (n_canaries,)
-        Any function of what was released. Guessed to be in are those with the highest scores, and to be out those with
-        the lowest.
+        Any function of the releases. The canaries with the highest scores are guessed to be included, those with the
+        lowest scores to be excluded.
     delta : float
-        In (0, 1).
+        Delta of the claim, in (0, 1).
     confidence : float, default=0.95
-        Probability at which the bound holds.
+        Confidence level of the bound.
     trade_off : {"any", "gaussian"} or callable, default="any"
-        ``"any"`` assumes nothing. A function from a noise multiplier to an event, as `calibrate_noise_multiplier` takes
-        it, asks with how much noise the event could have been guessed that well, and the bound is its price there. It
-        holds if the fit is such an event. ``"gaussian"`` is short for ``GaussianDpEvent``.
+        Family of mechanisms to which the fit belongs. "any" makes no assumption. A callable maps a noise multiplier to
+        an event, as for `skdp.accounting.calibrate_noise_multiplier`; the bound then holds if the fit is such an event.
+        "gaussian" is short for ``GaussianDpEvent``.
 
     Returns
     -------
     float
-        Epsilon, in nats; 0 if nothing is excluded.
+        Lower bound on epsilon, in nats; 0 if no epsilon is excluded.
 
     Notes
     -----
-    With m canaries, of which r are guessed and v of these rightly, no (epsilon, delta)-private fit gives so many but
-    with probability beta + 2 m delta alpha, beta = P[B >= v] and alpha = max over i of P[v - i <= B < v] / i, for B
-    binomial of r and 1 / (1 + exp(-epsilon)) (Steinke, Nasr & Jagielski 2023, corollary 5.4). For a trade-off function
-    let r_v = t v / m and h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i -
-    h_(i+1)), where g(x) = f(1 - x), which is Phi(Phi^-1(x) - mu) for the Gaussian mechanism; f is refuted at level t if
-    r_0 + h_0 > r / m (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). The f of an event is a certified bound from
-    below, and symmetric. Two numbers of guesses are tried, 4 sqrt(m) and m / 4, each at half of the level: the first is
-    near the best one for Gaussian noise that is priced at 1 to 8, the second finds what moves scores of all canaries a
-    little.
+    Let m be the number of canaries, r the number of guesses and v the number of correct guesses. For an (epsilon,
+    delta)-private fit, v correct guesses have probability at most beta + 2 m delta alpha. Here B is binomial with r
+    trials and success probability 1 / (1 + exp(-epsilon)), beta = P[B >= v], and alpha is the maximum over i of
+    P[v - i <= B < v] / i (Steinke, Nasr & Jagielski 2023, corollary 5.4).
+
+    For a trade-off function f, let g(x) = f(1 - x), which is Phi(Phi^-1(x) - mu) for the Gaussian mechanism. Define r_v
+    = t v / m, h_v = t (r - v) / m, h_i = max(h_(i+1), g(r_(i+1))) and r_i = r_(i+1) + i / (r - i) (h_i - h_(i+1)). Then
+    f is rejected at level t if r_0 + h_0 > r / m (Mahloujifar, Melis & Chaudhuri 2025, algorithm 3). The trade-off
+    function of an event is a certified, symmetric lower bound. Two numbers of guesses are tried, 4 sqrt(m) and m / 4,
+    each at half of the level. The first is near the optimum for Gaussian noise with epsilon from 1 to 8. The second
+    detects small changes in the scores of all canaries.
 
     Examples
     --------
@@ -88,11 +90,12 @@ def one_run_epsilon(
     if not callable(trade_off):
         check_choice("trade_off", trade_off, ("any", "gaussian"))
     check_real("confidence", confidence, above=0, below=1, remedy="choose a probability such as 0.95")
-    delta = check_real("delta", delta, above=0, below=1, remedy="give that of the claim")
+    delta = check_real("delta", delta, above=0, below=1, remedy="choose the claimed delta, in (0, 1)")
     coins, values = np.asarray(included).astype(bool).ravel(), np.asarray(scores, np.float64).ravel()
     if coins.shape != values.shape or len(coins) < _LEAST_CANARIES or np.isnan(values).any():
         raise ValueError(
-            f"included and scores need one entry for each of at least {_LEAST_CANARIES} canaries, and no NaN."
+            f"`included` and `scores` must have one entry per canary, without NaN, for at least {_LEAST_CANARIES} "
+            "canaries."
         )
     # Few guesses that are sure, and many: of each number, how many are right.
     order, n, guesses = np.argsort(values, kind="stable"), len(coins), []
@@ -200,14 +203,14 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
     """
     if groups is not None or not isinstance(estimator, DPLogisticRegression) or estimator.classes is None:
         raise ValueError(
-            f"method='one_run' with {type(estimator).__name__}: it takes DPLogisticRegression(classes=[...]) without "
-            "groups; use method='replay'."
+            "method='one_run' supports only DPLogisticRegression(classes=[...]) without groups, got "
+            f"{type(estimator).__name__}. Use method='replay'."
         )
     if X is not None:
         X = check_table(clone(estimator), X, reset=True, sparse=True)
         y = check_labels(y, X.shape[0], classes=estimator.classes)
     elif y is not None:
-        raise ValueError("y is given without X: give X, or leave both to the audit.")
+        raise ValueError("`y` requires X. Pass X, or remove `y` to use simulated data.")
     # Coins say which canaries are in the fit. Their number is private, so the others need the add/remove adjacency.
     stream = SecretStream.from_random_state(seed if X is None else None, "audit")
     coins = (stream.words(_CANARIES) & np.uint64(1)).astype(bool)

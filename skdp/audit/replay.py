@@ -190,7 +190,9 @@ class Heard:
     def findings(self) -> Iterator[AuditFinding]:
         """What noise and lots are not as they are declared; that of releases of several scales may be one noise."""
         if self._are_words_repeated:
-            yield AuditFinding("noise", "a secret word is drawn twice, and what is made of it is not independent.")
+            yield AuditFinding(
+                "noise", "A secret random word is drawn twice, so the noise computed from it is not independent."
+            )
         n_tests = len(self.noise) + (len(self.noise) > 1)
         for parts in self.noise.values():
             yield from check_release_noise(parts, level=LEVEL / n_tests)
@@ -214,7 +216,9 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     if not first.tracks:
         return _without_releases(subject, first, seed)
     if time.monotonic() > until:
-        raise ValueError("max_seconds is less than one fit takes, and a bound takes two: give more.")
+        raise ValueError(
+            "`max_seconds` is shorter than one fit, but a bound requires two fits. Increase `max_seconds`."
+        )
     parts, canaries = parts_of(first), subject.tables.canaries
     of_a_view = canaries_of_a_view(first, canaries)
     is_exchange = of_a_view == 2
@@ -233,7 +237,9 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
             reference = reference or fitted
             told = differences(reference, fitted)
             if not (without.is_finite() and fitted.is_finite()):
-                told.append(AuditFinding("shift", "a release holds what is no finite number, and no noise hides that."))
+                told.append(
+                    AuditFinding("shift", "A release contains a value that is not finite, which noise cannot hide.")
+                )
             found += told
             if any(each.kind in ("post-processing", "shift") for each in told):
                 break
@@ -259,8 +265,8 @@ def canaries_of_a_view(first: AuditedFit, canaries: list[GivenRows]) -> int:
     n = 2 if first.model.adjacency_ == "replace_one" else 1
     if len(canaries) < n:
         raise ValueError(
-            "adjacency='replace_one' sets one canary in the place of another, and X brings a single one: give two "
-            "rows, and two targets, as canary, or leave X out."
+            "adjacency='replace_one' requires two canaries, but X has only one. Pass two rows and two targets as "
+            "`canary`, or set X=None."
         )
     return n
 
@@ -278,7 +284,7 @@ def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
         found = [each for canary in canaries for each in differences(reference, subject.fit(canary, seed))]
     if not found:
         raise ValueError(
-            f"{type(first.model).__name__} releases nothing through a mechanism: there is nothing to audit."
+            f"{type(first.model).__name__} releases nothing through a mechanism, so there is nothing to audit."
         )
     assumed = {"nothing was released through a mechanism": 0.0}
     return Attack(first.model, assumed, 0.0, subject.n_fits, list(dict.fromkeys(found)))
@@ -290,22 +296,24 @@ def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
 def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
     """What is not a function of the releases."""
     if _declared(without) != _declared(fitted):
-        text = "number, shape, noise or sensitivity of releases depends on the record."
+        text = "The number, shape, noise or sensitivity of releases depends on the record."
         return [AuditFinding("post-processing", text)]
     found = []
     one, other = without.published(), fitted.published()
     places = [place for place in {**one, **other} if one.get(place) != other.get(place)]
     if places:
-        found.append(AuditFinding("post-processing", f"fit{places[0]} depends on the record beside the releases."))
+        found.append(
+            AuditFinding("post-processing", f"fit{places[0]} depends on the record, and not only through the releases.")
+        )
     if without.messages != fitted.messages:
-        found.append(AuditFinding("post-processing", "what the fit says depends on the record."))
+        found.append(AuditFinding("post-processing", "Messages of the fit depend on the record."))
     return found
 
 
 def _too_far(world: World) -> list[AuditFinding]:
     """What moved by more than a sensitivity."""
     largest = max((float(moves.max()) for view in world.moves for moves in view if moves.size), default=0.0)
-    text = f"the record moves a release by {largest:.4g} of its sensitivity."
+    text = f"The record changes a release by {largest:.4g} times its sensitivity."
     return [AuditFinding("shift", text)] if largest > 1.0 + _ROUNDING else []
 
 
@@ -344,12 +352,14 @@ def _counts_too_far(without: AuditedFit, fitted: AuditedFit, most: float) -> Ite
     for one, other, shifts in zip(without.tracks, fitted.tracks, shifts_of(without, fitted), strict=True):
         for release, near, shift in zip(one.releases, other.releases, shifts, strict=True):
             if release.names is not None and (far := change(release, near)) > most * (1.0 + _ROUNDING):
-                yield AuditFinding("shift", f"the record moves a release by {far:.4g} of its sensitivity.")
+                yield AuditFinding("shift", f"The record changes a release by {far:.4g} times its sensitivity.")
             by = np.abs(shift).max(initial=0.0) * release.sensitivity
             if release.norm_order == 2 and release.is_whole and by > 1.0 + _ROUNDING:
-                yield AuditFinding("shift", f"the record moves a count by {by:.4g}.")
+                yield AuditFinding("shift", f"The record changes a count by {by:.4g}.")
             if release.norm_order == 1 and np.abs(shift).sum() > most + _ROUNDING:
-                yield AuditFinding("shift", f"the record moves counts by {np.abs(shift).sum():.4g} of a sensitivity.")
+                yield AuditFinding(
+                    "shift", f"The record changes counts by {np.abs(shift).sum():.4g} times the sensitivity."
+                )
 
 
 def _drawn_more_than_once(without: AuditedFit, fitted: AuditedFit) -> Iterator[AuditFinding]:
@@ -357,7 +367,10 @@ def _drawn_more_than_once(without: AuditedFit, fitted: AuditedFit) -> Iterator[A
     lots = [(one.lots, other.lots) for one, other in zip(without.tracks, fitted.tracks, strict=True)]
     pairs = [pair for each in lots for pair in zip(*each, strict=False) if pair[0].rate < 1.0]
     if (added := max((other.n_rows - one.n_rows for one, other in pairs), default=0)) > 1:
-        yield AuditFinding("sampling", f"a lot draws each of {added} rows of the record, which is priced as one.")
+        yield AuditFinding(
+            "sampling",
+            f"A lot samples each of {added} rows of the record, but the record is accounted for as a single row.",
+        )
 
 
 # --- what the shifts are worth ---
@@ -412,11 +425,11 @@ def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, fou
     for part in [*whole, *parts.parts]:
         found += itertools.islice((each for world in worlds for each in _undercharged(world, part)), 1)
     if isinstance(asked := getattr(model, "epsilon", None), float | int) and model.epsilon_ > asked * (1.0 + LEVEL):
-        found.append(AuditFinding("charge", f"{model.epsilon_:.4g} is charged where epsilon={asked:.4g} is set."))
+        found.append(AuditFinding("charge", f"{model.epsilon_:.4g} is charged, but epsilon={asked:.4g} was set."))
     for name, (bound, claim) in steps.items():
         if bound > claim * (1.0 + LEVEL):
-            found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, and {claim:.4g} is claimed."))
-    assumed = {"noise is normal with the scale that was heard, and lots have the stated rate": epsilon}
+            found.append(AuditFinding("bound", f"{name}: epsilon is at least {bound:.4g}, but {claim:.4g} is claimed."))
+    assumed = {"noise is normal with the observed scale, and lots have the stated rate": epsilon}
     return Attack(model, assumed, epsilon, n_fits, found, steps, event)
 
 
@@ -427,9 +440,9 @@ def _undercharged(world: World, claim: Claim) -> Iterator[AuditFinding]:
     moved = [_farthest(each) for each in moved] if claim.alone else moved
     declared = event_of(world.fitted, world.parts.tracks_of(claim.name), moved, 1.0)
     if (cost := least_epsilon(declared, claim.delta, adjacency)) > claim.claimed * (1.0 + LEVEL):
-        yield AuditFinding("charge", f"{name}the releases cost {cost:.4g}, and {claim.claimed:.4g} is charged.")
+        yield AuditFinding("charge", f"{name}the releases cost {cost:.4g}, but {claim.claimed:.4g} is charged.")
     if least_delta(declared, claim.claimed, adjacency) > claim.delta * (1.0 + LEVEL) + LEAST_DELTA:
-        yield AuditFinding("charge", f"{name}a threshold tells more than epsilon={claim.claimed:.4g} allows.")
+        yield AuditFinding("charge", f"{name}a noisy threshold reveals more than epsilon={claim.claimed:.4g} allows.")
 
 
 def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:

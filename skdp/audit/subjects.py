@@ -1,4 +1,4 @@
-"""An estimator as an audit fits it, again and again: clones without a ledger, with a tape."""
+"""Clones that an audit fits without an accountant, with recorded releases, and the result of an audit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skdp.mechanisms.release_log import Tape, Track, running
 
 
 class AuditError(AssertionError):
-    """An audit found that an estimator releases more than it claims, or otherwise than it claims."""
+    """An audit found that an estimator violates its privacy claim."""
 
 
 class Attack(NamedTuple):
@@ -55,34 +55,35 @@ class Attack(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an attack found; another one may find more.
+    """Result of a privacy audit. Another attack may find more.
 
     Parameters
     ----------
     estimator : str
-        Name of the class.
+        Class name of the estimator.
     method : {"replay", "one_run"}
-        The attack.
+        Attack that was used.
     epsilon_lower_bound : float
-        Largest epsilon that the attack excludes, in nats at `delta`. Not an estimate of epsilon.
+        Lower bound on epsilon at `delta`, in nats. It is not an estimate of epsilon.
     epsilon_claimed : float
-        What the fitted estimator states.
+        `epsilon_` of the fitted estimator.
     delta : float
-        That of both figures.
+        Delta of both values of epsilon.
     adjacency : str
-        What neighbours differ in.
+        Neighboring relation.
     confidence : float
-        Probability at which `epsilon_lower_bound` holds.
+        Confidence level of `epsilon_lower_bound`.
     bounds : dict of str to float
-        Lower bounds by what they assume; `epsilon_lower_bound` is the first of them.
+        Lower bounds by their assumptions; `epsilon_lower_bound` is the first of them.
     findings : tuple of AuditFinding
-        What is not as the price assumes; empty for an honest estimator, but for one audit in a hundred thousand.
+        Violations of the claim. Empty for a correct estimator, except in one of 100,000 audits.
     steps : dict of str to (float, float)
-        Bound and claim of each private step of a pipeline.
+        Lower bound and claimed epsilon of each private step of a pipeline.
     n_fits : int
-        Fits that the audit made.
+        Number of fits that the audit made.
     claimed_event, event : DpEvent
-        What was charged, and what the canary saw of it; `skdp.plotting.TradeOffDisplay.from_audit` draws both.
+        Event that was charged, and the part of it that the canary affected. `skdp.plotting.TradeOffDisplay.from_audit`
+        plots both.
     """
 
     estimator: str
@@ -100,17 +101,17 @@ class AuditResult:
     event: DpEvent = field(default_factory=NoOpDpEvent, repr=False)
 
     def raise_if_violated(self) -> None:
-        """Raise an `AuditError` that names all findings, if there are any."""
+        """Raise an `AuditError` that lists all findings, if there are any."""
         if self.findings:
             raise AuditError(f"{self.estimator}: " + "; ".join(map(str, self.findings)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures as numbers, texts and lists.
+        """Return the result as a dictionary of plain values.
 
         Returns
         -------
         dict
-            Without the events.
+            All attributes except the events.
         """
         left_out = ("claimed_event", "event", "findings", "steps")
         plain = {name: value for name, value in vars(self).items() if name not in left_out}
@@ -119,12 +120,12 @@ class AuditResult:
         return {**plain, "steps": steps, "findings": found}
 
     def to_json(self) -> str:
-        """Return the figures as JSON.
+        """Return the result as JSON.
 
         Returns
         -------
         str
-            An object with the keys of `to_dict`.
+            JSON object with the keys of `to_dict`.
         """
         return json.dumps(self.to_dict(), indent=2)
 
@@ -137,13 +138,16 @@ class AuditResult:
 
     def _headline(self) -> str:
         return (
-            f"{self.estimator}: this attack ({self.method}) found epsilon >= {self.epsilon_lower_bound:.3g}, and "
-            f"{self.epsilon_claimed:.3g} is claimed, at delta = {self.delta:.2g} ({self.adjacency})"
+            f"{self.estimator}: the attack ({self.method}) shows epsilon >= {self.epsilon_lower_bound:.3g}; claimed "
+            f"epsilon is {self.epsilon_claimed:.3g} at delta = {self.delta:.2g} ({self.adjacency})"
         )
 
     def _lines(self) -> list[str]:
-        lines = [f"FOUND {finding}" for finding in self.findings] or ["nothing was found that is not as claimed"]
-        lines += [f"step {name}: {bound:.3g} of {claimed:.3g}" for name, (bound, claimed) in self.steps.items()]
+        lines = [f"FOUND {finding}" for finding in self.findings] or ["no violation of the claims was found"]
+        lines += [
+            f"step {name}: epsilon >= {bound:.3g}, claimed {claimed:.3g}"
+            for name, (bound, claimed) in self.steps.items()
+        ]
         lines += [f"epsilon >= {bound:.3g}, where {text}" for text, bound in self.bounds.items()]
         return [*lines, f"{self.n_fits} fits, confidence {self.confidence:.6g}"]
 
@@ -253,7 +257,7 @@ class Subject:
 
     def __init__(self, estimator: Any, tables: Neighbours) -> None:
         if not states_its_price(estimator):
-            raise TypeError(f"{type(estimator).__name__} is no private estimator: give one that states its epsilon.")
+            raise TypeError(f"`estimator` must be an instance of a private estimator, got {type(estimator).__name__}.")
         self.tables, self.n_fits = tables, 0
         # Under add/remove the noise is that of the larger table.
         n_records = tables.X.shape[0] if tables.groups is None else len(np.unique(tables.groups))

@@ -180,7 +180,8 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = Fal
         is_pair = isinstance(canary, tuple) and len(canary) == 2
         if not is_pair or not all(isinstance(each, numbers.Integral) for each in canary):
             raise ValueError(
-                f"canary={canary!r} with groups: give the number of a row, whose whole group is the canary, or of two."
+                "`canary` must be a row number with groups (its whole group is the canary), or a pair of row "
+                f"numbers, got {canary!r}."
             )
         return _left_out(X, y, groups, [int(each) for each in canary])
     if not isinstance(canary, str):
@@ -203,8 +204,8 @@ def _given_canaries(X: Any, y: Any, canary: Any) -> list[GivenRows]:
     if not is_right or (y is None) != (targets is None) or (targets is not None and len(targets) != rows.shape[0]):
         with_targets = "without a target" if targets is None else f"with {len(targets)} target(s)"
         raise ValueError(
-            f"canary has shape {rows.shape} {with_targets}, where X has {X.shape[1]} columns "
-            f"{'with' if y is not None else 'without'} targets: give a row like those of X, or two."
+            f"`canary` must be a row like those of X ({X.shape[1]} columns, {'with' if y is not None else 'without'} "
+            f"targets), or two rows, got shape {rows.shape} {with_targets}."
         )
     table = GivenRows(rows, targets)
     return [table.chosen([number]) for number in range(rows.shape[0])]
@@ -214,11 +215,11 @@ def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
     """The tables without some rows, or without all rows of their groups, and these as canaries."""
     for number in chosen:
         if not 0 <= number < X.shape[0]:
-            raise ValueError(f"canary={number} is no row of X, which has {X.shape[0]}: give a number from 0.")
+            raise ValueError(f"`canary` must be a row number from 0 to {X.shape[0] - 1}, got {number}.")
     labels = np.arange(X.shape[0]) if groups is None else np.asarray(groups)
     records = [labels == labels[number] for number in chosen]
     if len(records) > 1 and (records[0] & records[1]).any():
-        raise ValueError(f"canary={tuple(chosen)} names two rows of one group: give rows of two.")
+        raise ValueError(f"`canary` must contain rows of two different groups, got {tuple(chosen)}.")
     rest = np.flatnonzero(~np.any(records, axis=0))
     table = GivenRows(X, y, groups)
     common, canaries = table.chosen(rest), [table.chosen(np.flatnonzero(out)) for out in records]
@@ -247,7 +248,10 @@ def contradicting(y: Any, number: int) -> Any:
     """The target that is farthest from that of a row; of labels the first other one."""
     others = y[y != y[number]]
     if not len(others):
-        raise ValueError("y holds one target only, and nothing contradicts it: give the canary, as (row, target).")
+        raise ValueError(
+            "y contains only one target value, so no contradicting target can be chosen. Pass `canary` as (row, "
+            "target)."
+        )
     return others[[np.argmax(np.abs(others - y[number]))]] if others.dtype.kind == "f" else others[:1]
 
 

@@ -38,7 +38,7 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
     """
     own = fitted.__dict__.get("_fitted_releases", ())
     if not own and "privacy_event_" in fitted.__dict__:
-        raise ValueError(f"this {type(fitted).__name__} does not tell its releases: fit a clone of it.")
+        raise ValueError(f"This {type(fitted).__name__} has no record of its releases. Fit a clone of it.")
     if not own:
         return ()
     # A joint release of the whole represents those of its parts at that time, which must not be counted again.
@@ -84,8 +84,10 @@ def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_de
     epsilon, noise = model.epsilon, getattr(model, "noise_multiplier", None)
     has_noise = noise is not None or "noise_multiplier" in vars(model)  # an evaluation has an epsilon alone
     if has_noise and (epsilon is None) == (noise is None):
-        told = f"epsilon={epsilon!r} and noise_multiplier={noise!r}"
-        raise ValueError(f"{told}: set exactly one of them (epsilon=None frees noise_multiplier).")
+        raise ValueError(
+            "Exactly one of `epsilon` and `noise_multiplier` must be set, got "
+            f"epsilon={epsilon!r} and noise_multiplier={noise!r}. Set epsilon=None to use `noise_multiplier`."
+        )
     accountant, relation, n_public = charged_by(model)
     delta = read_delta(model.delta)
     if noise is None:
@@ -135,8 +137,8 @@ def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "rand
     if estimator.random_state is not None:
         report_leak(
             f"random_state={estimator.random_state!r} makes {drawn} reproducible. The guarantee does not hold against "
-            "those who know the seed. If it is used for two fits, anyone can subtract their noise, as the difference "
-            f"of the outputs is exact: use {remedy}."
+            "anyone who knows the seed. If two fits use the same seed, the exact difference of their outputs is "
+            f"revealed. Use {remedy}."
         )
         note_leaks(estimator, SEEDED)
     return stream

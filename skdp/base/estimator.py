@@ -28,33 +28,40 @@ from skdp.base.private_step import PrivateStep, StepPlan, StepTraits, traits_of
 from skdp.base.saved_state import PlainState
 from skdp.mechanisms.sampling import Sampling, sampling_at
 
-_PAGE = 'see "Coming from scikit-learn" (docs/migrating.md)'
-_STOPPING = "a rule that looks at the data in every step would have to be paid for; set max_iter, where there are steps"
-_FOLDS = "rows that score are set aside once, by test_size"
-_ONE_METHOD = "there is one way to train or to decompose, the one that is accounted"
+_PAGE = "See the migration guide (docs/migrating.md)"
+_STOPPING = (
+    "A stopping rule that reads the data in every step would consume budget. Set `max_iter` if the estimator has it"
+)
+_FOLDS = "The test rows are set aside once; see `test_size`"
+_ONE_METHOD = "skdp has one training algorithm, for which the privacy cost is known. Remove the parameter"
 
 REPLACEMENTS = {
-    "C": "use alpha, about 1 / (C * n_samples)",
-    "penalty": "the penalty is L2; set its strength by alpha",
-    "l1_ratio": "the penalty is L2; set its strength by alpha",
+    "C": "Use `alpha`, about 1 / (C * n_samples)",
+    "penalty": "The penalty is L2. Set its strength with `alpha`",
+    "l1_ratio": "The penalty is L2. Set its strength with `alpha`",
     **dict.fromkeys(["tol", "early_stopping", "n_iter_no_change", "validation_fraction", "max_fun"], _STOPPING),
     **dict.fromkeys(["cv", "return_train_score", "error_score", "pre_dispatch"], _FOLDS),
     **dict.fromkeys(["solver", "dual", "multi_class", "svd_solver", "iterated_power", "n_oversamples"], _ONE_METHOD),
     **dict.fromkeys(["power_iteration_normalizer", "power_t", "nesterovs_momentum"], _ONE_METHOD),
-    "intercept_scaling": "scale columns by public bounds; data_norm bounds the rows",
-    "shuffle": "rows are drawn at random in every step; see sampling_rate",
-    "epochs": "use max_iter",
-    "accountant": "set it on the estimator that is fitted",
-    **dict.fromkeys(["copy", "copy_X", "copy_x"], "rows are never changed in place"),
-    **dict.fromkeys(["init", "n_init", "algorithm"], "centers start from noisy counts of a tree, which have a share"),
-    **dict.fromkeys(["max_samples", "max_features", "bootstrap"], "trees read no row, and all rows fall through them"),
-    "warm_start": "each fit is a release of its own, which is paid for",
-    "verbose": "what is said on the way would have to be released",
-    "max_iter": "one release is solved at once",
-    "n_jobs": "one release runs in one process",
-    "positive": "the noise has both signs, and so have coefficients",
-    "priors": "they are noisy shares of the classes, and class_prior_ may be set after the fit",
-    "var_smoothing": "variances are held above the noise, whose size is public",
+    "intercept_scaling": "Scale the columns with public bounds; `data_norm` bounds the norm of the rows",
+    "shuffle": "Each step samples the rows at random; see `sampling_rate`",
+    "epochs": "Use `max_iter`",
+    "accountant": "Set it on the outermost estimator",
+    **dict.fromkeys(["copy", "copy_X", "copy_x"], "The input is never modified"),
+    **dict.fromkeys(
+        ["init", "n_init", "algorithm"],
+        "The initial centers are computed from noisy counts, with a fraction of the budget",
+    ),
+    **dict.fromkeys(
+        ["max_samples", "max_features", "bootstrap"], "The trees are data-independent, and every tree uses all rows"
+    ),
+    "warm_start": "Each fit is a separate release with its own privacy cost",
+    "verbose": "Progress messages could reveal private data",
+    "max_iter": "The model is computed from a single release, without iterations",
+    "n_jobs": "The model is computed from a single release, in one process",
+    "positive": "The noise makes coefficients positive or negative",
+    "priors": "The priors are noisy class proportions; `class_prior_` can be changed after the fit",
+    "var_smoothing": "Variances have a lower bound that follows from the noise",
 }
 
 
@@ -63,7 +70,7 @@ def refuse_foreign(cls: type, names: Iterable[str]) -> None:
     for name in names:
         if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
             refuse_removed(cls, [name])
-            raise TypeError(f"{cls.__name__} has no parameter {name!r}: {REPLACEMENTS[name]}; {_PAGE}.")
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}. {REPLACEMENTS[name]}. {_PAGE}.")
 
 
 def refuse_foreign_in_init(cls: type) -> None:
@@ -90,7 +97,7 @@ class UseFunction:
         self._name = name
 
     def __get__(self, instance: Any, owner: type) -> NoReturn:
-        raise AttributeError(f"{owner.__name__} has no method {self._name!r}: use {self._function}(model).")
+        raise AttributeError(f"{owner.__name__} has no method {self._name!r}. Use {self._function}(model).")
 
 
 class Diagram:
@@ -126,14 +133,14 @@ def epsilon_caption(model: Any) -> str:
     except (AttributeError, NotFittedError):
         return ""
     except (TypeError, ValueError):  # parts that have no joint epsilon
-        return caption_of("The parts have no joint epsilon: fit the whole again.", warns=True)
+        return caption_of("The parts have no joint epsilon. Fit the whole again.", warns=True)
     leaks = leaks_of(model)
     unit = getattr(model, "privacy_unit_", "row")
     text = f"\u03b5 = {to_digits(epsilon, 5, up=True)} at \u03b4 = {delta:g} for one {unit} ({adjacency})"
     if any(leak.kind == SEED for leak in leaks):
-        text += "; not against those who know the seed"
+        text += "; not valid against anyone who knows the seed"
     if any(leak.kind not in (SEED, UNKNOWN) for leak in leaks):
-        text += "; something was read without payment, see skdp.privacy_report"
+        text += "; some data were read outside this guarantee, see skdp.privacy_report"
     return caption_of(text, warns=";" in text)
 
 
@@ -194,7 +201,9 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
         `delta` is that of the whole then, a number, so that a step may buy with a part of it.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say what a fit costs: write _plan_step.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement _plan_step, which states the privacy cost of a fit."
+        )
 
     def _note_rows(self, X: Any, are_raw: bool = True) -> None:
         """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`.
@@ -247,14 +256,15 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
         if self.lot_size is not None and self.sampling_rate is not None:
             raise ValueError(
-                f"lot_size={self.lot_size!r} and sampling_rate={self.sampling_rate!r}: set at most one of them."
+                f"At most one of `lot_size` and `sampling_rate` can be set, got lot_size={self.lot_size!r} and "
+                f"sampling_rate={self.sampling_rate!r}."
             )
         if self.sampling_rate is not None:
-            remedy = "choose a probability from 1e-9 to 1; 1 is the full batch"
+            remedy = "choose a probability from 1e-9 to 1 (1 is the full batch)"
             return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
         if self.lot_size is not None:
             what = self._units_in_words()
-            remedy = f"choose the expected number of {what} of a step, from 1 to the {n} {what} there are"
+            remedy = f"choose the expected number of {what} per step, from 1 to the {n} {what} of the data"
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 
@@ -302,7 +312,10 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
                 names.append(name)
         if not names or traits_of(before).width_is_public:
             return ""
-        return f"{names[0]} is a list for columns whose number the step before it chooses: give what holds for all."
+        return (
+            f"`{names[0]}` is a list with one entry per column, but the number of columns is chosen by the previous "
+            "step. Pass a single value for all columns."
+        )
 
 
 class JointPrivacyCost(Watched, Diagram, PlainState):
@@ -313,24 +326,24 @@ class JointPrivacyCost(Watched, Diagram, PlainState):
 
     def _private_parts(self) -> list[Any]:
         """Private estimators that this one consists of."""
-        raise NotImplementedError(f"{type(self).__name__} names no parts: write _private_parts.")
+        raise NotImplementedError(f"{type(self).__name__} must implement _private_parts.")
 
     @property
     def privacy_event_(self) -> DpEvent:
         """Every event on which any part of the present state depends."""
         found = releases_of(self)
         if not found:
-            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call fit first.")
+            raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
         others = {release.adjacency for release in found} - {self.adjacency_}
         if others:
             raise ValueError(
-                f"a part was fitted under adjacency={others.pop()!r} and the whole under {self.adjacency_!r}, and two "
-                "kinds of neighbours have no joint price: fit the whole again."
+                f"A part was fitted with adjacency={others.pop()!r} and the whole with {self.adjacency_!r}. Costs "
+                "under different neighboring relations cannot be composed. Fit the whole again."
             )
         if len({release.unit for release in found}) > 1:
             raise ValueError(
-                "a part was fitted with groups and the whole without, or the other way round, and a row and a group "
-                "have no joint price: fit the whole again."
+                "Either a part or the whole was fitted with groups, but not both. Row-level and group-level costs "
+                "cannot be composed. Fit the whole again."
             )
         return compose(release.event for release in found)
 

@@ -384,7 +384,8 @@ class Fit:
         except MemoryError:
             pass
         raise MemoryError(
-            "memory ran out after the fit was charged, which stands: give it more, or choose a smaller model or lots."
+            "Memory ran out after the budget was charged for this fit. Provide more memory, or use a smaller model "
+            "or smaller lots."
         )
 
     def release(
@@ -426,7 +427,7 @@ class Fit:
         planned = flatten(self.event)
         gaussian = [n / each.noise_multiplier**2 for each, n in planned.items() if isinstance(each, GaussianDpEvent)]
         if len(gaussian) == len(planned) and sum(self._released.values()) > sum(gaussian) * (1.0 + 1e-9):
-            raise RuntimeError("release has less noise than the fit was charged for: plan the event of all releases.")
+            raise RuntimeError("A release has less noise than the fit was charged for. Plan the event of all releases.")
 
     def _add_up(self, query: Any, rows: Any, targets: tuple[Any, ...], weights: Any) -> Any:
         new_sum = partial(query.new_sum, self.model.adjacency)
@@ -468,7 +469,10 @@ class Fit:
 
     def _tell(self, interrupted: str) -> None:
         if interrupted:
-            text = f"fit was interrupted {interrupted}: the model up to there is kept, and so is the full charge."
+            text = (
+                f"The fit was interrupted {interrupted}. The model up to this point is kept, and the full privacy "
+                "cost remains charged."
+            )
             warn(text, FitInterruptedWarning)
         tell_rest(self.estimator)
 
@@ -582,6 +586,6 @@ def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
     if delta * n >= 1:
         what = "groups" if of_groups else "rows"
         warn(
-            f"delta={delta!r} is at least 1/n for n={n} {what}: publishing one whole record would satisfy it; "
-            f"choose a delta well below {1 / n:.1g}."
+            f"delta={delta!r} is at least 1/n for n={n} {what}, so it permits publishing a whole record. Set `delta` "
+            f"well below {1 / n:.1g}."
         )

@@ -32,12 +32,12 @@ _OF_UNIONS = ("_fit_one", "_fit_transform_one")  # a worker cannot see the other
 _PREDICTED = "it computes from predictions and labels of private rows, which is not covered by the privacy guarantee"
 _TOOLS = {"partial_dependence", "permutation_importance", "_calculate_permutation_scores", "from_estimator"}
 _INSPECTED = pipeline_issues.Known(
-    "averages over rows or shows their range, and what it tells of private rows is not paid for", "give public rows"
+    "averages over private rows or shows their range, which is not covered by the privacy guarantee", "Pass public data"
 )
 _AUTOLOG = "mlflow.sklearn.autolog"
 _LOGGED = pipeline_issues.Known(
-    "logs exact metrics of the training rows, and these are not covered by the privacy guarantee",
-    f"use {_AUTOLOG}(disable=True)",
+    "logs exact metrics of the training rows, which are not covered by the privacy guarantee",
+    f"Use {_AUTOLOG}(disable=True)",
 )
 
 
@@ -264,14 +264,14 @@ def report_foreign_fit(estimator: Any, price: pipeline_issues.FitPrice | None = 
         levels = next((level for level, each in enumerate(_outward(frame)) if _kind_of(each) == "other"), 0)
         report_leak(_message(found, price), stacklevel=4 + levels)
     _mark_told(found)
-    return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}: use {found.known.remedy}."),)
+    return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}. Use {found.known.remedy}."),)
 
 
 def _message(found: Outermost, price: pipeline_issues.FitPrice | None) -> str:
     """Return the message, with the number of fits and their joint privacy cost if these are known."""
     name, known, owner = type(found.estimator).__name__, found.known, found.owner
     if found.entry == "tool":
-        return f"{name} predicts for {found.title}, which {known.reads}: {known.remedy}."
+        return f"{name} predicts for {found.title}, which {known.reads}. {known.remedy}."
     try:
         times = (pipeline_issues.count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
         unit = (GROUP if found.gives_groups else "") if price is None else price.unit
@@ -285,7 +285,7 @@ def _message(found: Outermost, price: pipeline_issues.FitPrice | None) -> str:
         facts = []
     verb = "predicts" if known.reads == _PREDICTED else "is fitted"
     reads = "; ".join(filter(None, [known.reads, *facts]))
-    return f"{name} {verb} inside {found.title}: {reads}: use {known.remedy}."
+    return f"{name} {verb} inside {found.title}: {reads}. Use {known.remedy}."
 
 
 _told: dict[int, tuple[Any, set[tuple[str, str]]]] = {}

@@ -105,79 +105,76 @@ def _searched(owner: Any, name: str) -> int | None:
 # --- the table ---
 
 SCORED = Known(
-    "the scores of this search or cross-validation are computed on private rows and are not paid for, nor is a choice "
-    "by them",
+    "scores of private rows, and the choice based on them, are not covered by the privacy guarantee",
     "skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public rows and ignore this warning",
     _searched,
 )
 EACH_CLASS = Known(
-    "one fit for each class or pair of classes, each of which spends the budget again, and classes are read from y",
-    "the private classifier alone with classes=[...], which learns several classes for one budget",
+    "each class or pair of classes is a fit that consumes the budget again, and the classes are read from y",
+    "the private classifier alone with classes=[...], which learns several classes with one budget",
 )
 _EACH_OUTPUT = Known(
-    "one fit for each output, each of which spends the budget again",
-    "skdp.DPMLPClassifier, which learns several labels for one budget",
+    "each output is a fit that consumes the budget again",
+    "skdp.DPMLPClassifier, which learns several labels with one budget",
 )
 _VOTING = Known(
-    "each of its estimators that is private spends a budget of its own, which no epsilon_ adds up, and what the others "
-    "read, the classes of y included, is not paid for",
+    "each private estimator consumes a separate budget, and other estimators read private data and classes outside "
+    "the privacy guarantee",
     "one private estimator",
     1,
 )
 _STACKING = Known(
-    "the final estimator is fitted to predictions of private rows, which is not paid for, and each of the cv + 1 fits "
-    "of an estimator spends the budget again",
+    "the final estimator is fitted to private predictions outside the privacy guarantee, and each of the cv + 1 fits "
+    "consumes the budget again",
     "one private estimator",
     _stacked,
     True,
 )
 _BAGGING = Known(
-    "each of the n_estimators fits spends the budget again, and bootstrap=True draws a row several times, which "
-    "multiplies its influence beyond the price",
-    "one private estimator, whose averaging does the same",
+    "each of the n_estimators fits consumes the budget again, and bootstrap=True multiplies the influence of a row",
+    "one private estimator, which already averages",
     "n_estimators",
     "bootstrap",
 )
-_BY_PUBLIC_KNOWLEDGE = "columns chosen by public knowledge, or skdp.DPPCA"
+_BY_PUBLIC_KNOWLEDGE = "columns chosen with public knowledge, or skdp.DPPCA"
 _CALIBRATED = Known(
-    "it is calibrated by private rows, which is not paid for, and each fold is a fit that spends the budget again",
+    "calibration on private rows is not covered by the privacy guarantee, and each fold consumes the budget again",
     "skdp.DPCalibratedClassifier, or CalibratedClassifierCV(FrozenEstimator(fitted)) on public rows",
     _calibrated,
     prefit="skdp.DPCalibratedClassifier, or public rows",
 )
 _PREDICTIONS = Known(
-    "each fold is a fit that spends the budget again, and the predictions are of private rows: what is computed from "
-    "them is not paid for",
-    "one fit, and predict public rows",
+    "each fold consumes the budget again, and results computed from private predictions are not covered by the "
+    "privacy guarantee",
+    "a single fit, and predict public rows",
 )
 KNOWN = {
     "BaseSearchCV": SCORED,
     "CalibratedClassifierCV": _CALIBRATED,
     "TunedThresholdClassifierCV": Known(
-        "the threshold is chosen by scores of private rows, which is not paid for, and each fold is a fit that spends "
-        "the budget again",
+        "the threshold is chosen on private rows outside the privacy guarantee, and each fold consumes the budget "
+        "again",
         "skdp.DPThresholdClassifier, or FixedThresholdClassifier with a threshold found on public rows",
         _tuned,
         prefit="skdp.DPThresholdClassifier, or public rows",
     ),
     "RFE": Known(
-        "each round of the elimination is a fit that spends the budget again, and epsilon_ is that of the last one "
-        "alone",
+        "each elimination round consumes the budget again, but epsilon_ includes only the last fit",
         _BY_PUBLIC_KNOWLEDGE,
     ),
     "RFECV": Known(
-        "columns are chosen by scores of private rows, which is not paid for, and each round of each fold is a fit "
-        "that spends the budget again",
+        "columns are chosen by private scores outside the privacy guarantee, and each round of each fold consumes "
+        "the budget again",
         _BY_PUBLIC_KNOWLEDGE,
     ),
     "SequentialFeatureSelector": Known(
-        "columns are chosen by scores of private rows, which is not paid for, and each column tried is cv fits that "
-        "spend the budget again",
+        "columns are chosen by private scores outside the privacy guarantee, and each candidate column consumes the "
+        "budget cv times",
         _BY_PUBLIC_KNOWLEDGE,
     ),
     "SelectFromModel": Known(
-        "its fit spends a whole budget, which no later step's epsilon_ includes, and a max_features that is a function "
-        "reads the rows",
+        "its fit consumes a budget that epsilon_ of later steps does not include, and a callable max_features reads "
+        "the rows",
         _BY_PUBLIC_KNOWLEDGE,
         lambda owner, name: 0 if owner.prefit else 1,
         prefit="",
@@ -189,22 +186,22 @@ KNOWN = {
     **dict.fromkeys(("ClassifierChain", "RegressorChain"), _EACH_OUTPUT),
     **dict.fromkeys(("BaggingClassifier", "BaggingRegressor"), _BAGGING),
     "AdaBoostClassifier": Known(
-        "rows are weighted by their errors, which is not paid for, and each of the n_estimators fits spends the budget "
-        "again",
+        "row weights depend on errors outside the privacy guarantee, and each of the n_estimators fits consumes the "
+        "budget again",
         "one private estimator",
         "n_estimators",
         True,
     ),
     "SelfTrainingClassifier": Known(
-        "labels are made by predictions of private rows, so one row changes those of others beyond the price, and each "
-        "round is a fit that spends the budget again",
+        "predicted labels let one row influence others beyond the privacy cost, and each round consumes the budget "
+        "again",
         "one private estimator",
         lambda owner, name: None if owner.max_iter is None else owner.max_iter + 1,
         True,
     ),
     "TransformedTargetRegressor": Known(
-        "the target is transformed by what is read from y, which is not paid for",
-        "a public func and inverse_func with check_inverse=False, such as np.log1p and np.expm1",
+        "the transformation of the target is fitted to y, which is not covered by the privacy guarantee",
+        "public func and inverse_func with check_inverse=False, such as np.log1p and np.expm1",
         1,
     ),
 }
@@ -240,7 +237,7 @@ FUNCTIONS = {
 def describe_unknown(name: str) -> Known:
     """Return the entry of a composition or function that is not in the table."""
     return Known(
-        f"skdp does not know what {name} reads of the rows; it is not paid for, and each fit spends the budget again",
+        f"skdp does not recognize {name} and cannot account for what it reads, and each fit consumes the budget again",
         "the private estimator alone, or skdp.allocate_budget",
     )
 
@@ -294,8 +291,11 @@ class Total(NamedTuple):
         if self.n_fits is None or self.n_fits < 2:
             return ""
         if self.epsilon is None:
-            return f"up to {self.n_fits} fits in all"
-        return f"up to {self.n_fits} fits in all, which alone cost epsilon={self.epsilon:.3g} (delta={self.delta:g})"
+            return f"up to {self.n_fits} fits in total"
+        return (
+            f"up to {self.n_fits} fits in total, with a composed privacy cost of epsilon={self.epsilon:.3g} "
+            f"(delta={self.delta:g})"
+        )
 
 
 class FitPrice(NamedTuple):
@@ -369,25 +369,25 @@ FIT_TELLS = {"classes": "classes=[...], a public list", "y_bounds": "y_bounds=(l
 
 @dataclass(frozen=True)
 class PipelineIssue:
-    """Something that a composition reads of its rows without paying, or a budget that it spends more than once.
+    """Private data that a composition reads without accounting for it, or a budget that it consumes more than once.
 
-    `skdp.check_pipeline` returns findings. ``str(finding)`` is one line.
+    Returned by `skdp.check_pipeline`. ``str(issue)`` is one line.
 
     Parameters
     ----------
     step : str
-        Path of the step, such as ``"estimator__scaler"``. It is empty for the composition itself.
+        Path of the step, such as ``"estimator__scaler"``. Empty for the composition itself.
     kind : str
-        Name of the class of the step.
+        Class name of the step.
     reads : str
-        What it reads without paying, or how often it spends.
+        What it reads outside the privacy guarantee, or how often it consumes the budget.
     counterpart : str
         What to use instead.
     n_fits : int or None, default=None
-        Upper bound on the fits of private estimators in one fit of the step. None if the data decide it, or if the
-        number does not matter to the finding.
+        Upper bound on the fits of private estimators in one fit of the step. None if it depends on the data or is not
+        relevant.
     epsilon : float or None, default=None
-        Joint price of these fits at `delta`, in nats. None if it cannot be known without the data.
+        Composed privacy cost of these fits at `delta`, in nats. None if it cannot be known without the data.
     delta : float or None, default=None
         Delta at which `epsilon` is computed.
     """
@@ -403,7 +403,7 @@ class PipelineIssue:
     def __str__(self) -> str:
         where = f"step {self.step!r} ({self.kind})" if self.step else self.kind
         total = str(Total(self.n_fits, self.epsilon, self.delta))
-        return f"{where}: {self.reads}{total and f'; {total}'}; use {self.counterpart}."
+        return f"{where}: {self.reads}{total and f'; {total}'}. Use {self.counterpart}."
 
 
 # --- any composition ---
@@ -429,8 +429,8 @@ def find(composition: Any) -> list[PipelineIssue]:
     """
     if not is_estimator(composition):
         raise TypeError(
-            f"composition is a {type(composition).__name__} and no estimator: give a Pipeline, another meta-estimator "
-            "or a private estimator."
+            "`composition` must be a Pipeline, another meta-estimator or a private estimator, got "
+            f"{type(composition).__name__}."
         )
     return list(_walk(composition, ""))
 
@@ -471,11 +471,11 @@ def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
     asked = [unit == GROUP] if unit else [asks_for_groups(leaf) for leaf, _ in private_fits(node)]
     if splits_by_groups and not all(asked):
         return (
-            "groups go to its splitter and not to its fits, which are private for a row and not for a group (use "
-            "set_fit_request(groups=True) and sklearn.set_config(enable_metadata_routing=True))"
+            "groups are passed to its splitter but not to its private fits, which protect rows instead of groups "
+            "(use set_fit_request(groups=True) and sklearn.set_config(enable_metadata_routing=True))"
         )
     if any(asked) and not splits_by_groups:
-        return "its splitter may split a group, whose rows are then on both sides (use cv=GroupKFold())"
+        return "its splitter may put rows of one group on both sides of a split (use cv=GroupKFold())"
     return ""
 
 
@@ -488,7 +488,7 @@ def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
         is_pipeline = isinstance(inner, Pipeline)
         yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
     elif read := [name for name in FIT_TELLS if getattr(node, name, ()) is None]:
-        reads = f"reads its {read[0]} from y, which is not paid for"
+        reads = f"reads its {read[0]} from y, which is not covered by the privacy guarantee"
         yield PipelineIssue(path, type(node).__name__, reads, FIT_TELLS[read[0]])
 
 
@@ -498,8 +498,11 @@ def _of_steps(node: Any, path: str, outermost: Any) -> Iterator[PipelineIssue]:
         check_structure(node)
     names = _private_parts(node)
     if node is outermost and len(names) > 1:
-        reads = f"the private steps {names} spend a budget each, and the last one's epsilon_ leaves out the others'"
-        remedy = "skdp.allocate_budget(pipeline, ...), which pays for all of them"
+        reads = (
+            f"the private steps {names} consume one budget each, and epsilon_ of the last step does not include the "
+            "others"
+        )
+        remedy = "skdp.allocate_budget(pipeline, ...), which accounts for all of them"
         yield PipelineIssue(path, type(node).__name__, reads, remedy, *total_of(node))
     if not is_of_sklearn(node) and holds_private(node):
         yield _finding(node, path, describe_unknown(type(node).__name__))
@@ -516,7 +519,7 @@ def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[PipelineI
         if public_steps.passes_rows(part):
             continue
         if not (is_estimator(part) or hasattr(part, "transform")):
-            raise TypeError(f"step {below!r} is a {type(part).__name__} and no estimator: give one, or 'passthrough'.")
+            raise TypeError(f"Step {below!r} must be an estimator or 'passthrough', got {type(part).__name__}.")
         inner = public_steps.parts_of(part) and not pays(part)
         yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
         if isinstance(node, Pipeline):
@@ -529,10 +532,12 @@ def check_structure(pipeline: Pipeline) -> None:
     """Raise for a pipeline with two steps of one name, or a step without ``transform`` before the last one."""
     names = [name for name, _ in pipeline.steps]
     if len(set(names)) < len(names):
-        raise ValueError(f"the names of the steps {names} are not unique: give each step a name of its own.")
+        raise ValueError(f"The names of the steps must be unique, got {names}.")
     for name, step in pipeline.steps[:-1]:
         if not public_steps.passes_rows(step) and not hasattr(step, "transform"):
-            raise ValueError(f"step {name!r}: {type(step).__name__} has no transform: put it last.")
+            raise ValueError(
+                f"Step {name!r} ({type(step).__name__}) has no transform method. Only the last step may lack it."
+            )
 
 
 # --- what pays, and how often ---

@@ -76,7 +76,8 @@ class StepFit(Fit):
             self.estimator.__dict__.pop("_allotted_fit", None)
         if self.precedes_charge:
             raise RuntimeError(
-                f"fit of {type(fitted).__name__} went on before its charge: let it catch Exception alone."
+                f"fit of {type(fitted).__name__} continued before the budget was charged. It must not catch "
+                "BaseException."
             )
         return fitted
 
@@ -87,7 +88,9 @@ class StepFit(Fit):
         if self.rows is not None and (not self._kept or self._kept[0] is None):  # they were not read yet
             self.model._note_rows(self.rows, self.are_raw)
             if self._row_form is not None and row_form_of(self.rows) != self._row_form:
-                raise ValueError("the rows are not of the form that the step before it is to give: please report this.")
+                raise ValueError(
+                    "The rows do not have the form that the previous step should return. Please report this."
+                )
             self.model._note_row_form(self._row_form)  # the planned one, as it may determine the price
         self._settle(n)
 
@@ -242,7 +245,9 @@ class PrivateStep:
         dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
         holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
         if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
-            raise ValueError("X holds Python objects where numbers are needed: have the step before it return numbers.")
+            raise ValueError(
+                "X contains Python objects, but numbers are required. The previous step must return numbers."
+            )
         return fit, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:

@@ -48,10 +48,10 @@ from skdp._checks.parameters import is_private
 from skdp.accounting import AddRemove, Risk
 from skdp.base.row_wise import RowWise
 
-_VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (free)"
+_VECTORIZER = "skdp.preprocessing.DPTableVectorizer with public bounds (no privacy cost)"
 _PUBLIC_CONSTANT = (
-    "SimpleImputer(strategy='constant', fill_value=..., keep_empty_features=True) (free) or "
-    "skdp.preprocessing.DPSimpleImputer (paid)"
+    "SimpleImputer(strategy='constant', fill_value=..., keep_empty_features=True) (no privacy cost) or "
+    "skdp.preprocessing.DPSimpleImputer (consumes budget)"
 )
 COUNTERPARTS = {
     **dict.fromkeys(("PCA", "IncrementalPCA", "KernelPCA", "SparsePCA", "FactorAnalysis", "FastICA"), "skdp.DPPCA"),
@@ -69,13 +69,13 @@ COUNTERPARTS = {
     ),
     **dict.fromkeys(
         ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "PowerTransformer", "QuantileTransformer"),
-        f"{_VECTORIZER} or DPStandardScaler (paid)",
+        f"{_VECTORIZER} or DPStandardScaler (consumes budget)",
     ),
-    "KBinsDiscretizer": f"{_VECTORIZER} or DPQuantileBinner (paid)",
+    "KBinsDiscretizer": f"{_VECTORIZER} or DPQuantileBinner (consumes budget)",
     **dict.fromkeys(("SimpleImputer", "KNNImputer", "IterativeImputer"), _PUBLIC_CONSTANT),
     "MissingIndicator": "MissingIndicator(features='all')",
-    "OneHotEncoder": "OneHotEncoder(categories=[...]) with public lists (free) or "
-    "skdp.preprocessing.DPOneHotEncoder (paid)",
+    "OneHotEncoder": ("OneHotEncoder(categories=[...]) with public lists (no privacy cost) or "
+    "skdp.preprocessing.DPOneHotEncoder (consumes budget)"),
     "OrdinalEncoder": "OrdinalEncoder(categories=[...]) with public lists",
     "TargetEncoder": "OneHotEncoder(categories=[...]) with public lists",
     "LabelEncoder": "classes=[...] of the private classifier",
@@ -110,26 +110,29 @@ _ELEMENTWISE = frozenset(
 
 def _in_place(step: Any) -> Iterator[tuple[str, str]]:
     if step.copy is not True:  # a search would try the next candidate on what this one made
-        yield "works in place on the rows", f"{type(step).__name__}(copy=True)"
+        yield "modifies the rows in place", f"{type(step).__name__}(copy=True)"
 
 
 def _function(step: Any) -> Iterator[tuple[str, str]]:
     func = step.func
     if any(func is ufunc for ufunc in _ELEMENTWISE):
         if step.kw_args:  # `where` and `out` bring values of other rows
-            yield "passes kw_args to a ufunc", "mark a function of your own with skdp.row_wise"
+            yield "passes kw_args to a ufunc", "skdp.row_wise(f) with a function of your own"
     elif func is not None and type(func) is not RowWise:
-        remedy = "an element-wise ufunc of numpy, or skdp.row_wise(f) for a function that treats rows one by one"
-        yield "calls a function that may look at more than one row", remedy
+        remedy = "an element-wise ufunc of numpy, or skdp.row_wise(f) for a function that transforms rows one by one"
+        yield "calls a function that may read more than one row", remedy
     if func is not None and step.inverse_func is not None and step.check_inverse is not False:
-        yield "compares some rows with their inverse and warns of it", "FunctionTransformer(check_inverse=False)"
+        yield (
+            "compares some rows with their inverse and warns about differences",
+            "FunctionTransformer(check_inverse=False)",
+        )
 
 
 def _spline(step: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(step.knots, np.ndarray | list | tuple):
-        yield "places its knots by the rows", COUNTERPARTS["SplineTransformer"]
+        yield "places its knots according to the rows", COUNTERPARTS["SplineTransformer"]
     if step.sparse_output is not False:
-        yield "stores zeros of a row or not as other rows demand", "SplineTransformer(sparse_output=False)"
+        yield "decides by all rows whether zeros of a row are stored", "SplineTransformer(sparse_output=False)"
 
 
 def _categories(step: Any) -> Iterator[tuple[str, str]]:
@@ -137,41 +140,41 @@ def _categories(step: Any) -> Iterator[tuple[str, str]]:
     if type(given) not in lists or any(type(each) not in lists for each in given):
         yield "reads its categories from the rows", COUNTERPARTS[type(step).__name__]
     if step.min_frequency is not None or step.max_categories is not None:
-        yield "counts its categories", f"{type(step).__name__}(min_frequency=None, max_categories=None)"
+        yield "counts its categories in the rows", f"{type(step).__name__}(min_frequency=None, max_categories=None)"
 
 
 def _one_hot(step: Any) -> Iterator[tuple[str, str]]:
     yield from _categories(step)
     if step.handle_unknown not in ("error", "ignore", "infrequent_if_exist"):
-        yield "warns of one row's unknown category", "OneHotEncoder(handle_unknown='ignore')"
+        yield "warns about an unknown category of a single row", "OneHotEncoder(handle_unknown='ignore')"
     elif step.drop is not None and step.handle_unknown != "error":
-        yield "warns of one row's unknown category", "OneHotEncoder(drop=None), or handle_unknown='error'"
+        yield "warns of one row's unknown category", "warns about an unknown category of a single row"
 
 
 def _ordinal(step: Any) -> Iterator[tuple[str, str]]:
     yield from _categories(step)
     if step.handle_unknown not in ("error", "use_encoded_value"):
-        yield "treats unknown categories in a way that is not known", "OrdinalEncoder(handle_unknown='error')"
+        yield "handles unknown categories in an unsupported way", "OrdinalEncoder(handle_unknown='error')"
 
 
 def _imputer(step: Any) -> Iterator[tuple[str, str]]:
     yield from _in_place(step)
     if step.strategy != "constant":
-        yield "computes what it fills in from the rows", _PUBLIC_CONSTANT
+        yield "computes the fill values from the rows", _PUBLIC_CONSTANT
     if step.keep_empty_features is not True:
         yield "drops a column that is empty in all rows", "SimpleImputer(keep_empty_features=True)"
     if step.add_indicator is not False:
-        yield "adds a column where a row has a gap", "add_indicator=False, and MissingIndicator(features='all')"
+        yield "adds a column if a row has a missing value", "add_indicator=False, and MissingIndicator(features='all')"
 
 
 def _indicator(step: Any) -> Iterator[tuple[str, str]]:
     if step.features != "all":
-        yield "keeps the columns in which a row has a gap", COUNTERPARTS["MissingIndicator"]
+        yield "keeps the columns in which a row has a missing value", COUNTERPARTS["MissingIndicator"]
 
 
 def _projection(step: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(step.n_components, numbers.Integral) or isinstance(step.n_components, bool):
-        yield "chooses its width by the number of rows", f"{type(step).__name__}(n_components=number)"
+        yield "chooses the number of components by the number of rows", f"{type(step).__name__}(n_components=number)"
 
 
 def _kernel(step: Any) -> Iterator[tuple[str, str]]:
@@ -182,7 +185,7 @@ def _kernel(step: Any) -> Iterator[tuple[str, str]]:
 def _text(step: Any) -> Iterator[tuple[str, str]]:
     given = ("preprocessor", "tokenizer", "analyzer", "strip_accents")
     if named := [name for name in given if callable(getattr(step, name))]:
-        reads = f"calls a function of yours ({', '.join(named)})"
+        reads = f"calls a user-defined function ({', '.join(named)})"
         yield reads, "HashingVectorizer(token_pattern=...) without functions"
     if step.input != "content":
         yield "reads files", "HashingVectorizer(input='content')"
@@ -201,11 +204,11 @@ def _weights(step: Any) -> Iterator[tuple[str, str]]:
 
 def _columns(step: Any) -> Iterator[tuple[str, str]]:
     if not _is_number(step.sparse_threshold) or step.sparse_threshold != 0:
-        yield "compares the exact share of nonzero entries with a threshold", "ColumnTransformer(sparse_threshold=0)"
+        yield "compares the exact fraction of nonzero entries with a threshold", "ColumnTransformer(sparse_threshold=0)"
     if any(callable(columns) for _, _, columns in step.transformers):
-        yield "chooses columns by a function of the rows", "the names of the columns"
+        yield "chooses columns with a function of the rows", "the names of the columns"
     elif any(not is_plain(columns) for _, _, columns in step.transformers):
-        yield "chooses columns by an object that may read the rows", "a list of the names of the columns"
+        yield "chooses columns with an object that may read the rows", "a list of the names of the columns"
     yield from _weights(step)
 
 
@@ -262,7 +265,7 @@ def find_not_plain(step: Any) -> Iterator[tuple[str, str]]:
         if name == "kw_args" and type(step.func) is RowWise:  # part of a function that is tested with them
             continue
         if not is_plain(value):
-            reads = f"has a parameter {name} of type {type(value).__name__}, which may be handed the rows"
+            reads = f"has a parameter {name} of type {type(value).__name__}, which may receive the rows"
             yield reads, f"a plain number, string or list for {name}"
 
 
@@ -326,7 +329,7 @@ class Fault(NamedTuple):
     remedy: str
 
 
-ANYTHING_ELSE = "a private estimator or a transformer that learns nothing (see docs/limitations.md)"
+ANYTHING_ELSE = "a private estimator or a transformer that learns nothing from the data (see docs/limitations.md)"
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:
@@ -346,7 +349,7 @@ def find_faults(step: Any, name: str) -> Iterator[Fault]:
     """
     for path, part, alone in walk(step, name):
         if is_ours(part):
-            alone = [("is inside another step", "make it a step of the pipeline itself")]
+            alone = [("is nested inside another step", "it as a step of the pipeline itself")]
         yield from (Fault(path, type(part).__name__, *each) for each in alone)
 
 
@@ -365,7 +368,7 @@ def find_own_faults(step: Any) -> list[tuple[str, str]]:
     if rule is None:
         remedy = COUNTERPARTS.get(type(step).__name__)
         known = remedy is not None and type(step).__module__.partition(".")[0] == "sklearn"
-        reads = "learns from its rows" if known else "is not on the list of steps that read nothing of their rows"
+        reads = "learns from its rows" if known else "is not on the list of stateless steps"
         return [(reads, remedy or ANYTHING_ELSE)]
     found = [*_find_changes(step), *rule(step), *_find_joins(step)]
     return found or list(find_not_plain(step))
@@ -392,16 +395,16 @@ def parts_of(step: Any) -> list[tuple[str, Any]]:
 def _find_changes(step: Any) -> Iterator[tuple[str, str]]:
     """Find what an object carries in addition to its class and parameters."""
     if any(callable(getattr(type(step), name, None)) for name in vars(step)):
-        yield "has a method that was replaced on the object", "a new object"
+        yield "has a method that was replaced on the instance", "a new object"
     if vars(step).get("_skl_callbacks"):  # since scikit-learn 1.9; clones keep them
-        yield "hands its rows to callbacks", "set_callbacks() without any"
+        yield "passes its rows to callbacks", "set_callbacks() without callbacks"
 
 
 def _find_joins(step: Any) -> Iterator[tuple[str, str]]:
     """Find joins of pandas frames by index where a part makes arrays, which lose the index and count from 0."""
     joins = isinstance(step, FeatureUnion | ColumnTransformer) and output_of(step) == "pandas"
     if joins and any(output_of(part) != "pandas" for part in _leaves(step)):
-        yield "joins by index what its parts may have renumbered", "set_output(transform='pandas') on all of it"
+        yield "joins by an index that its parts may have reset", "set_output(transform='pandas') on all of it"
 
 
 def _leaves(step: Any) -> Iterator[Any]:
@@ -463,26 +466,26 @@ def check_types(X: Any, *, double: bool = False) -> None:
     kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]
     if double and any(kind in ("float32", "float16") for kind in kinds):
         raise ValueError(
-            "X is of single precision, in which a row that leaves changes how others are rounded: give "
-            "X.astype(float), or use adjacency='zero_out'."
+            "X has single precision, in which removing a row changes how others are rounded. Pass X.astype(float), "
+            "or use adjacency='zero_out'."
         )
     if types is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
-        raise ValueError("X is a list of rows, whose type is that of its values: give an array or a frame.")
+        raise ValueError("X is a list of rows, whose type depends on its values. Pass an array or a data frame.")
     if getattr(getattr(X, "dtype", None), "kind", None) == "S":
-        raise ValueError("X is an array of bytes, as wide as its longest value: give X.astype(object).")
+        raise ValueError("X is an array of bytes, whose width depends on its longest value. Pass X.astype(object).")
     for number, kind in enumerate(types if hasattr(types, "__iter__") else [types]):
         listed = getattr(getattr(kind, "categories", None), "dtype", None)
         if getattr(listed, "kind", None) in ("i", "u", "b"):
             name = X.columns[number] if hasattr(X, "columns") else X.name
             raise ValueError(
-                f"column {name!r} is of pandas' type category of {listed}, which a gap turns into another: cast it to "
-                "float, or its categories to text."
+                f"Column {name!r} has the pandas type category of {listed}, which a missing value changes. Cast the "
+                "column to float, or its categories to strings."
             )
     schema = getattr(X, "schema", None) if hasattr(X, "get_columns") else None
     for name, kind in (schema or {}).items():
         if str(kind).startswith(("Int", "UInt", "Boolean")):
             raise ValueError(
-                f"column {name!r} is of polars' type {kind}, which a gap turns into another: cast it to Float64."
+                f"Column {name!r} has the polars type {kind}, which a missing value changes. Cast it to Float64."
             )
 
 
@@ -502,8 +505,11 @@ def value_refusals(step: Any, name: str) -> Iterator[Fault]:
     for path, part, _ in walk(step, name):
         kind = type(part)
         if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
-            reads = "refuses some values, which behind a private step would cost the whole fit"
-            remedy = "it in front, or let it take every value (handle_unknown='ignore', extrapolation='constant')"
+            reads = "rejects some values, which after a private step would end the fit after its charge"
+            remedy = (
+                "it before the private step, or let it accept all values (handle_unknown='ignore', "
+                "extrapolation='constant')"
+            )
             yield Fault(path, kind.__name__, reads, remedy)
 
 

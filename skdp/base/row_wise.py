@@ -19,15 +19,15 @@ from scipy import sparse
 
 from skdp._checks.leaks import silence
 
-_REMEDY = "write it row by row, or leave it out of the private pipeline"
+_REMEDY = "Transform the rows one by one, or move the function out of the private pipeline"
 
 
 class RowWiseError(ValueError):
-    """A function breaks the promise of `row_wise`, or the promise cannot be tested. The message contains no row."""
+    """A function is not row-wise, or this cannot be tested. The message contains no row."""
 
 
 class RowWise:
-    """Function that is promised to transform rows one by one. Made by `row_wise`."""
+    """Function that is declared to transform rows one by one. Created by `row_wise`."""
 
     __wrapped__: Callable[..., Any]
 
@@ -37,16 +37,18 @@ class RowWise:
         self._passed: set[Any] = set()
 
     def __call__(self, rows: Any, /, **keywords: Any) -> Any:
-        """Call the function, after testing its promise on made-up rows with these columns and types."""
+        """Call the function, after testing it on simulated rows with these columns and types."""
         schema = _schema(rows)
         if keywords or schema not in self._passed:
             check_row_wise(self, rows, keywords)
             self._passed.add(schema)
         made = self.__wrapped__(rows, **keywords)
         if _count(made) != _count(rows):
-            raise RowWiseError(f"{_name(self)} changes the number of rows: {_REMEDY}.")
+            raise RowWiseError(f"{_name(self)} changes the number of rows. {_REMEDY}.")
         if not _keeps_index(rows, made):  # a union of frames would join different rows
-            raise RowWiseError(f"{_name(self)} changes the index, by which frames are joined: keep it as it was.")
+            raise RowWiseError(
+                f"{_name(self)} changes the index, by which data frames are joined. Keep the index unchanged."
+            )
         return made
 
     def __deepcopy__(self, memo: Any) -> Self:
@@ -66,37 +68,38 @@ class RowWise:
 
 
 def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
-    """Mark a function as one that transforms rows one by one, for a ``FunctionTransformer`` before a private step.
+    """Mark a function that transforms rows one by one, for a ``FunctionTransformer`` before a private step.
 
-    The price of a pipeline holds only if no step mixes rows: ``lambda X: X - X.mean(0)`` changes every row when one row
-    changes. The marked function is tested on made-up rows with gaps, extreme values and codes such as -999: alone, in
-    blocks, in another order, and next to other rows. The test finds mistakes, not malice. The promise remains yours.
+    The guarantee of a pipeline holds only if no stateless step mixes rows. For example, ``lambda X: X - X.mean(0)``
+    changes every row if one row changes. The marked function is tested on simulated rows with missing values, extreme
+    values and codes such as -999: alone, in blocks, in another order, and next to other rows. The test detects
+    mistakes, but it cannot prove that the function is row-wise.
 
     Parameters
     ----------
     f : callable
         Function of a table, and of keyword arguments. It returns the same number of rows in the same order.
     example : table or None, default=None
-        Public table of at least two rows on which `f` is tested. If None, made-up rows with the columns and types of
-        the input are used. Required if `f` cannot run on such rows.
+        Public table of at least two rows on which `f` is tested. None uses simulated rows with the columns and types of
+        the input. Required if `f` fails on simulated rows.
 
     Returns
     -------
     RowWise
         Callable with the signature of `f`. It can be pickled and cloned if `f` can. The first call with new column
-        types tests `f`; every call checks the number of rows and the index of a pandas frame.
+        types tests `f`; every call checks the number of rows and the index of a pandas data frame.
 
     Raises
     ------
     TypeError
         `f` is not callable.
     ValueError
-        Raised by the call: `f` looks at more than one row, changes the number of rows, their index or its argument, or
-        needs `example`.
+        Raised by the call: `f` reads more than one row, changes the number of rows, their index or its input, or
+        requires `example`.
 
     See Also
     --------
-    check_pipeline : Check that no step of a pipeline reads its rows without paying.
+    check_pipeline : Find private data that a composition reads without accounting for it.
 
     Examples
     --------
@@ -108,11 +111,11 @@ def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
     >>> try:
     ...     skdp.row_wise(lambda X: X - X.mean(axis=0))(np.ones((3, 2)))
     ... except ValueError as error:
-    ...     print(str(error)[:40])
-    <lambda> looks at more than one row, or
+    ...     print(str(error)[:33])
+    <lambda> reads more than one row,
     """
     if not callable(f):
-        raise TypeError(f"f={f!r} is not callable: give a function of a table.")
+        raise TypeError(f"`f` must be a function of a table, got {f!r}.")
     return RowWise(f, example)
 
 
@@ -145,12 +148,12 @@ def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None =
                 continue
             tested = True
             if not (_same(table, given) and _keeps_index(table, given)):
-                raise RowWiseError(f"{_name(marked)} works in place on the rows it is given: change a copy of them.")
+                raise RowWiseError(f"{_name(marked)} modifies its input in place. Modify a copy instead.")
             _compare(marked, run, table, whole)
     if not tested:
         raise RowWiseError(
-            f"{_name(marked)} cannot be run on made-up rows: give skdp.row_wise(f, example=...) a public table of at "
-            "least two rows that it can be run on."
+            f"{_name(marked)} failed on simulated rows. Pass skdp.row_wise(f, example=...) a public table of at least "
+            "two rows on which the function works."
         )
 
 
@@ -158,9 +161,9 @@ def _compare(marked: RowWise, run: Callable[[Any], Any], table: Any, whole: Any)
     """Compare the output for the whole table with that for single rows, blocks, another order and repeated rows."""
     n = _count(table)
     if n < 2:
-        raise RowWiseError(f"example={marked.example!r} has fewer than two rows: give a public table of several rows.")
+        raise RowWiseError(f"`example` must be a public table of at least two rows, got {marked.example!r}.")
     if _count(whole) != n:
-        raise RowWiseError(f"{_name(marked)} changes the number of rows: {_REMEDY}.")
+        raise RowWiseError(f"{_name(marked)} changes the number of rows. {_REMEDY}.")
     order = np.random.default_rng(1).permutation(n)
     blocks = [np.array([row]) for row in range(min(n, 50))]
     blocks += [np.arange(n // 3), np.arange(n // 3, n), order, np.arange(n)[::2], np.repeat(np.arange(n), 2)]
@@ -172,11 +175,11 @@ def _compare(marked: RowWise, run: Callable[[Any], Any], table: Any, whole: Any)
         expected = _take(whole, rows)
         if part is not None and _types(expected) != _types(part):
             raise RowWiseError(
-                f"{_name(marked)} looks at more than one row: what type it gives depends on the others, "
-                "on a gap say; fix it, as by .astype(float)."
+                f"{_name(marked)} reads more than one row: the type of its output depends on other rows, for example "
+                "on a missing value. Fix the type, for example with .astype(float)."
             )
         if part is None or not _same(expected, part):
-            raise RowWiseError(f"{_name(marked)} looks at more than one row, or is random: {_REMEDY}.")
+            raise RowWiseError(f"{_name(marked)} reads more than one row, or is random. {_REMEDY}.")
 
 
 # --- tables of any kind ---

@@ -87,7 +87,7 @@ class PlainState:
             super().__setstate__(state)  # type: ignore[misc]
             return
         if set(state) != {_KIND, _VALUE}:
-            raise ValueError(f"this is not the saved state of a {type(self).__name__}: the file was altered.")
+            raise ValueError(f"This is not the saved state of a {type(self).__name__}. The file was altered.")
         vars(self).update(read_state(self, state))
         check_epsilon(self)
 
@@ -105,9 +105,9 @@ def read_state(model: Any, content: dict[str, Any]) -> dict[str, Any]:
     for name, value in state.items():
         is_learned = name.startswith("_fitted") or (name.endswith("_") and name[0] != "_")
         if not (is_learned or name in parameters or name in _OTHER_NAMES):
-            raise ValueError(f"{name!r} is not an attribute of a fitted {type(model).__name__}: the file was altered.")
+            raise ValueError(f"{name!r} is not an attribute of a fitted {type(model).__name__}. The file was altered.")
         if name in _LEFT_OUT and value is not None:
-            raise ValueError(f"{name!r} is never saved: the file was altered.")
+            raise ValueError(f"{name!r} is never saved. The file was altered.")
     return state
 
 
@@ -117,20 +117,24 @@ def check_epsilon(model: Any) -> None:
     releases = state.get("_fitted_releases", ())
     stated = state.get("adjacency_"), state.get("privacy_unit_", ROW)
     if any((each.adjacency, each.unit) != stated for each in releases):
-        raise ValueError(f"the guarantee of this {type(model).__name__} is not that of its fit: the file was altered.")
+        raise ValueError(
+            f"The guarantee of this {type(model).__name__} does not match its releases. The file was altered."
+        )
     if "privacy_event_" not in state and ("epsilon_" not in state or not is_private(model)):
         return  # without a privacy cost, or computed from the releases whenever it is read
     event = state.get("privacy_event_")
     if compose(each.event for each in releases) != event:
-        raise ValueError(f"privacy_event_ of this {type(model).__name__} is not that of its fit: the file was altered.")
+        raise ValueError(
+            f"privacy_event_ of this {type(model).__name__} does not match its releases. The file was altered."
+        )
     if not flatten(event):
         return
     delta = max(model.delta_, _LEAST_DELTA)
     found = get_epsilon(event, delta, adjacency=model.adjacency_)
     if not state["epsilon_"] >= found * (1.0 - 1e-6):
         raise ValueError(
-            f"epsilon_={state['epsilon_']:.6g} of this {type(model).__name__} is below the privacy cost {found:.6g} of "
-            "its events: the file was altered."
+            f"epsilon_={state['epsilon_']:.6g} of this {type(model).__name__} is below the privacy cost {found:.6g} "
+            "of its events. The file was altered."
         )
 
 
@@ -203,7 +207,7 @@ def from_plain(content: Any) -> Any:
         return range(*value) if named == "range" else _SEQUENCES[named](map(from_plain, value))
     if named in _PARTS:
         return _part_of(getattr(_module(_PARTS[named]), named), from_plain(value))
-    raise ValueError(f"{named!r} is not a type of a saved model: the file was altered.")
+    raise ValueError(f"{named!r} is not an allowed type in a saved model. The file was altered.")
 
 
 def _part_of(made_of: type, fields: Any) -> Any:
@@ -212,7 +216,7 @@ def _part_of(made_of: type, fields: Any) -> Any:
     made = object.__new__(made_of)
     for name, value in fields:
         if not name.isidentifier() or (hasattr(made_of, name) and callable(getattr(made_of, name))):
-            raise ValueError(f"{name!r} is not a field of a {made_of.__name__}: the file was altered.")
+            raise ValueError(f"{name!r} is not a field of {made_of.__name__}. The file was altered.")
         object.__setattr__(made, name, value)
     return made
 

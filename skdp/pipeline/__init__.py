@@ -1,7 +1,7 @@
-"""Pipelines under one budget, and the check of a pipeline that scikit-learn runs.
+"""Pipelines with one privacy budget, and checks of compositions of estimators.
 
 - `private_pipeline`: `PrivatePipeline`, `allocate_budget`, `check_pipeline`
-- `joint_fit`: the budget of several private steps, and their fit under one charge
+- `joint_fit`: joint fit of several private steps, with a single charge
 """
 
 from __future__ import annotations

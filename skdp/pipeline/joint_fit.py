@@ -117,8 +117,8 @@ class JointFit:
         for number, (name, step) in enumerate(self.steps):
             if giving and not public_steps.takes_sparse(step):
                 raise ValueError(
-                    f"step {name!r}: {type(step).__name__} takes no sparse rows, which step {giving!r} may give: set "
-                    f"{giving}__{remedy}."
+                    f"Step {name!r} ({type(step).__name__}) does not accept sparse rows, which step {giving!r} may "
+                    f"return. Set {giving}__{remedy}."
                 )
             if name in self._private:
                 estimator = self._private[name].estimator
@@ -126,7 +126,7 @@ class JointFit:
                 remedy = "sparse_output=False" if hasattr(estimator, "sparse_output") else "encode='ordinal'"
                 if giving and public_steps.output_of(estimator) != "default" and step is not self.steps[-1][1]:
                     raise ValueError(
-                        f"step {name!r} gives sparse rows, and its output is a frame, which is never sparse: set "
+                        f"Step {name!r} returns sparse rows, which a data frame output cannot hold. Set "
                         f"{name}__{remedy}, or set_output(transform='default')."
                     )
             elif number > self._first and getattr(step, "sparse_output", False):
@@ -144,7 +144,7 @@ class JointFit:
             for giver in (before, chooser):
                 fault = "" if giver is None else traits_of(step).fault_behind(giver)
                 if fault:
-                    raise ValueError(f"step {name!r}: {fault}")
+                    raise ValueError(f"Step {name!r}: {fault}")
 
     def prepare(self, X: Any, y: Any, like: Any = None) -> None:
         """Run the leading public steps, and check all that can be checked of rows and labels.
@@ -170,7 +170,10 @@ class JointFit:
         self._rows = X if self._n_rows else take_rows(X, np.empty(0, np.intp))
         self._checked = first.check_rows(self._rows)
         if self._checked.shape[0] != self._n_rows:
-            raise ValueError(f"step {name!r} is given another number of rows than came in: keep them one for one.")
+            raise ValueError(
+                f"Step {name!r} receives a different number of rows than the input. Leading steps must return one row "
+                "per input row."
+            )
         first.check_parameters(self._n, self._checked.shape[1])
         self._rehearse(self._checked.shape[1])
         for name, private in self._private.items():
@@ -214,7 +217,7 @@ class JointFit:
     def _handed_on(self, name: str, rows: Any, n: int) -> Any:
         """What a private step gives to the next one: a row for each row."""
         if table_shape(rows)[0] != n:
-            raise ValueError(f"step {name!r} returns another number of rows than it is given: keep them one for one.")
+            raise ValueError(f"Step {name!r} must return one row per input row.")
         return rows
 
     def _fit_for(self, number: int, rows: Any) -> Any:
@@ -254,16 +257,16 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
         refused = str(error)
     except Exception as error:  # its message, and its context, may show a cell
         refused = (
-            f"{type(step).__name__} refuses the rows with a {type(error).__name__}; fit it to them alone to see why, "
-            "and let it take every value (unknown categories, gaps)."
+            f"{type(step).__name__} raised {type(error).__name__} for the rows. Fit the step alone to see the error, "
+            "and let it accept all values, such as unknown categories and missing values."
         )
         if public_steps.takes_any_types(step) and isinstance(error, TypeError | ValueError):
             refused = str(error)
     if refused:
-        raise ValueError(f"step {name!r}: {refused}")
+        raise ValueError(f"Step {name!r}: {refused}")
     repeat_notices(step)
     if table_shape(made)[0] != table_shape(X)[0]:
-        raise ValueError(f"step {name!r}: {type(step).__name__} changes the number of rows: keep them one for one.")
+        raise ValueError(f"Step {name!r} ({type(step).__name__}) must return one row per input row.")
     return made
 
 
@@ -299,13 +302,14 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
             made = step.fit_transform(X, y, **params)
             # Whether the next step can read cells without a type of their own would depend on the rows.
             if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
-                raise TypeError("it returns objects where the next step needs numbers or a type of text")
+                raise TypeError("the output has dtype object, but the next step requires numbers or strings")
             return zero_wild_rows(made)
     except Exception as error:
         reason = " ".join(str(error).split())
         raise ValueError(
-            f"step {name!r}: {type(step).__name__} cannot be run on made-up rows of the width that it will be given "
-            f"({type(error).__name__}: {reason}): fix it, as behind a private step it is run after the charge."
+            f"Step {name!r} ({type(step).__name__}) fails on simulated rows of the expected width "
+            f"({type(error).__name__}: {reason}). Fix the step: after a private step it runs when the budget is "
+            "already charged."
         ) from None
 
 
@@ -387,17 +391,15 @@ def _find_wild_cells(column: Any) -> np.ndarray:
 def refuse_findings(pipeline: Any) -> None:
     """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
     if not isinstance(pipeline, Pipeline):
-        raise TypeError(
-            f"pipeline is a {type(pipeline).__name__} and not a Pipeline: give sklearn.pipeline.Pipeline([...])."
-        )
+        raise TypeError(f"`pipeline` must be a sklearn.pipeline.Pipeline, got {type(pipeline).__name__}.")
     check_structure(pipeline)
     charged, faults = False, []
     for name, step in pipeline.steps:
         if is_private(step):
             if not isinstance(step, PrivateEstimator):  # which keeps the price of a step after another fit
                 raise ValueError(
-                    f"step {name!r}: {type(step).__name__} has __private_step__ and is no skdp.base.PrivateEstimator: "
-                    "derive it from that (docs/extending.md)."
+                    f"Step {name!r} ({type(step).__name__}) defines __private_step__ and must be a subclass of "
+                    "skdp.base.PrivateEstimator (see docs/extending.md)."
                 )
             _refuse_overrides(name, step)
             charged = True
@@ -405,7 +407,7 @@ def refuse_findings(pipeline: Any) -> None:
         found, end = list(public_steps.find_faults(step, name)), " instead."
         if not found and charged:
             found, end = list(public_steps.value_refusals(step, name)), "."
-        faults += [f"step {path!r}: {kind} {reads}; use {remedy}{end}" for path, kind, reads, remedy in found]
+        faults += [f"Step {path!r}: {kind} {reads}. Use {remedy}{end}" for path, kind, reads, remedy in found]
     if faults:
         raise ValueError(" ".join(faults))
 
@@ -417,8 +419,8 @@ def _refuse_overrides(name: str, step: Any) -> None:
         ours = [cls.__module__.partition(".")[0] == "skdp" for cls in owners]
         if any(ours) and not ours[0]:
             raise ValueError(
-                f"step {name!r}: {type(step).__name__} overrides {method} of a class of skdp, which a budgeted "
-                "pipeline runs in several passes: use the class that it derives from."
+                f"Step {name!r} ({type(step).__name__}) overrides {method} of an skdp class, but a private pipeline "
+                "runs this method in several passes. Use the class it inherits from."
             )
 
 
@@ -429,24 +431,27 @@ def check_budget(pipeline: Any) -> None:
     check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):
         if getattr(pipeline, parameter) is not None:
-            raise ValueError(f"{parameter}={getattr(pipeline, parameter)!r} is not offered here: set it to None.")
+            raise ValueError(f"`{parameter}` must be None in a private pipeline, got {getattr(pipeline, parameter)!r}.")
     # Nothing else may see rows.
     for part in (pipeline, *pipeline.get_params().values()):
         if getattr(part, "__dict__", {}).get("_skl_callbacks"):  # of scikit-learn 1.9
             raise ValueError(
-                f"the callbacks of {type(part).__name__} would see rows, and count the trials of a search: take "
-                "them away with set_callbacks()."
+                f"The callbacks of {type(part).__name__} would see private rows and count the trials of a search. "
+                "Remove them with set_callbacks()."
             )
     steps = private_steps(pipeline.steps)
     if not steps:
-        raise ValueError("the pipeline has no private step: there is nothing to spend the budget on; add one.")
+        raise ValueError("The pipeline must contain a private step that can use the budget.")
     pipeline._check_fractions([name for name, _ in steps])
     # Each fit of a step is new, to rows that earlier steps made.
     for name, step in steps:
         if getattr(step.estimator, "warm_start", False):
-            raise ValueError(f"step {name!r}: warm_start=True has no joint price with new steps; set it to False.")
+            raise ValueError(
+                f"Step {name!r}: warm_start must be False in a private pipeline, because earlier steps are fitted "
+                "again."
+            )
         if (path := getattr(step.estimator, "checkpoint", None)) is not None:  # of rows that earlier steps once gave
-            raise ValueError(f"step {name!r}: checkpoint={path!r} knows one step only; set it to None.")
+            raise ValueError(f"Step {name!r}: checkpoint must be None in a private pipeline, got {path!r}.")
     # All steps have one accountant and one neighboring relation.
     ledgers = [step.accountant for _, step in steps if step.accountant is not None]
     ledger = next(iter(ledgers), None)
@@ -456,7 +461,7 @@ def check_budget(pipeline: Any) -> None:
     ):
         if len(values) > 1:
             raise ValueError(
-                f"{parameter} differs between the steps {[n for n, _ in steps]}: set the same value for all of them."
+                f"`{parameter}` must be the same for all steps, got different values in {[n for n, _ in steps]}."
             )
 
 
@@ -481,7 +486,7 @@ def noises_of(pipeline: Any, plans: list[StepPlan], target: Any) -> tuple[float,
 def take_fit(pipeline: Any, fit: JointFit, event: Any) -> None:
     """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
     if fit.event != event:
-        raise RuntimeError(f"spent {fit.event!r} where {event!r} was planned: please report this as a bug.")
+        raise RuntimeError(f"The fit spent {fit.event!r}, but {event!r} was planned. Please report this as a bug.")
     adjacency = private_steps(pipeline.steps)[0][1].adjacency
     pipeline.steps = merge_steps(pipeline.steps, fit.steps)
     pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)

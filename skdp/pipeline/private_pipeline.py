@@ -1,4 +1,4 @@
-"""One budget over a pipeline of private steps."""
+"""Pipelines whose private steps share one privacy budget."""
 
 from __future__ import annotations
 
@@ -33,46 +33,47 @@ from skdp.base.public_steps import passes_rows
 from skdp.pipeline import joint_fit
 
 TRANSFORMER_SHARE = 0.15
-"""Part of the budget's mu**2 that a transformer gets if nothing is said."""
+"""Fraction of the squared mu of the budget that each transformer uses by default."""
 
 
 def check_pipeline(composition: Any) -> list[PipelineIssue]:
-    """Find what a composition of estimators reads of its rows without paying for it.
+    """Find private data that a composition of estimators reads without accounting for it.
 
-    The composition is walked at any depth, and nothing is fitted. A safe one consists of private estimators and of
-    steps that learn nothing from their rows and transform them one by one. The latter are listed by class and
-    parameters (`skdp.base.public_steps`). Examples are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a
-    ``FunctionTransformer`` of an element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such
-    steps. `allocate_budget` refuses a pipeline with any other step.
+    The check inspects the composition at any depth, without fitting it. A private composition consists of private
+    estimators and of stateless steps, which learn nothing from the data and transform rows one by one. Examples of
+    stateless steps are ``Normalizer``, ``OneHotEncoder(categories=[...])``, a ``FunctionTransformer`` of an
+    element-wise ufunc or of a function marked by `skdp.row_wise`, and unions of such steps. `allocate_budget` rejects
+    all other steps.
 
     Parameters
     ----------
     composition : estimator
-        A private estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion``, or any meta-estimator around a
-        private one, such as ``CalibratedClassifierCV``, ``RFE``, ``VotingClassifier``, ``BaggingClassifier`` or
+        A private estimator, a ``Pipeline``, ``ColumnTransformer`` or ``FeatureUnion``, or any meta-estimator with a
+        private estimator, such as ``CalibratedClassifierCV``, ``RFE``, ``VotingClassifier``, ``BaggingClassifier`` or
         ``GridSearchCV``. It is not changed.
 
     Returns
     -------
     list of PipelineIssue
-        Empty for a safe composition. Each finding names the step, what it reads, what to use instead and, where they
-        are known without the data, the number of fits and their joint price. Each is printed as one line.
+        Empty if the composition is private. Each issue has the step, what it reads and what to use instead. It also has
+        the number of fits and their composed privacy cost, if these are known without the data. Each prints as one
+        line.
 
     Raises
     ------
     TypeError
-        `composition`, or a step of it, is no estimator.
+        `composition`, or one of its steps, is not an estimator.
     ValueError
         Names of steps are not unique, or a step before the last one has no ``transform``.
 
     Warns
     -----
     PrivacyLeakWarning
-        There are findings; the message holds all of them. Under ``config_context(on_leak="raise")`` it is raised.
+        There are issues; the message contains all of them. Under ``config_context(on_leak="raise")`` it is raised.
 
     See Also
     --------
-    allocate_budget : Give the private steps of a pipeline one budget.
+    allocate_budget : Share one privacy budget between the private steps of a pipeline.
     row_wise : Mark a function that transforms rows one by one.
 
     Examples
@@ -85,13 +86,13 @@ def check_pipeline(composition: Any) -> list[PipelineIssue]:
     >>> check_pipeline(make_pipeline(Normalizer(), model))
     []
     >>> with warnings.catch_warnings(action="ignore"):
-    ...     findings = check_pipeline(make_pipeline(StandardScaler(), model))
-    >>> [(finding.step, finding.counterpart) for finding in findings]
-    [('standardscaler', 'skdp.preprocessing.DPTableVectorizer with public bounds (free) or DPStandardScaler (paid)')]
+    ...     issues = check_pipeline(make_pipeline(StandardScaler(), model))
+    >>> [(issue.step, issue.reads) for issue in issues]
+    [('standardscaler', 'learns from its rows')]
     """
     findings = find(composition)
     if findings:
-        report_leak(f"{type(composition).__name__} is not private as a whole: {' '.join(map(str, findings))}")
+        report_leak(f"{type(composition).__name__} as a whole is not private. {' '.join(map(str, findings))}")
     return findings
 
 
@@ -115,36 +116,36 @@ def allocate_budget(
     Parameters
     ----------
     pipeline : Pipeline
-        Pipeline of private estimators and of steps that learn nothing from their rows. The parameters `epsilon`,
-        `delta` and `noise_multiplier` of its steps are not used.
+        Pipeline of private estimators and stateless steps. The parameters `epsilon`, `delta` and `noise_multiplier` of
+        its steps are ignored.
     epsilon : float or Risk, default=None
         Privacy budget of one ``fit`` of the whole pipeline. A number, or a bound on the risk of membership inference
         such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).
     delta : float or "auto", default="auto"
-        Probability with which the guarantee of the whole pipeline may fail. Choose it well below 1/n. "auto" is the
-        delta of the steps' accountant if it has one, else 1e-5 for up to 10,000 rows and 1/(10n), rounded down to a
-        power of ten, for more, n being the public number of rows.
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
     fractions : mapping of str to float or None, default=None
-        Share of the budget's mu**2 for each step, by name, in (0, 1). Steps that are not named split the rest equally.
-        If None, each transformer gets 0.15. The mu**2 of Gaussian releases add up (Dong, Roth & Su 2022), so a share is
-        the contribution of a step to the total.
+        Fraction of the budget for each step, by name, in (0, 1). The remaining steps share the rest equally. None gives
+        each transformer 0.15. Fractions refer to the squared mu of Gaussian differential privacy, which adds up under
+        composition (Dong, Roth & Su 2022).
 
     Returns
     -------
     PrivatePipeline
-        Pipeline that is not fitted.
+        Unfitted pipeline.
 
     Raises
     ------
     TypeError
         `pipeline` is not a ``sklearn.pipeline.Pipeline``.
     ValueError
-        A step reads its rows without paying, or a parameter is invalid. The message names what to use instead.
+        A step reads private data without accounting for it, or a parameter is invalid. The message contains the remedy.
 
     See Also
     --------
-    check_pipeline : List what the steps read, of any composition.
-    DPGridSearchCV : Search over the parameters of a pipeline under one budget.
+    check_pipeline : List what the steps of a composition read.
+    DPGridSearchCV : Search over the parameters of a pipeline with one budget.
 
     Examples
     --------
@@ -155,8 +156,8 @@ def allocate_budget(
     >>> y = (X[:, 0] + X[:, 1] > 0).astype(int)
     >>> pipe = make_pipeline(DPPCA(5, center=False), DPLogisticRegression(classes=[0, 1]))
     >>> pipe = allocate_budget(pipe, epsilon=2.0, delta=1e-6, fractions={"dppca": 0.2}).fit(X, y)
-    >>> bool(1.99 < pipe.epsilon_ <= 2.0)
-    True
+    >>> print(f"{pipe.epsilon_:.2f}")
+    2.00
     """
     joint_fit.refuse_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
@@ -198,7 +199,7 @@ class _FittedSteps(Pipeline):
 class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     """Pipeline whose private steps share one privacy budget.
 
-    Use `allocate_budget` to make one.
+    Use `allocate_budget` to create one.
 
     Parameters
     ----------
@@ -212,32 +213,32 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
         rounded down to a power of ten, for more.
     fractions : mapping of str to float or None, default=None
-        Shares of the budget by name of a step, as for `allocate_budget`.
+        Fractions of the budget by step name, as for `allocate_budget`.
     transform_input : None
-        Not supported: no step takes a second table.
+        Not supported: no step accepts a second table.
     memory : None
         Not supported: a cache would store private rows on disk.
     verbose : bool, default=False
-        Whether to print the time that each step takes.
+        Whether to print the run time of each step.
 
     Attributes
     ----------
     epsilon_ : float
-        Joint price at `delta_`, by PLD, of every event on which the current state of any step depends. After ``fit`` it
-        is at most `epsilon` and at most 0.1 % below it. It is not the sum of the ``epsilon_`` of the steps. Fitting a
-        step on its own later, for example by ``pipe[-1].partial_fit``, adds the events of that step.
+        Composed privacy cost of the current state of all steps at `delta_`. After ``fit`` it is at most `epsilon` and
+        at most 0.1% smaller. It is not the sum of the `epsilon_` of the steps. A later fit of a single step, for
+        example with ``pipe[-1].partial_fit``, increases it.
     delta_ : float
         Delta at which `epsilon_` is computed.
     privacy_event_ : DpEvent
-        Event that `epsilon_` is the price of.
+        Event whose privacy cost is `epsilon_`.
     adjacency_ : str
-        Neighbouring relation for which `epsilon_` holds.
+        Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        What the guarantee is for: one row, or all rows with one label of `groups`.
+        Privacy unit of the guarantee: one row, or all rows of one group.
     step_epsilons_ : dict of str to float
-        Price of each private step alone.
+        Privacy cost of each private step alone.
     classes_ : ndarray of shape (n_classes,)
-        Class labels known to the last step. Defined only if it is a classifier.
+        Class labels of the last step. Defined only if it is a classifier.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -245,25 +246,25 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     See Also
     --------
-    check_pipeline : List what the steps read, of any composition.
+    check_pipeline : List what the steps of a composition read.
 
     Notes
     -----
     **Guarantees.**
 
-    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the whole of its steps, each of which may
-      depend on what the ones before it released (adaptive composition).
-    - With `groups` all of this holds for all rows of one label together: every private step is given the labels, or the
-      fit is refused.
-    - Parameters of all steps are checked and the accountant is asked before a row is read. The leading public steps
-      run, and rows and labels are checked, before the charge. The accountant is charged once, with the joint event.
-    - A step that is not known to treat rows one by one, and to read nothing of them, is refused. Every private step
-      sees the rows that came in, one for one.
+    - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row as the composition of its steps, each of
+      which may depend on the releases of earlier steps (adaptive composition).
+    - With `groups` all of this holds for all rows of one group together: every private step receives the group
+      identifiers, or the fit is rejected.
+    - Parameters of all steps are checked and the budget is checked before a row is read. The leading stateless steps
+      run, and rows and labels are checked, before the charge. The accountant is charged once, with the composed event.
+    - A step is rejected unless it is known to be stateless and to transform rows one by one. Every private step
+      receives one row for each input row.
     - ``fit`` works on copies of the steps, which replace the steps all at once when the last one is fitted. After an
-      error, an interrupt or in another thread the pipeline is as it was, with the price that it had.
+      error or an interrupt, or while another thread fits it, the pipeline keeps its previous state and privacy cost.
 
     The noise is calibrated in ``fit``, when the number of rows is known. The parameters `epsilon`, `delta` and
-    `noise_multiplier` of the steps are not used. A slice such as ``pipe[:-1]`` can transform but cannot be fitted.
+    `noise_multiplier` of the steps are ignored. A slice such as ``pipe[:-1]`` can transform but cannot be fitted.
     """
 
     steps: Any
@@ -284,7 +285,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self.epsilon, self.delta, self.fractions = epsilon, delta, fractions
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Fit the steps one after the other, under one budget.
+        """Fit the steps one after the other, with one privacy budget.
 
         Parameters
         ----------
@@ -293,9 +294,9 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         y : array-like of shape (n_samples,) or None, default=None
             Private labels.
         **params : dict of str to object
-            Parameters of the ``fit`` of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight` without
-            the name of a step is for all private steps that take it, transformers too; set `weight_bound` of each.
-            `groups`, the labels of units or the name of a column, are for the whole.
+            Parameters of the ``fit`` methods of the steps, as for ``sklearn.pipeline.Pipeline.fit``. `sample_weight`
+            without a step name is passed to all private steps that support it, transformers included; set
+            `weight_bound` of each. `groups`, the group identifiers or a column name, applies to the whole pipeline.
 
         Returns
         -------
@@ -305,16 +306,16 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         Raises
         ------
         ValueError
-            A parameter, the rows or the labels are invalid. Nothing was charged, unless the message says so.
+            A parameter, the rows or the labels are invalid. No budget was charged, unless the message says so.
         BudgetExceededError
-            The budget of the accountant does not admit the fit. Nothing was charged, and no row was read.
+            The fit exceeds the budget of the accountant. No budget was charged, and no row was read.
         """
         self._fit_under_one_budget(X, y, params)
         return self
 
     @available_if(lambda self: passes_rows(self.steps[-1][1]) or hasattr(self.steps[-1][1], "transform"))  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Fit the steps under one budget, and transform the rows with the last step.
+        """Fit the steps with one privacy budget, and transform the rows with the last step.
 
         Parameters
         ----------
@@ -323,7 +324,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         y : array-like of shape (n_samples,) or None, default=None
             Private labels.
         **params : dict of str to object
-            Parameters of the ``fit`` of the steps.
+            Parameters of the ``fit`` methods of the steps.
 
         Returns
         -------
@@ -336,7 +337,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     @available_if(lambda self: False)  # type: ignore[untyped-decorator]
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Raise AttributeError, as this method is not supported: call ``fit``, then ``predict``.
+        """Not supported: raises AttributeError. Call ``fit`` and then ``predict``.
 
         Parameters
         ----------
@@ -372,10 +373,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         given = dict(self.fractions or {})
         unknown = set(given) - set(names)
         if unknown:
-            raise ValueError(f"fractions={given!r} names {sorted(unknown)[0]!r}; the private steps are {names}.")
+            raise ValueError(
+                f"`fractions` must only contain private steps, got {sorted(unknown)[0]!r}. Expected names from {names}."
+            )
         found = {
             name: parameters.check_real(
-                f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a part in (0, 1)"
+                f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a fraction in (0, 1)"
             )
             for name, part in given.items()
         }
@@ -387,7 +390,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         left = [name for name in names if name not in found]
         rest = 1.0 - sum(found.values())
         if left and rest <= 0:
-            raise ValueError(f"fractions={given!r} leaves nothing for {left}: let the named parts sum to less than 1.")
+            raise ValueError(f"fractions={given!r} leaves no budget for {left}. The fractions must sum to less than 1.")
         found.update(dict.fromkeys(left, rest / max(1, len(left))))
         return {name: found[name] / sum(found.values()) for name in names}
 
@@ -422,7 +425,10 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         joint_fit.check_budget(whole)
         of_steps = whole._split_params(given)
         if named := [name for name, each in of_steps.items() if "groups" in each]:
-            raise ValueError(f"fit got groups for step {named[0]!r} alone: give them as groups, for all steps.")
+            raise ValueError(
+                f"`groups` must be passed for the whole pipeline, got groups for step {named[0]!r}. Pass them as "
+                "fit(X, y, groups=...)."
+            )
         fit.read_shape(X, groups)
         plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
         allocation = joint_fit.Allocation(
@@ -455,7 +461,10 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
         if [(name, type(step)) for name, step in self.steps] != [(name, type(step)) for name, step in fitted]:
-            raise RuntimeError("the steps were exchanged while they were fitted: the charge stands; fit them again.")
+            raise RuntimeError(
+                "The steps were replaced during the fit. The budget was already charged for this fit. Fit the "
+                "pipeline again."
+            )
         return joint_fit.merge_steps(self.steps, fitted, copied=True)
 
     def set_params(self, **kwargs: Any) -> Self:
@@ -491,10 +500,12 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
                 continue
             name, _, parameter = key.partition("__")
             if name not in given or not parameter:
-                raise ValueError(f"fit got the parameter {key!r}: name it by its step, {_such_as(self.steps, key)}.")
+                raise ValueError(f"fit got an unexpected parameter {key!r}. {_such_as(self.steps, key)}.")
             if parameter == "sample_weight" and name not in (takers := joint_fit.weighted_steps(self)):
-                remedy = f"give it as {takers[-1]}__{parameter}" if takers else "leave it out"
-                raise TypeError(f"fit got {key!r}, and step {name!r} counts all rows alike: {remedy}.")
+                remedy = f"Pass it as {takers[-1]}__{parameter}" if takers else "Remove it"
+                raise TypeError(
+                    f"fit got an unexpected parameter {key!r}: step {name!r} does not support sample weights. {remedy}."
+                )
             given[name][parameter] = value
         return given
 
@@ -509,7 +520,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
 
     @property
     def step_epsilons_(self) -> dict[str, float]:
-        """Price of each private step alone, at its own delta; the total is less than their sum."""
+        """Privacy cost of each private step alone, at its own delta. The composed cost is smaller than their sum."""
         check_is_fitted(self)
         return {name: step.estimator.epsilon_ for name, step in private_steps(self.steps)}
 
@@ -553,17 +564,17 @@ def _such_as(steps: list[tuple[str, Any]], key: str) -> str:
     """How a parameter is named by its step, by an example of this pipeline."""
     names = [name for name, step in steps if has_fit_parameter(step, key)]
     if key == "sample_weight" and not names:
-        return "but all private steps count all rows alike: leave it out"
-    return f"such as {(names or [steps[-1][0]])[-1]}__{key}"
+        return "No private step supports sample weights. Remove it"
+    return f"Prefix it with the step name, for example {(names or [steps[-1][0]])[-1]}__{key}"
 
 
 class PipelineSlice(_FittedSteps):
-    """Some neighbouring steps of a budgeted pipeline, which transform and predict; the budget stays with the whole."""
+    """Consecutive steps of a private pipeline, which can transform and predict but not be fitted."""
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Refuse: the budget of the whole cannot be spent by a part of it."""
+        """Raise a TypeError: a slice has no privacy budget."""
         raise TypeError(
-            "a slice of a budgeted pipeline has no budget to be fitted with: give its steps one by "
+            "A slice of a private pipeline cannot be fitted, because it has no budget. Use "
             "skdp.allocate_budget(Pipeline(pipe.steps[:-1]), epsilon, delta)."
         )
 

@@ -35,11 +35,11 @@ def test_factors(given, factors):
 
 
 BAD = {
-    "balanced": ("balanced", r"^class_weight='balanced' reads the shares .*: give a dict of class to 1 / share"),
-    "a list": ([1.0, 2.0, 3.0], r"^class_weight=<list> is of the wrong type: give a dict"),
-    "another class": ({7: 1.0}, r"^class_weight names 7, which is not a class"),
-    "negative": ({0: -1.0}, r"^class_weight\[0\]=-1\.0 is out of range: choose a weight"),
-    "nothing": ({0: 0.0, 1: 0.0, 2: 0.0}, r"^class_weight is 0 for every class: give at least one"),
+    "balanced": ("balanced", r"^class_weight='balanced' reads the class proportions .* Pass weights from public class"),
+    "a list": ([1.0, 2.0, 3.0], r"^`class_weight` must be a dict .*, got <list>"),
+    "another class": ({7: 1.0}, r"^`class_weight` contains 7, which is not one of `classes`"),
+    "negative": ({0: -1.0}, r"^`class_weight\[0\]` must be a weight .*, got -1\.0"),
+    "nothing": ({0: 0.0, 1: 0.0, 2: 0.0}, r"^`class_weight` is 0 for all classes. Pass at least one"),
 }
 
 
@@ -67,7 +67,7 @@ def test_a_refusal_without_named_classes_shows_no_label(make, draw):
     X, _ = draw(60)
     y = np.where(X[:, 0] > 0, "secret one", "secret two")
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="which is not a class") as caught:
+    with pytest.raises(ValueError, match="which is not one of `classes`") as caught:
         make(class_weight={"other": 2.0}, accountant=accountant).fit(X, y)
     assert "secret" not in str(caught.value)
     assert accountant.history == ()

@@ -42,16 +42,16 @@ def told(model, X):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         model.fit(X, Y)
-    return [str(each.message) for each in found if "came from no vectorizer" in str(each.message)]
+    return [str(each.message) for each in found if "data frame without preprocessing" in str(each.message)]
 
 
 @over_rows(("model", "assumed"), CASES)
 def test_frames_of_raw_columns_are_told_of_whatever_they_hold(model, assumed):
     (text,) = told(model, FRAME)
-    assert f"{assumed} is not given: columns are taken to lie in [-1, 1]" in text
+    assert f"{assumed}` was not set, so columns are assumed to lie in [-1, 1]" in text
     assert told(model, FRAME * 0.0) == told(model, pl.from_pandas(FRAME)) == [text]
     assert text in notices_of(model)  # which the report has
-    with pytest.warns(QualityWarning, match="came from no vectorizer"):
+    with pytest.warns(QualityWarning, match="data frame without preprocessing"):
         model.fit(FRAME, Y)
 
 

@@ -92,7 +92,7 @@ BAD_TABLES = {
     "no rows": (GOOD[:0], "0 sample(s) (shape=(0, 3))"),
     "ragged rows": ([[NUMBER, 1.0], [NUMBER]], "rows differ in length"),
     "an array that fails": (Unreadable(), "is no array of numbers"),
-    "duplicate columns": (pd.DataFrame(GOOD, columns=["age", "sex", "age"]), "several columns of one name, 'age'"),
+    "duplicate columns": (pd.DataFrame(GOOD, columns=["age", "sex", "age"]), "several duplicate column names, 'age'"),
     "names of several types": (pd.DataFrame(GOOD, columns=["age", 1, 2]), "string names"),
     "complex numbers": (GOOD * 1j, "Complex data not supported"),
     "dates": (np.full((3, 2), "2024-02-29", "datetime64[ns]"), "dates or times in column 0"),
@@ -100,15 +100,15 @@ BAD_TABLES = {
     "strings": (np.full((3, 2), NAME), "strings in column 0"),
     "categories": (frame(name=pd.Categorical([NAME] * 3)), "strings in column 'name'"),
     "strings in a second column": (pd.DataFrame({"a\nb": [NAME]}), r"strings in column 'a\nb'"),
-    "a dict in a cell": (with_cell({NAME: NUMBER}), "cells that are no numbers in column 2"),
+    "a dict in a cell": (with_cell({NAME: NUMBER}), "values that are not numeric in column 2"),
     "a number that fails": (with_cell(Unfriendly(1)), "Input X contains NaN in column 2"),
-    "records": (np.zeros((3, 2), [("name", "U20")]), "cells that are no numbers"),
+    "records": (np.zeros((3, 2), [("name", "U20")]), "values that are not numeric"),
     "NaN": (with_cell(NAN, float), "Input X contains NaN in column 2: "),
     "NaN in float16": (with_cell(NAN, np.float16), "Input X contains NaN in column 2: "),
     "NaN in many columns": (np.full((3, 8), NAN), "in column 0, 1, 2, 3, 4, ...: "),
     "pd.NA in a cell": (with_cell(pd.NA), "Input X contains NaN in column 2"),
     "a signalling NaN": (with_cell(decimal.Decimal("sNaN")), "Input X contains NaN in column 2"),
-    "a masked cell": (masked(), "Input X contains NaN: masked cells are gaps"),
+    "a masked cell": (masked(), "Input X contains NaN: masked values are gaps"),
     "a gap in Int64": (frame(b=pd.array([424242, None, 1], "Int64")), "Input X contains NaN in column 'b'"),
     "a gap in Arrow": (frame(b=pd.array([424242, None, 1], "int64[pyarrow]")), "Input X contains NaN in column 'b'"),
     "a gap in a sparse column": (frame(b=pd.arrays.SparseArray([0, NAN, 1])), "Input X contains NaN in column 'b'"),
@@ -305,9 +305,9 @@ BAD_LABELS = {
     "a masked label": (np.ma.masked_array([424242, 1, 2], [0, 1, 0]), "Input y contains NaN: masked"),
     "complex": ([NUMBER * 1j, 1, 2], "Complex data not supported: y has complex numbers"),
     "dates": (TIMES, "y has dates or times"),
-    "bytes": (np.array([NAME.encode()] * 3, object), "y has labels of bytes"),
+    "bytes": (np.array([NAME.encode()] * 3, object), "y contains labels of type bytes"),
     "decimals": ([decimal.Decimal("424242.125")] * 3, "Unknown label type: y is continuous"),
-    "names and numbers": ([NAME, 424242, 1], "y has labels of several types, numbers and strings: give all of one"),
+    "names and numbers": ([NAME, 424242, 1], "y contains labels of several types, numbers and strings. Convert all"),
 }
 
 
@@ -368,7 +368,7 @@ def test_labels_that_are_no_class_are_not_quoted(labels):
     error, said = raised(lambda: encode_labels(labels, np.array([0, 1])))
     assert_public(error, said)
     assert said[0] == (
-        "y contains labels that are not in classes=[0, 1]: list every class that can occur, in the type that y has."
+        "y contains labels that are not in classes=[0, 1]: ass all possible classes that can occur, in the type that y has."
     )
 
 
@@ -391,12 +391,12 @@ def test_classes_are_sorted(classes, expected):
 @over_rows(
     ("classes", "fragment"),
     [
-        ([0, 1, True], "repeats a class"),
+        ([0, 1, True], "must not contain duplicates"),
         (np.array(["a", "b", "a"]), "classes=['a', 'b', 'a'] repeats a class"),
-        ([], "fewer than two"),
-        ("ab", "no sequence"),
-        ([0, "a"], "all of one type"),
-        ([[0, 1], [2, 3]], "all of one type"),
+        ([], "at least two classes"),
+        ("ab", "must be a sequence"),
+        ([0, "a"], "only numbers or only strings"),
+        ([[0, 1], [2, 3]], "only numbers or only strings"),
         ([0.0, NAN], "no finite number"),
     ],
 )
@@ -411,7 +411,7 @@ def test_unusable_classes_are_refused(classes, fragment):
 # --- weights ---
 
 BAD_WEIGHTS = {
-    "too few": ([NUMBER, 1.0], "sample_weight has shape (2,) where X has 3 rows: give one weight a row"),
+    "too few": ([NUMBER, 1.0], "sample_weight has shape (2,) where X has 3 rows: one weight per row"),
     "negative": ([NUMBER, -NUMBER, 1.0], "sample_weight has negative entries"),
     "zeros": ([0.0, 0.0, 0.0], "sample_weight is zero for every row"),
     "NaN": ([NUMBER, NAN, 1.0], "Input sample_weight contains NaN: "),

@@ -50,7 +50,7 @@ def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind
     """Whatever lies between the runs, and wherever the parts are cut."""
     monkeypatch.setattr(groups, "MOST_HELD", held)
     labels = np.repeat(np.append(LABELS[kind], LABELS[kind][again]), [*SIZES, 2])
-    with pytest.raises(ValueError, match="groups has a unit whose rows are not side by side") as refused:
+    with pytest.raises(ValueError, match="`groups` must keep the rows of each group together") as refused:
         read(labels, step)
     assert "\n" not in str(refused.value)
     assert str(LABELS[kind][again]) not in str(refused.value).split()
@@ -76,7 +76,7 @@ def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
     ],
 )
 def test_gaps_are_refused(labels):
-    with pytest.raises(ValueError, match="groups has gaps"):
+    with pytest.raises(ValueError, match="`groups` contains missing values"):
         read(labels, 5)
 
 

@@ -87,16 +87,16 @@ def test_another_row_changes_no_unit(other):
 
 
 @over_rows(("groups", "said"), [
-    ([SECRET, None, "b"], "groups has gaps"),
-    (np.array([1.0, np.nan, 4711]), "groups has gaps"),
-    (pd.Series([1, None, 4711], dtype="Int64"), "groups has gaps"),
-    (pa.array([SECRET, None, "b"]), "groups has gaps"),
-    ([SECRET, "b"], "groups has shape (2,) where X has 3 rows"),
-    (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "groups has shape (3, 2)"),
+    ([SECRET, None, "b"], "`groups` contains missing values"),
+    (np.array([1.0, np.nan, 4711]), "`groups` contains missing values"),
+    (pd.Series([1, None, 4711], dtype="Int64"), "`groups` contains missing values"),
+    (pa.array([SECRET, None, "b"]), "`groups` contains missing values"),
+    ([SECRET, "b"], "`groups` must have shape (2,) where X has 3 rows"),
+    (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "`groups` must have shape (3, 2)"),
     ([[SECRET], ["b", "c"], ["d"]], "groups is no array"),
-    ([{SECRET: 1, "a": 2}, {"a": 2, SECRET: 1}, {}], "groups has labels that cannot be compared"),
-    ([Placed(), Placed(), Placed()], "groups has labels that cannot be compared"),
-    ((label for label in (SECRET, "a", "b")), "groups has shape ()"),
+    ([{SECRET: 1, "a": 2}, {"a": 2, SECRET: 1}, {}], "objects that cannot be compared"),
+    ([Placed(), Placed(), Placed()], "objects that cannot be compared"),
+    ((label for label in (SECRET, "a", "b")), "`groups` must have shape ()"),
     (SECRET.split("-")[0], "is no column of X"),
 ])  # fmt: skip
 def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
@@ -132,7 +132,7 @@ def test_labels_whose_index_is_another_one_are_refused():
     assert split_labels(frame, labels)[1] is labels
     turned = labels.iloc[[2, 0, 1]]
     assert split_labels(frame.to_numpy(), turned)[1] is turned
-    with pytest.raises(ValueError, match="groups has another index than X"):
+    with pytest.raises(ValueError, match="`groups` has a different index than X"):
         split_labels(frame, turned)
 
 

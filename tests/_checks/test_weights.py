@@ -351,7 +351,7 @@ def test_one_warning_says_that_weights_are_cut_at_1(kind):
     said = [warned(weight) for weight in (1e-9 * np.ones(N), table.weight)]
     assert said == [said[0]] * 2
     assert len(said[0]) == 1
-    assert said[0][0].startswith("weight_bound=None with sample_weight: weights above 1 are cut at 1; give ")
+    assert said[0][0].startswith("`weight_bound` was not set, so weights above 1 are clipped to 1. Set ")
     assert warned(None) == warned(table.weight, weight_bound=1.0) == []
 
 

@@ -159,7 +159,7 @@ def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp
     path, ledger = tmp_path / "run.npz", PrivacyAccountant(unit="household" if first else "row")
     given = {"accountant": ledger, "adjacency": AddRemove(200)}
     stopped(make("sampled", path, **given), 9, KeyboardInterrupt(), monkeypatch, **labels[first])
-    with pytest.raises(ValueError, match=r"is of another run \(its unit differs\)"):
+    with pytest.raises(ValueError, match=r"belongs to another run \(different unit\)"):
         make("sampled", path, **given).fit(X, Y, **labels[then])
     resumed = make("sampled", path, **given).fit(X, Y, **labels[first])
     assert resumed.privacy_unit_ == ("group" if first else "row")
@@ -182,7 +182,7 @@ def test_a_run_does_not_go_on_after_another_first_phase(tmp_path, monkeypatch):
     before = path.read_bytes()
     other = instalment(path, epsilon=0.1).set_params(accountant=accountant)
     price, coefficients = other.epsilon_, other.coef_.copy()
-    with pytest.raises(ValueError, match=r"is of another run \(its earlier events differs\)"):
+    with pytest.raises(ValueError, match=r"belongs to another run \(different earlier events\)"):
         other.fit(X, Y)
     assert accountant.history == ()
     assert path.read_bytes() == before
@@ -343,7 +343,10 @@ def test_a_full_disk_before_the_charge_costs_nothing(tmp_path, drawn):
     drawn[0].clear()
     model = make("sampled", path, accountant=accountant)
     for _ in range(3):
-        with full_disk(), pytest.raises(OSError, match=r"this fit was not charged: make room.*another path") as caught:
+        with (
+            full_disk(),
+            pytest.raises(OSError, match=r"No budget was charged. Free disk space.*another path") as caught,
+        ):
             model.fit(X, Y)
         message = str(caught.value)
         assert message.startswith(f"checkpoint={str(path)!r} could not be written (")
@@ -361,7 +364,7 @@ def test_a_full_disk_within_a_run_leaves_the_charge_and_the_last_file(tmp_path, 
     model = make("sampled", path, accountant=accountant)
     with contextlib.ExitStack() as stack:
         actions.append(lambda number: number == 1 + 15 and stack.enter_context(full_disk()))
-        with pytest.raises(OSError, match=r"could not be written .* after the fit was charged, which stands") as caught:
+        with pytest.raises(OSError, match=r"could not be written .* The budget was already charged") as caught:
             model.fit(X, Y)
     assert "\n" not in str(caught.value)
     assert str(path) in str(caught.value)
@@ -443,7 +446,7 @@ def test_complete_run_with_file_not_removable_warns(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Checkpoint, "finish", denied_finish)
     model = make("sampled", path, accountant=accountant)
-    with pytest.warns(UserWarning, match=r"of a fit that is complete could not be removed \(Permission denied"):
+    with pytest.warns(UserWarning, match=r"of a completed fit could not be removed \(Permission denied"):
         model.fit(X, Y)
     assert (model.n_steps_, len(accountant.history), path.exists()) == (40, 1, True)
 

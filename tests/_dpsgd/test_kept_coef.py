@@ -34,7 +34,7 @@ def test_many_columns_give_no_worse_than_a_constant(model, monkeypatch):
     X_test, y_test, _ = table(4_000, 60, seed=1)
     make = {"trees": lambda: "classifier", "logistic": DPLogisticRegression}[model]
     with pytest.warns(
-        QualityWarning, match="rows are few for so many columns at noise=.*: coefficients are multiplied by"
+        QualityWarning, match="rows are too few for this number of columns at noise=.* shrunk by a factor of"
     ):
         kept = fitted(make(), X, y, schema, 0.15)
     assert log_loss(y_test, kept.predict_proba(X_test)) <= 1.02 * np.log(2.0)

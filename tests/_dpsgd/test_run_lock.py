@@ -32,7 +32,7 @@ def taken(path):
         try:
             lock.take()
         except ValueError as error:
-            if "is in use by another run: wait for it, or give another path" not in str(error):
+            if "is in use by another run. Wait until that run ends, or pass another path" not in str(error):
                 raise
             return True
     return False
@@ -40,7 +40,9 @@ def taken(path):
 
 def refused_before_any_charge(path):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="in use by another run: wait for it, or give another path") as error:
+    with pytest.raises(
+        ValueError, match="in use by another run. Wait until that run ends, or pass another path"
+    ) as error:
         make(path, accountant=accountant).fit(X, Y)
     assert "\n" not in str(error.value)
     assert accountant.history == ()
@@ -150,7 +152,7 @@ def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, mon
 
 def test_a_folder_that_is_not_there_is_refused_before_any_charge(tmp_path):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\): give a path in a folder") as error:
+    with pytest.raises(ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\). Pass a path in a folder") as error:
         make(tmp_path / "none" / "run.npz", accountant=accountant).fit(X, Y)
     assert "\n" not in str(error.value)
     assert accountant.history == ()

@@ -21,7 +21,7 @@ from skdp import (
 )
 from skdp._checks.notices import notices_of
 
-FEW = r"^{} rows are few for {} parameters at .*: noise decides .*; give more rows, fewer columns or .*\.$"
+FEW = r"^{} rows are too few for {} parameters at .* noise dominates .* Use more rows, fewer columns or .*\.$"
 
 
 def rows_of(n, d=11, seed=0):

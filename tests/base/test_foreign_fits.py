@@ -74,17 +74,17 @@ def pipe(*steps):
     return make_pipeline(*steps)
 
 
-SCORES = "the scores of this search or cross-validation"
+SCORES = "scores of private rows"
 COMPOSITIONS = {
     "pipeline": (lambda: pipe(StandardScaler(), model()).fit(X, Y), "inside Pipeline: its step 'standardscaler'"),
     "lambda": (lambda: pipe(FunctionTransformer(lambda X: X - X.mean(0)), model()).fit(X, Y), "skdp.row_wise"),
     "union": (lambda: union(DPPCA(2), StandardScaler()).fit_transform(X), r"FeatureUnion: its step '1' \(Standard"),
-    "calibrated": (lambda: CalibratedClassifierCV(model(), cv=2).fit(X, Y), "calibrated by private rows"),
+    "calibrated": (lambda: CalibratedClassifierCV(model(), cv=2).fit(X, Y), "calibration on private rows"),
     "predictions": (lambda: cross_val_predict(model(), X, Y, cv=2), "inside cross_val_predict"),
     "scores": (lambda: cross_val_score(model(), X, Y, cv=2), SCORES),
     "grid": (lambda: GridSearchCV(model(), GRID, cv=2).fit(X, Y), SCORES),
-    "one versus rest": (lambda: OneVsRestClassifier(model()).fit(X, Y3), "one fit for each class"),
-    "bagging": (lambda: BaggingClassifier(model(), n_estimators=3).fit(X, Y), "draws a row several times"),
+    "one versus rest": (lambda: OneVsRestClassifier(model()).fit(X, Y3), "each class or pair of classes"),
+    "bagging": (lambda: BaggingClassifier(model(), n_estimators=3).fit(X, Y), "multiplies the influence of a row"),
     "foreign": (lambda: Foreign(model()).fit(X, Y), "inside Foreign: skdp does not know what Foreign reads"),
     "budgeted": (
         lambda: CalibratedClassifierCV(allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4), cv=2).fit(X, Y),
@@ -185,7 +185,7 @@ def test_hundred_fits_of_one_object_tell_once_and_another_object_again():
     assert len(told(lambda: [clone(first).fit(X, Y) for _ in range(3)])) == 3
     grid = GridSearchCV(pipe(StandardScaler(), model()), {"dplogisticregression__alpha": [0.0, 0.1]}, cv=3)
     (message,) = [str(each.message) for each in told(lambda: grid.fit(X, Y))]
-    assert "scores of this search" in message
+    assert "scores of private rows" in message
     assert "standardscaler" in message
     assert told(lambda: grid.fit(X, Y)) == []
 

@@ -92,7 +92,7 @@ def test_it_is_an_error_where_that_is_asked_for(fitted, kind):
     for _ in range(2):
         with (
             config_context(on_leak="raise"),
-            pytest.raises(PrivacyLeakWarning, match=r"permutation_importance.*give public rows"),
+            pytest.raises(PrivacyLeakWarning, match=r"permutation_importance.*Pass public data"),
         ):
             TOOLS["permutation_importance"](fitted[kind])
 

@@ -112,19 +112,19 @@ REFUSED = [
     (FunctionTransformer(np.abs, kw_args={"where": np.ones((N, 1), bool)}), "kw_args", "skdp.row_wise"),
     (FunctionTransformer(np.log1p, np.expm1), "compares some rows", "check_inverse=False"),
     (SplineTransformer(), "places its knots", "knots=array"),
-    (SplineTransformer(knots=KNOTS, sparse_output=True), "stores zeros", "sparse_output=False"),
+    (SplineTransformer(knots=KNOTS, sparse_output=True), "zeros of a row are stored", "sparse_output=False"),
     (OneHotEncoder(), "reads its categories", "public lists"),
     (OneHotEncoder(**GIVEN, min_frequency=2), "counts", "min_frequency=None"),
     (OneHotEncoder(**GIVEN, max_categories=2), "counts", "max_categories=None"),
     (OneHotEncoder(**GIVEN, handle_unknown="warn"), "unknown category", "handle_unknown='ignore'"),
     (OneHotEncoder(**GIVEN, drop="first", handle_unknown="ignore"), "unknown category", "drop=None"),
     (OrdinalEncoder(), "reads its categories", "public lists"),
-    (SimpleImputer(keep_empty_features=True), "computes what it fills in", "strategy='constant'"),
+    (SimpleImputer(keep_empty_features=True), "computes the fill values", "strategy='constant'"),
     (SimpleImputer(strategy="constant"), "drops a column", "keep_empty_features=True"),
     (SimpleImputer(**CONSTANT, add_indicator=True), "adds a column", "MissingIndicator"),
     (FeatureUnion(UNION, transformer_weights={"a": Number(2.0)}), "weights that are not plain", "'name': 2.0"),
     (ColumnTransformer(**COLUMNS_0, transformer_weights={"a": Reading()}), "weights that are not plain", "2.0"),
-    (ColumnTransformer([("a", "passthrough", Lazy([0]))], sparse_threshold=0), "chooses columns by an object", "names"),
+    (ColumnTransformer([("a", "passthrough", Lazy([0]))], sparse_threshold=0), "chooses columns with an object", "names"),
     (OrdinalEncoder(categories=[[Number(1.0)]]), "parameter categories of type list", "a plain number"),
     (SimpleImputer(**CONSTANT, fill_value=Number(1.0)), "parameter fill_value of type Number", "a plain number"),
     (SplineTransformer(knots=np.ma.masked_array(KNOTS)), "parameter knots of type MaskedArray", "a plain number"),
@@ -132,10 +132,10 @@ REFUSED = [
     (GaussianRandomProjection(), "number of rows", "n_components=number"),
     (SparseRandomProjection(), "number of rows", "n_components=number"),
     (RBFSampler(gamma="scale"), "gamma", "gamma=number"),
-    (HashingVectorizer(tokenizer=str.split), "function of yours", "without functions"),
+    (HashingVectorizer(tokenizer=str.split), "user-defined function", "without functions"),
     (HashingVectorizer(input="filename"), "reads files", "content"),
     (make_pipeline(Normalizer(), memory="somewhere"), "cache", "memory=None"),
-    (ColumnTransformer([("a", Normalizer(), [0])]), "share of nonzero", "sparse_threshold=0"),
+    (ColumnTransformer([("a", Normalizer(), [0])]), "fraction of nonzero", "sparse_threshold=0"),
     (
         ColumnTransformer([("a", Normalizer(), lambda X: [0])], sparse_threshold=0),
         "function of the rows", "the names of the columns",
@@ -184,7 +184,7 @@ def test_frames_that_are_joined_keep_the_index_of_their_rows():
     """A part that makes arrays in between numbers its rows anew: joined by index, they stand beside others."""
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]}, index=[2, 0, 1])
     (fault,) = find_faults(partly_in_pandas(), "s")
-    assert "joins by index" in fault.reads
+    assert "joins by an index" in fault.reads
     assert "set_output(transform='pandas')" in fault.remedy
     joined = partly_in_pandas().fit_transform(table)
     assert joined.iloc[:, 0].tolist() != (joined.iloc[:, 3] * np.hypot(table["a"], table["b"])).tolist()
@@ -211,8 +211,8 @@ def test_parts_are_looked_at_and_named(step, paths):
     faults = list(find_faults(step, "s"))
     assert paths is None or [fault.path for fault in faults] == paths
     private = [fault for fault in faults if fault.kind in ("DPPCA", "PrivatePipeline")]
-    assert all(fault.reads == "is inside another step" for fault in private)
-    assert all(fault.remedy == "make it a step of the pipeline itself" for fault in private)
+    assert all(fault.reads == "is nested inside another step" for fault in private)
+    assert all(fault.remedy == "it as a step of the pipeline itself" for fault in private)
     assert faults
 
 
@@ -226,7 +226,7 @@ def test_callbacks_of_a_part_are_refused():
 
     inner = make_pipeline(Normalizer()).set_callbacks(Reader())
     (fault,) = find_faults(clone(make_pipeline(inner)), "s")
-    assert (fault.path, fault.reads) == ("s__pipeline", "hands its rows to callbacks")
+    assert (fault.path, fault.reads) == ("s__pipeline", "passes its rows to callbacks")
     assert list(find_faults(make_pipeline(inner.set_callbacks()), "s")) == []
 
 

@@ -242,10 +242,10 @@ REJECTED = {
     "column behind": (searched(MISSING_COLUMN), "columntransformer"),
     "words behind": (budgeted(Binarizer(threshold="a")), "binarizer"),
     "function of several rows behind": (searched(WHOLE_COLUMNS), "functiontransformer"),
-    "values that are refused behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "refuses some values"),
-    "no predictions": (lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}), "with predict"),
-    "solver": (network_search({"solver": ["sgd", "foo"]}), "is not known"),
-    "log loss of labels": (network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "one class per row"),
+    "values that are refused behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "rejects some values"),
+    "no predictions": (lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}), "without predict"),
+    "solver": (network_search({"solver": ["sgd", "foo"]}), "`solver` must be one of .*, got 'foo'"),
+    "log loss of labels": (network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "takes one class a row"),
 }
 
 
@@ -328,7 +328,7 @@ def test_no_object_is_refused_behind_a_private_step(n_rare):
     assert np.isfinite(model[-1].coef_).all()
     assert len(accountant.entries) == 1
     steps.set_params(functiontransformer__func=as_objects)
-    with pytest.raises(ValueError, match="returns objects where the next step needs numbers"):
+    with pytest.raises(ValueError, match="the next step requires numbers"):
         allocate_budget(steps, 8.0, DELTA).fit(rows, Y)
     assert accountant.entries[-1].event == NoOpDpEvent()
 

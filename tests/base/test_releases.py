@@ -154,7 +154,7 @@ def test_a_part_of_another_adjacency_has_no_joint_price():
             getattr(model, name)
     winner = search().fit(X, Y)
     winner.best_estimator_.set_params(adjacency=AddRemove(N)).fit(X, Y)
-    with pytest.raises(ValueError, match="fit the whole again"):
+    with pytest.raises(ValueError, match="Fit the whole again"):
         _ = winner.epsilon_
 
 
@@ -181,7 +181,7 @@ def test_a_subclass_that_does_more_in_fit_is_refused():
         """Does nothing more."""
 
     for step, method in ((Centred(2), "transform"), (Scaled(), "fit")):
-        with pytest.raises(ValueError, match=f"overrides {method} of a class of skdp"):
+        with pytest.raises(ValueError, match=f"overrides {method} of an skdp class"):
             allocate_budget(make_pipeline(step), 1.0, DELTA)
     with pytest.raises(ValueError, match="overrides fit"):
         DPGridSearchCV(Scaled(classes=[0, 1]), {"alpha": [0.0, 0.1]}).fit(X, Y)
@@ -193,7 +193,7 @@ def test_a_slice_has_no_budget_of_its_own():
     part = model[:-1]
     np.testing.assert_array_equal(part.transform(X), model[0].transform(X))
     for method in ("fit", "fit_transform"):
-        with pytest.raises(TypeError, match="a slice of a budgeted pipeline has no budget"):
+        with pytest.raises(TypeError, match="A slice of a private pipeline cannot be fitted"):
             getattr(part, method)(X, Y)
     assert not hasattr(part, "epsilon")
     assert model["pca"] is model[0]
@@ -258,7 +258,7 @@ def test_pipeline_parameters_set_during_fit_are_kept(monkeypatch):
     other = clone(model)
     exchanged = DPMLPClassifier((2,), classes=[0, 1])
     _, errors = act_during_fit(monkeypatch, other, lambda: other.set_params(model=exchanged))
-    assert "the steps were exchanged while they were fitted" in errors[0]
+    assert "The steps were replaced during the fit" in errors[0]
     assert not hasattr(other, "epsilon_")
     assert len(accountant.history) == 1
 

@@ -654,11 +654,11 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
 
 
 BOUGHT = {
-    "one thing": ({"people": [1.0] * 66}, "lacks what was bought before its steps"),
-    "no mapping": ([], "is no checkpoint"),
-    "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
-    "no number": ({"people": [math.nan] * 66, "targets": [1.0, 2.0, 3.0]}, "is no checkpoint"),
-    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "The marginal counts do not match"),
+    "one thing": ({"people": [1.0] * 66}, "lacks the releases made before its first step"),
+    "no mapping": ([], "is not a checkpoint file"),
+    "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is not a checkpoint file"),
+    "no number": ({"people": [math.nan] * 66, "targets": [1.0, 2.0, 3.0]}, "is not a checkpoint file"),
+    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "counts of people are not those"),
 }
 
 

@@ -196,15 +196,15 @@ def other_event():
 ALTERED = {
     "is below the privacy cost": {"epsilon_": 0.01},
     "below the privacy cost": {"epsilon_": float("nan")},
-    "is not that of its fit": {"privacy_event_": other_event()},
+    "does not match its releases": {"privacy_event_": other_event()},
     "privacy_event_ of this": {"_fitted_releases": ()},
-    "the guarantee of this": {"privacy_unit_": "group"},
+    "The guarantee of this": {"privacy_unit_": "group"},
     "guarantee of this DPLogisticRegression is not": {"adjacency_": "replace_one", "epsilon_": 99.0},
     "'fit' is not an attribute": {"fit": "text"},
     "'_plan_fit' is not an attribute": {"_plan_fit": "text"},
     "'random_state' is never saved": {"random_state": 0},
     "'__class__' is not a field": {"_fitted_leaks": {"skdp": "Trees", "value": [["__class__", 1]]}},
-    "is not a type of a saved model": {"coef_": {"skdp": "Popen", "value": [["args", "true"]]}},
+    "is not an allowed type in a saved model": {"coef_": {"skdp": "Popen", "value": [["args", "true"]]}},
     "is not known": {"coef_": {"skdp": "event", "value": {"event": "Popen", "args": "true"}}},
 }
 
@@ -221,7 +221,7 @@ def test_altered_state_is_rejected(message):
 def test_saved_epsilon_without_events_is_rejected():
     state = fitted("linear")[0].__getstate__()
     del state["value"]["privacy_event_"], state["value"]["_fitted_releases"]
-    with pytest.raises(ValueError, match="is not that of its fit"):
+    with pytest.raises(ValueError, match="does not match its releases"):
         skdp.DPLogisticRegression().__setstate__(state)
 
 

@@ -286,7 +286,7 @@ def test_an_instalment_on_rows_of_another_form_is_refused_before_its_charge(chan
     accountant = PrivacyAccountant()
     model = model_of(warm_start=True, accountant=accountant, max_iter=3).fit(Z, y)
     before = model.coef_.copy(), model.epsilon_
-    with pytest.raises(ValueError, match=r"^the rows are not of the public form that those of earlier runs had[^\n]*$"):
+    with pytest.raises(ValueError, match=r"^The rows do not have the public form of earlier runs[^\n]*$"):
         getattr(model.set_params(**own), method)(change(Z), y)
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(model.coef_, before[0])
@@ -333,6 +333,6 @@ def test_rows_of_another_form_than_planned_are_refused_before_the_charge(monkeyp
     accountant, planned = PrivacyAccountant(), embedding_of(11)._form_to_come(4)
     monkeypatch.setattr(PublicTreesEmbedding, "_form_to_come", lambda self, n_features: planned)
     pipe = allocate_budget(make_pipeline(embedding_of(), model_of(random_state=None, accountant=accountant)), 2.0)
-    with pytest.raises(ValueError, match="not of the form that the step before it is to give"):
+    with pytest.raises(ValueError, match="not have the form that the previous step should return"):
         pipe.fit(X, y)
     assert accountant.history == ()

@@ -220,7 +220,7 @@ def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
         model.fit(X, y)
     assert model.y_bounds_ == (y.min(), y.max())
-    assert "bounds of the targets were read from y" in str(privacy_report(model))
+    assert "bounds of the targets were read from `y`" in str(privacy_report(model))
     model.set_params(y_bounds=BOUNDS)
     assert check_pipeline(model) == []
     with warnings.catch_warnings():

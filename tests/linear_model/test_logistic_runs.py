@@ -86,7 +86,9 @@ def test_instalments_of_one_seed_have_different_noise(draw, again):
 def test_partial_fit_needs_the_classes_once(table):
     X, y = table
     model = DPLogisticRegression()
-    with pytest.raises(ValueError, match="classes=None at the first call of partial_fit: name all classes"):
+    with pytest.raises(
+        ValueError, match="`classes` must be set before the first call of partial_fit. Pass all possible classes"
+    ):
         model.partial_fit(X, y)
     model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
     with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from the \[0, 1\] of earlier runs"):

@@ -291,7 +291,7 @@ def test_no_run_continues_newton_steps():
         model.partial_fit(*rows)
     with pytest.raises(ValueError, match="inference=True does not support warm_start"):
         model.set_params(warm_start=True).fit(*rows)
-    with pytest.raises(ValueError, match="which no run continues"):
+    with pytest.raises(ValueError, match="cannot be continued"):
         model.set_params(inference=False).fit(*rows)
     model.set_params(warm_start=False).fit(*rows)
     with pytest.raises(ValueError, match="summary is not available"):

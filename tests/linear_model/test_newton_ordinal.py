@@ -229,9 +229,9 @@ def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
 
 
 REFUSED = {
-    "one class": ({"classes": ["poor"]}, ["classes=['poor']", "fewer than two"]),
-    "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["repeats a class"]),
-    "no list": ({"classes": "poor"}, ["no sequence of classes"]),
+    "one class": ({"classes": ["poor"]}, ["classes=['poor']", "at least two classes"]),
+    "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["must not contain duplicates"]),
+    "no list": ({"classes": "poor"}, ["must be a sequence of all possible classes"]),
     "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
     "a set": ({"classes": set(LEVELS)}, ["`classes` must be a list", "from the lowest to the highest"]),
     "an iterator": ({"classes": iter(LEVELS)}, ["`classes` must be a list from the lowest to the highest"]),

@@ -341,7 +341,7 @@ def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change,
 
 def test_a_refusal_of_scores_is_recorded(people):
     accountant = PrivacyAccountant(1.0, 1e-6)
-    with pytest.raises(ValueError, match="has strings"):
+    with pytest.raises(ValueError, match="contains strings"):
         evaluate(None, ["high"] * N, people[1], epsilon=0.5, accountant=accountant)
     assert [entry.kind for entry in accountant.entries] == ["refusal"]
 

@@ -214,7 +214,7 @@ def test_targets_that_one_loss_refuses_are_refused_before_the_charge():
     counts[3] = -1.0
     for seed in range(4):  # whichever candidates are tried
         made = search(model, {"loss": ["squared_error", "poisson"]}, random_state=seed)
-        with pytest.raises(ValueError, match="y has negative targets"):
+        with pytest.raises(ValueError, match="y contains negative targets"):
             made.fit(X, counts)
     assert not any(entry.event for entry in accountant.history)
 

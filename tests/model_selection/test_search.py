@@ -592,7 +592,7 @@ def test_randomized_search():
     assert 0.999 <= found.epsilon_ <= 1.0
     assert accountant.history[0].label == "DPRandomizedSearchCV"
     assert clone(made).fit(X, Y).cv_results_["params"] != settings  # drawn anew
-    with pytest.raises(ValueError, match="n_iter=0 is out of range"):
+    with pytest.raises(ValueError, match="`n_iter` must be .*, got 0"):
         clone(made).set_params(n_iter=0).fit(X, Y)
 
 
@@ -652,7 +652,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
                 "fractions",
             )
         ),
-        ({"estimator": model(adjacency="add_remove")}, "is private; set adjacency="),
+        ({"estimator": model(adjacency="add_remove")}, "is private. Set adjacency="),
     ],
 )
 def test_unusable_parameters_are_refused_before_the_charge(given, message):

@@ -377,7 +377,7 @@ def test_an_instalment_goes_on_from_the_present_coefficients(table):
 def test_partial_fit_names_the_labels_once(table):
     X, Y, _ = table("labels")
     model = given_noise()
-    with pytest.raises(ValueError, match="classes=None at the first call of partial_fit"):
+    with pytest.raises(ValueError, match="`classes` must be set before the first call of partial_fit"):
         model.partial_fit(X, Y)
     model.partial_fit(X, Y, classes=["a", "b", "c"]).partial_fit(X, Y)
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -508,7 +508,7 @@ BAD_INPUT = [
     ({"learning_rate": 0.1}, ["learning_rate=0.1 ", "'constant', 'linear', 'cosine'"]),
     ({"average": True}, ["average=True ", "'ema', 'tail'"]),
     ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "clipping='per_layer' and 2 layers"]),
-    ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "one bound a layer"]),
+    ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "one bound per layer"]),
     ({"max_grad_norm": (0.1, math.nan), "clipping": "per_layer"}, ["max_grad_norm=nan ", "from 1e-30 to 1e30"]),
     ({"max_grad_norm": math.inf}, ["max_grad_norm=inf "]),
     ({"max_grad_norm": "x"}, ["max_grad_norm='x' "]),
@@ -524,8 +524,8 @@ BAD_INPUT = [
     ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 "]),
     ({"alpha": -1}, ["alpha=-1 "]),
     ({"classes": [0, 2]}, ["not in classes=[0, 2]"]),
-    ({"y": Y_LABELS + 0.5}, ["several columns with other values than 0 and 1"]),
-    ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns with other values than 0 and 1"]),
+    ({"y": Y_LABELS + 0.5}, ["several columns, so it must contain only 0 and 1"]),
+    ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns, so it must contain only 0 and 1"]),
     ({"y": Y_LABELS, "classes": [0, 1, 2]}, ["classes=[0, 1, 2] does not name the 2 columns"]),
     ({"y": Y_LABELS, "classes": 2}, ["classes=2 does not name the 2 columns of y"]),
     ({"w": -np.ones(40)}, ["sample_weight has negative entries"]),

@@ -135,7 +135,7 @@ def test_predictions_are_what_the_docstring_says():
 
 def test_bounds_that_are_read_are_reported_and_kept():
     X, y = draw()
-    with pytest.warns(PrivacyLeakWarning, match="bounds were read from y"):
+    with pytest.warns(PrivacyLeakWarning, match="bounds were read from `y`"):
         model = seeded(y_bounds=None, random_state=None).fit(X, y)
     assert model.y_bounds_ == (y.min(), y.max())
     assert "bounds of the targets were read" in str(privacy_report(model))
@@ -147,17 +147,21 @@ def test_bounds_that_are_read_are_reported_and_kept():
 
 
 REFUSALS = {
-    "a loss": ({"loss": "absolute_error"}, None, "loss='absolute_error' is not known"),
-    "one bound": ({"y_bounds": (1,)}, None, "is no pair of numbers"),
+    "a loss": ({"loss": "absolute_error"}, None, "`loss` must be one of .*, got 'absolute_error'"),
+    "one bound": ({"y_bounds": (1,)}, None, "must be a pair (low, high)"),
     "bounds the wrong way round": ({"y_bounds": (2, 1)}, None, "is no range"),
     "a negative bound on counts": ({"y_bounds": (-1, 5), "loss": "poisson"}, None, "are no bounds on counts"),
     "no room for a count": ({"y_bounds": (0, 0.5), "loss": "poisson"}, None, "are no bounds on counts"),
-    "negative counts": ({"loss": "poisson"}, lambda X, y: (X, y - 7.25), "y has negative targets with loss='poisson'"),
+    "negative counts": (
+        {"loss": "poisson"},
+        lambda X, y: (X, y - 7.25),
+        "y contains negative targets, but loss='poisson'",
+    ),
     "a target that is missing": ({}, lambda X, y: (X, np.where(y > 5, np.nan, y)), "y contains NaN"),
     "words": ({}, lambda X, y: (X, y.astype(str).astype(object)), "y"),
     "two columns of targets": ({}, lambda X, y: (X, np.column_stack([y, y])), "y should be a 1d array"),
     "infinity": ({}, lambda X, y: (np.where(X > 0.99, np.inf, X), y), "X contains infinity"),
-    "no classes": ({"max_grad_norm": (1.0, 2.0)}, None, "several bounds go with clipping='per_layer'"),
+    "no classes": ({"max_grad_norm": (1.0, 2.0)}, None, "requires clipping='per_layer'"),
 }
 
 

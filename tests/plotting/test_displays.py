@@ -389,19 +389,16 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
 @over_rows(
     ("make", "message"),
     [
-        (lambda: study(make_pipeline(DPPCA(2), linear())), r"Use skdp\.allocate_budget"),
-        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "must be a private estimator such as"),
-        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row per epsilon"),
-        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "must be set for an accountant without a budget"),
-        (
-            lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6),
-            "must be that of the budget",
-        ),
-        (lambda: CoefficientDisplay.from_estimator(Model(3)), "one of the 3 values of classes_, got None"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "must be None or 1"),
-        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one entry per column"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "max_features=0 is out of range"),
+        (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
+        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
+        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
+        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a budget"),
+        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the budget's"),
+        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
+        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
+        (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "`max_features` must be .*, got 0"),
     ],
 )
 def test_display_invalid_argument_raises_without_figure(make, message, plt):

@@ -61,5 +61,5 @@ def test_pairs_are_maps(model):
 def test_refusals(model):
     with pytest.raises(ValueError, match="at least one effect"):
         EffectDisplay(effects=[]).plot()
-    with pytest.raises(ValueError, match=r"level=1\.0 is out of range"):
+    with pytest.raises(ValueError, match=r"`level` must be .*, got 1\.0"):
         EffectDisplay.from_estimator(model, features=["age"], level=1.0)

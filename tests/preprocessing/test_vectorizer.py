@@ -154,9 +154,9 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
 def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
     allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0, 1e-5)
     nested = make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier())
-    with pytest.raises(ValueError, match="is inside another step"):
+    with pytest.raises(ValueError, match="is nested inside another step"):
         allocate_budget(nested, 1.0, 1e-5)
-    with pytest.warns(PrivacyLeakWarning, match="spend a budget each"):
+    with pytest.warns(PrivacyLeakWarning, match="consume one budget each"):
         assert check_pipeline(nested)
 
 

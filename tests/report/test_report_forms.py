@@ -234,8 +234,8 @@ def test_the_diagram_of_a_fitted_model_shows_epsilon(benign):
 
 def test_the_diagram_warns_of_what_the_price_does_not_cover():
     seeded, read = fit(linear(random_state=987654321)), fit(linear(classes=None))
-    assert "not against those who know the seed" in seeded._repr_html_().split("sk-container-id")[0]
-    assert "something was read without payment" in read._repr_html_().split("sk-container-id")[0]
+    assert "not valid against anyone who knows the seed" in seeded._repr_html_().split("sk-container-id")[0]
+    assert "some data were read outside this guarantee" in read._repr_html_().split("sk-container-id")[0]
     clean = fit(linear())._repr_html_().split("sk-container-id")[0]
     assert "seed" not in clean.split("</div>")[0]
 

@@ -373,7 +373,7 @@ REFUSED = {
     "no public number": ({"adjacency": "add_remove"}, ["AddRemove"]),
     "rows_per_group without groups": ({"rows_per_group": 2}, ["rows_per_group=2 without groups"]),
     "rows_per_group": ({"rows_per_group": 0, "groups": [0] * N}, ["rows_per_group=0", "1,000,000"]),
-    "gaps in groups": ({"groups": [*range(N - 1), None]}, ["groups has gaps"]),
+    "gaps in groups": ({"groups": [*range(N - 1), None]}, ["`groups` contains missing values"]),
     "nested cells": ({"table": PEOPLE.assign(job=[["a"]] * N)}, ["nested"]),
 }
 

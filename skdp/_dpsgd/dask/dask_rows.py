@@ -37,7 +37,8 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     """
     if not engine.is_frame(X) and not isinstance(meta := getattr(X, "_meta", np.empty(0)), np.ndarray):
         raise ValueError(
-            f"X has chunks that are {type(meta).__name__}s and no arrays of NumPy: map each to one, and persist them."
+            f"X must be a dask array of NumPy chunks, got chunks of type {type(meta).__name__}. Convert each chunk "
+            "with map_blocks, and persist the array."
         )
     engine.check_graph("X", X)
     engine.check_engine("X", X)
@@ -47,15 +48,16 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
         check_shape(X.shape)
     if X.numblocks[1] > 1:
         raise ValueError(
-            f"X is cut into {X.numblocks[1]} chunks of columns, where a row has to lie in one: give "
+            f"X has {X.numblocks[1]} chunks of columns, but each row must lie in one chunk. Pass "
             "X.rechunk({1: -1}).persist()."
         )
     if columns is not None or any(isinstance(each, str) for each in (y, sample_weight, groups)):
         raise ValueError(
-            "columns of a dask array have no names: give y, sample_weight and groups as arrays, or a dataframe."
+            "Columns of a dask array have no names. Pass `y`, `sample_weight` and `groups` as arrays, or pass a dask "
+            "dataframe."
         )
     if X.dtype.kind not in "buif":
-        raise ValueError(f"X has the dtype {X.dtype}, which is no real number: give X.astype(float).")
+        raise ValueError(f"X must have a real numeric dtype, got {X.dtype}. Pass X.astype(float).")
     layout = partitions.Layout(None, [str(X.dtype)], X.shape[1])
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     return DaskRows(X, layout, dtype, y, sample_weight, groups)
@@ -63,19 +65,25 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
 
 def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight: Any, groups: Any) -> RowSource:
     if X.ndim != 2:
-        raise ValueError("X is a dask series where a table has two dimensions: give X.to_frame().")
+        raise ValueError("X must be a table, got a dask series. Pass X.to_frame().")
     named = [name for name in (y, sample_weight, groups) if isinstance(name, str)]
     present = list(X.columns)
     wanted = [name for name in present if name not in named] if columns is None else list(columns)
     if repeated := sorted({str(name) for name in wanted if wanted.count(name) > 1}):
-        raise ValueError(f"columns {format_names(repeated)} occur several times: give each a name of its own.")
+        raise ValueError(
+            f"X has duplicate column names: {format_names(repeated)}. Rename them, so that each name is unique."
+        )
     if unknown := [name for name in (*named, *wanted) if name not in present]:
-        raise ValueError(f"X has no column {format_names(unknown)}: name columns that it has.")
+        raise ValueError(
+            f"`columns` contains {format_names(unknown)}, which X does not have. Remove or correct these names."
+        )
     if both := [name for name in named if name in wanted]:
-        raise ValueError(f"columns has {format_names(both)}, which is y, sample_weight or groups: leave it out.")
+        raise ValueError(
+            f"`columns` must not contain {format_names(both)}, which is used as y, sample_weight or groups. Remove it."
+        )
     types = X.dtypes[wanted]
     if odd := [name for name, dtype in types.items() if getattr(dtype, "kind", "O") not in "buif"]:
-        raise ValueError(f"columns {format_names(odd)} of X are no numbers: cast them, or leave them out.")
+        raise ValueError(f"Columns {format_names(odd)} of X are not numeric. Cast them to numbers, or remove them.")
     # In this order, so that no more than these columns are read.
     whole, X = X, X[[*wanted, *dict.fromkeys(named)]]
     layout = partitions.Layout(
@@ -146,15 +154,15 @@ class DaskRows(RowSource):
             ]
             for number, found in enumerate(engine.results("reading the labels of groups", asked), start):
                 if isinstance(found, partitions.Refused):
-                    raise ValueError(f"partition {number} of the collection: {found.why}")
+                    raise ValueError(f"Partition {number} of the collection: {found.why}")
                 hashes.add_hashes(found)
                 n_units += len(found)
                 self._seen[number] = partitions.SeenLabels(hashes.key, partitions.digest_of(found))
         # Equal hashes of two partitions are one unit in both.
         if hashes.repeat():
             raise ValueError(
-                "groups has a unit with rows in several partitions: set the index of the dataframe to the labels, or "
-                "repartition it so that each unit lies in one."
+                "`groups` has a group with rows in several partitions. Set the group identifier as the index of the "
+                "dataframe, or repartition, so that each group lies in one partition."
             )
         if column is None:
             self._beside = sides
@@ -170,7 +178,7 @@ class DaskRows(RowSource):
         for name, dtype in self._dtypes.items():
             kinds, needed = ("buifO", "numbers") if name == "sample_weight" else ("buifOUT", "numbers or strings")
             if getattr(dtype, "kind", "O") not in kinds:
-                raise ValueError(f"{name} has the dtype {dtype}, where {needed} are needed: give another one.")
+                raise ValueError(f"{name} must contain {needed}, got dtype {dtype}.")
 
     def read_column(self, parameter: str, column: str) -> np.ndarray:
         """See `RowSource`. Gaps are for what reads the labels to refuse."""
@@ -191,7 +199,7 @@ class DaskRows(RowSource):
             engine.task(partitions.bind_partition, shared, self._layout, *parts)
             for parts in zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
         ]
-        what = "reading the rows, after the fit was charged, which stands,"
+        what = "reading the rows (after the budget was charged)"
         bound = list(engine.results(what, bound, persist=True))
         found = engine.results(what, [engine.task(partitions.size_of, each) for each in bound])
         for number, size in enumerate(found):
@@ -204,8 +212,8 @@ class DaskRows(RowSource):
         """Refuse rows of which there are not as many as the charge and the plan say."""
         if n_rows != self.n_rows:
             raise ValueError(
-                f"X has {n_rows} rows where {self.n_rows} were planned with, after the fit was charged, which stands: "
-                "give a collection that does not change, or persist it."
+                f"X has {n_rows} rows, but {self.n_rows} were planned. The budget was already charged for this fit. "
+                "Pass a collection that does not change, or persist it."
             )
 
     def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
@@ -223,7 +231,7 @@ class DaskRows(RowSource):
                 zip(self._blocks, self._labels, self._weights, self._beside, self._seen, strict=True)
             )
         ]
-        what = "reading the rows, after the fit was charged, which stands,"
+        what = "reading the rows (after the budget was charged)"
         return partitions.merge_sums(new_sum, engine.results(what, engine.in_a_tree(partial(_merge, new_sum), parts)))
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -245,17 +253,14 @@ class DaskRows(RowSource):
             return self._collection_beside(name, column)
         values = values_of(name, column)
         if values.shape != (self.n_rows,):
-            raise ValueError(
-                f"{name} has shape {values.shape} where X has {self.n_rows} rows: give one entry a row, in one "
-                "dimension."
-            )
+            raise ValueError(f"{name} must have shape ({self.n_rows},), one entry per row of X, got {values.shape}.")
         return np.split(values, np.cumsum(self._sizes)[:-1])
 
     def _collection_beside(self, name: str, column: Any) -> list[Any]:
         engine.check_graph(name, column)
         engine.check_engine(name, column)
         if column.ndim != 1:
-            raise ValueError(f"{name} has {column.ndim} dimensions: give one entry a row, in one dimension.")
+            raise ValueError(f"{name} must have one dimension with one entry per row, got {column.ndim} dimensions.")
         blocks = partitions_of(column)
         chunks: tuple[Any, ...] = () if engine.is_frame(column) else column.chunks
         known = bool(chunks) and not any(np.isnan(chunks[0]))
@@ -263,8 +268,8 @@ class DaskRows(RowSource):
             known and not engine.is_frame(self._X) and list(chunks[0]) != self._sizes
         ):
             raise ValueError(
-                f"{name} is split differently from X, in {len(blocks)} partitions where X has {len(self._blocks)}, or "
-                "with other numbers of rows: rechunk or repartition it as X is, and persist it."
+                f"{name} must have the same partitions as X ({len(self._blocks)} partitions with the same numbers of "
+                f"rows), got {len(blocks)} partitions. Rechunk or repartition it like X, and persist it."
             )
         return blocks
 
@@ -283,7 +288,9 @@ def partitions_of(collection: Any) -> list[Any]:
 
 def refuse_partition(number: int, refused: partitions.Refused) -> None:
     """Raise the refusal of a partition."""
-    raise ValueError(f"partition {number} of the collection, after the fit was charged, which stands: {refused.why}")
+    raise ValueError(
+        f"Partition {number} of the collection: {refused.why} The budget was already charged for this fit."
+    )
 
 
 def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
@@ -293,7 +300,7 @@ def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
 # --- the model of rows on many machines, as the loop of noisy gradient descent sees it ---
 
 _SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the price of a task that others wait for
-_STANDS = "after the fit was charged, which stands,"
+_STANDS = "(after the budget was charged)"
 
 
 _FEW_VALUES = 1 << 18  # numbers that lie together, at least, if there are as many: they take a millisecond
@@ -334,7 +341,7 @@ class DistributedModel(Model):
             for each in self._together
         ]
         if len(parts) < len(bound):
-            parts = list(engine.results(f"gathering partitions, {_STANDS}", parts, persist=True))
+            parts = list(engine.results(f"gathering partitions {_STANDS}", parts, persist=True))
         self._partitions, self._engine = parts, engine.Asking(parts)
 
     def _restore(self) -> None:
@@ -342,8 +349,8 @@ class DistributedModel(Model):
         bound, sizes = self._bind_all()
         if sizes != self._sizes:
             raise ValueError(
-                "X has other partitions than before the engine of Dask was restarted, after the fit was charged, which "
-                "stands: give a collection that does not change."
+                "The partitions of X changed while the Dask engine was restarted. The budget was already charged for "
+                "this fit. Pass a collection that does not change."
             )
         self._keep(bound)
 
@@ -372,7 +379,7 @@ class DistributedModel(Model):
             else engine.task(partitions.sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
             for part, each in zip(self._partitions, self._together, strict=True)
         ]
-        total = partitions.add_sums(self._engine.results(f"a step, {_STANDS}", engine.in_a_tree(_add, sums)))
+        total = partitions.add_sums(self._engine.results(f"computing a step {_STANDS}", engine.in_a_tree(_add, sums)))
         return np.zeros(len(theta)) if total is None else np.asarray(total)
 
     def close(self) -> None:

@@ -115,13 +115,13 @@ def check_engine(name: str, collection: Any) -> None:
         scheduler = _NONE
     if scheduler is _NONE:
         raise ValueError(
-            "Dask has no scheduler that a fit can wait for: its client is asynchronous, or its setting 'scheduler' is "
-            "of no known name; make the client by Client(address)."
+            "Dask has no scheduler that a fit can wait for: the client is asynchronous, or the setting 'scheduler' "
+            "has an unknown value. Create the client with Client(address)."
         )
     futures = _futures_of(collection)
     if futures and futures[0].client is not getattr(scheduler, "__self__", None):
         raise ValueError(
-            f"{name} is kept by a client of Dask that is not the one in use: fit within its as_current(), and with no "
+            f"{name} belongs to a Dask client that is not active. Call fit inside client.as_current(), without the "
             "setting 'scheduler'."
         )
 
@@ -157,16 +157,16 @@ def on_engine(what: str, ask: Callable[[], Any]) -> Any:
         The engine failed. The line names the kind of the error alone: its text may quote rows.
     """
     kind: type[RuntimeError] = RuntimeError
-    remedy = "see the logs of its scheduler and workers, and fit again"
+    remedy = "See the logs of its scheduler and workers, and fit again"
     try:
         with _told_of_waiting(what):
             return ask()
     except CancelledError as error:
         kind, failure = Forgotten, type(error).__name__
-        remedy = "it was restarted, and rows that were persisted are gone; persist them again, and fit again"
+        remedy = "It was restarted, and persisted data are lost. Persist them again, and fit again"
     except Exception as error:
         failure = type(error).__name__
-    raise kind(f"{what} failed on the engine of Dask ({failure}): {remedy}.")
+    raise kind(f"Dask failed while {what} ({failure}). {remedy}.")
 
 
 def despite_restarts(ask: Callable[[], Answer], restore: Callable[[], Any] | None = None) -> Answer:
@@ -216,7 +216,8 @@ def _tell_of_waiting(what: str, client: Any) -> None:
         tasks = [address for address in sorted(busy) if busy[address]]
         state = f"{len(busy)} workers, with tasks at {', '.join(tasks[:3]) or 'none'}" if busy else "it has no worker"
     print(
-        f"skdp: {what} has waited for Dask for {_PATIENCE:.0f} s ({state}): see its dashboard, or interrupt the fit.",
+        f"skdp: {what} has waited for Dask for {_PATIENCE:.0f} s ({state}). See the Dask dashboard, or interrupt the "
+"fit.",
         file=sys.stderr, flush=True,
     )  # fmt: skip
 
@@ -257,13 +258,13 @@ def check_graph(name: str, collection: Any) -> None:
     if is_frame(collection):
         fault = _fault_of_expression(collection.expr)
     elif f"{type(collection).__module__}.{type(collection).__name__}" != "dask.array.core.Array":
-        raise TypeError(f"{name} is a Dask {type(collection).__name__}: give a dask array, dataframe or series.")
+        raise TypeError(f"{name} must be a dask array, dataframe or series, got a Dask {type(collection).__name__}.")
     else:
         fault = _fault_of_tasks(dict(collection.__dask_graph__()), flatten(collection.__dask_keys__()))
     if fault:
         raise ValueError(
-            f"{name} is a lazy collection with {fault}, which may let one row act on several or change from step to "
-            f"step: if it is made row by row, give {name}.persist()."
+            f"{name} is a lazy collection with {fault}, which may let one row influence others or change between "
+            f"steps. If the operation works row by row, pass {name}.persist()."
         )
 
 
@@ -287,8 +288,8 @@ def _fault_of_expression(expression: Any) -> str:
             paths = _operand(expression, "path")  # what lies in a folder is not looked at
             files = [os.path.realpath(os.fspath(path)) for path in paths] if isinstance(paths, list | tuple) else []
             if len(set(files)) < len(files):
-                return "rows that occur several times"
-            return f"{chosen[0].strip('_')} at its source" if chosen else ""
+                return "duplicate rows"
+            return f"{chosen[0].strip('_')} at the source" if chosen else ""
         if kind not in _ROW_WISE or len(below) != 1:
             return f"the operation {type(expression).__name__}"
         (expression,) = below
@@ -320,7 +321,7 @@ def _fault_of_tasks(graph: dict[Hashable, Any], keys: Iterable[Hashable]) -> str
     for spans in parts.values():
         spans.sort()
         if any(start < stop for (_, stop), (start, _) in pairwise(spans)):
-            return "rows that occur several times"
+            return "duplicate rows"
     return ""
 
 
@@ -332,7 +333,7 @@ def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, t
     span = _ALL
     while True:
         if key not in graph:
-            return "a task that is not in its graph", key, span
+            return "a task outside its graph", key, span
         task = graph[key]
         if _is_data(task):
             return "", key, span
@@ -350,7 +351,7 @@ def _follow(graph: dict[Hashable, Any], key: Hashable) -> tuple[str, Hashable, t
         if getattr(task.func, "__name__", "") in _GETTERS and _is_from(task.func, "dask.array.core"):
             rows = _rows_taken(task)
             if rows is None or not isinstance(graph.get(key), np.ndarray):
-                return "a source that is no NumPy array", key, span
+                return "a source that is not a NumPy array", key, span
             span = rows
         elif not _is_row_wise(task):
             return f"the operation {_name_of(task)}", key, span

@@ -88,7 +88,7 @@ def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[P
     ]
 
 
-_OTHER_LABELS = "its groups are not those that were looked at before: give a collection that does not change"
+_OTHER_LABELS = "The groups changed since they were first read. Pass a collection that does not change."
 
 
 class Refused(NamedTuple):
@@ -126,11 +126,11 @@ class Layout(NamedTuple):
     def fault_of(self, rows: Any) -> str:
         """Return the fault in the shape or the types of a partition; "" if nothing is."""
         if len(rows.shape) != 2 or rows.shape[1] != self.n_features:
-            return f"it has the shape {rows.shape} where the collection has {self.n_features} columns"
+            return f"The partition has shape {rows.shape}, but the collection has {self.n_features} columns."
         found = [str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]
         if found == self.types:
             return ""
-        return "its types are not those of the collection, so its rows would be read in another way: cast the columns"
+        return "The types differ from those of the collection. Cast the columns."
 
 
 class SeenLabels(NamedTuple):
@@ -162,10 +162,10 @@ def hash_units(key: bytes, kind: str, groups: Any) -> Any:
 
 def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
     if str(groups.dtype) != kind:
-        return Refused("its labels of groups have another type than those of the collection: cast them")
+        return Refused("The groups have a different type than those of the collection. Cast them.")
     labels = read_labels(groups, n_rows)
     if labels.dtype.kind in "mM" and kind == "category":  # each partition has its own unit of time, and other texts
-        return Refused("its labels of groups are categories of dates, which are compared by their text: cast them")
+        return Refused("The groups are categories of dates, which are compared by their text. Cast them.")
     texts = texts_of(labels if labels.dtype.kind == "O" else np.unique(labels))
     return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
 
@@ -302,7 +302,9 @@ def _units_of(
         raise ValueError(fault)
     for name, column in (("y", labels), ("sample_weight", weights)):
         if column is not None and len(column) != len(rows):
-            raise ValueError(f"{name} has {len(column)} entries where X has {len(rows)} rows: split both alike")
+            raise ValueError(
+                f"{name} has {len(column)} entries, but X has {len(rows)} rows. Partition both in the same way."
+            )
     return None if seen is None else seen.units(layout, groups, len(rows))
 
 
@@ -327,4 +329,4 @@ def _or_refused(function: Callable[[], Any]) -> Any:
     except (TypeError, ValueError) as error:  # of checks that quote no cell
         return Refused(" ".join(str(error).split()))
     except Exception as error:  # of a stranger's array: its text is nobody's business
-        return Refused(f"it cannot be read ({type(error).__name__})")
+        return Refused(f"The partition cannot be read ({type(error).__name__}).")

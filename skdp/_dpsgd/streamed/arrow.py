@@ -25,7 +25,7 @@ from skdp._dpsgd.streamed.streamed_model import Order, RowBlock
 
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
 _WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
-_PAID, _UNPAID = "after the fit was charged, which stands", "which was not charged"
+_PAID, _UNPAID = "The budget was already charged for this fit", "No budget was charged"
 _BUFFER = 1 << 20  # bytes read at a time of larger ones
 
 
@@ -49,7 +49,7 @@ class ParquetRows:
         self._state = self._present_state()
         found = None if self._state is None else self._read_metadata()
         if found is None:
-            raise ValueError(f"the file {fragment.path!r} is no Parquet file, or is cut off: give one that is whole.")
+            raise ValueError(f"{fragment.path!r} must be a Parquet file, but it has another format or is incomplete.")
         file, groups = found
         self._groups = [group.id for group in fragment.row_groups]
         self._counts = [group.num_rows for group in groups]
@@ -125,8 +125,8 @@ class ParquetRows:
 
     def _refuse(self, what: str) -> NoReturn:
         raise ValueError(
-            f"the file {self._fragment.path!r} {what} under the fit, {_PAID if self._is_paid else _UNPAID}: fit again "
-            "to a file that is whole and that nobody writes."
+            f"The file {self._fragment.path!r} {what} during the fit. {_PAID if self._is_paid else _UNPAID}. Fit "
+            "again with a complete file that is not being written."
         )
 
 
@@ -151,8 +151,8 @@ def refuse_repeated(parts: list[ParquetRows]) -> None:
     for part in parts:
         if seen & part.row_groups:
             raise ValueError(
-                f"rows of the file {part.path!r} occur several times, by a link or as it is named twice, and would "
-                "count as many: name each file once."
+                f"The file {part.path!r} is included more than once, by name or by a link, so its rows would count "
+                "several times. Include each file once."
             )
         seen |= part.row_groups
 
@@ -208,9 +208,7 @@ def subgroups_of_column(column: Any) -> np.ndarray:
 
 def _refuse_nested(column: Any, name: str) -> None:
     if pa.types.is_nested(column.type):
-        raise ValueError(
-            f"{name} is a column of {column.type}, where cells are numbers, texts or dates: name another one."
-        )
+        raise ValueError(f"`{name}` must be a column of numbers, strings or dates, got a column of type {column.type}.")
 
 
 def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> np.ndarray:
@@ -237,7 +235,7 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
     if has_gaps:
         refuse_not_finite(name, nan=True, where=where)
     if values is None:
-        raise ValueError(f"{name} cannot be read{where}: its text is no UTF-8, or its dictionary is damaged.")
+        raise ValueError(f"{name} cannot be read{where}: its text is not valid UTF-8, or its dictionary is damaged.")
     return values
 
 
@@ -293,7 +291,7 @@ class ArrowRows(BlockSource):
         self.names = _chosen_names(schema.names, columns, others) if self.n_rows else []
         self.n_features = len(self.names)
         if not self.names:
-            raise ValueError("X has no rows or no columns: give a table of at least one of each.")
+            raise ValueError("X must have at least one row and one column.")
         self._schema = pa.schema([schema.field(name) for name in self.names])
         self._label = y if isinstance(y, str) else None
         self._weight = sample_weight if isinstance(sample_weight, str) else None
@@ -323,8 +321,8 @@ class ArrowRows(BlockSource):
     def check_targets(self) -> None:
         for name, kind in self._target_types.items():
             if not (dtype_of_column(kind) is not None if name == "sample_weight" else is_label(kind)):
-                needed = "numbers are" if name == "sample_weight" else "numbers or strings are"
-                raise ValueError(f"{name} is a column of {kind}, where {needed} needed: name another one.")
+                needed = "numbers" if name == "sample_weight" else "numbers or strings"
+                raise ValueError(f"`{name}` must be a column of {needed}, got a column of type {kind}.")
 
     def read_column(self, parameter: str, column: str) -> np.ndarray:
         refuse_unknown_column(parameter, column, self._columns.names)
@@ -372,7 +370,7 @@ class ArrowRows(BlockSource):
             yield self._block(start, tables[turn][:n_filled], labels, weights)
 
     def _write(self, batch: Any, table: np.ndarray, start: int) -> None:
-        where = f"rows {start} to {start + len(table) - 1} of X"
+        where = f"Rows {start} to {start + len(table) - 1} of X"
         numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
         columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
@@ -402,7 +400,7 @@ def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
     if by_path:  # with a schema that is given, pyarrow opens no file, whose faults it would quote
         X = ds.dataset(files_of(X), format="parquet", schema=pa.schema([]))
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
-        raise TypeError(f"X is a {type(X).__name__} and no dataset of Parquet files: give one, or a pyarrow Table.")
+        raise TypeError(f"X must be a dataset of Parquet files or a pyarrow Table, got {type(X).__name__}.")
     # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
     parts = [ParquetRows(fragment) for fragment in X.get_fragments()]
     refuse_repeated(parts)
@@ -417,9 +415,9 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
         refuse_unknown_column(parameter, name, names)
     for parameter, name in named.items():
         if name in chosen:
-            raise ValueError(f"columns has {name!r}, which is {parameter}: leave it out.")
+            raise ValueError(f"`columns` must not contain {name!r}, which is used as `{parameter}`. Remove it.")
     if len(set(chosen)) < len(chosen):
-        raise ValueError("columns names a column twice: name each once.")
+        raise ValueError("`columns` must not contain duplicates.")
     return chosen
 
 
@@ -430,8 +428,7 @@ def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> 
             kind = schema.field(name).type
             if name not in part.schema.names or part.schema.field(name).type != kind:
                 raise ValueError(
-                    f"file {number} of X has no column {name!r} of the type {kind} of the dataset, and none is cast: "
-                    "write all files with one schema."
+                    f"File {number} of X has no column {name!r} of type {kind}. Write all files with the same schema."
                 )
 
 
@@ -442,8 +439,9 @@ def _dtype_of(schema: Any) -> np.dtype[Any]:
         dtype = dtype_of_column(field.type)
         if dtype is None:
             raise ValueError(
-                f"X has {field.type} in column {format_names([field.name])}, and numbers are needed: name other "
-                "columns by skdp.datasets.TableRows(source, columns=[...]), or encode it first by a public list."
+                f"X must have numeric columns, got type {field.type} in column {format_names([field.name])}. Select "
+                "other columns with skdp.datasets.TableRows(source, columns=[...]), or encode the column first with "
+                "a public list."
             )
         dtypes.append(dtype)
     return np.dtype(np.float32 if np.result_type(*dtypes) == np.float32 else np.float64)

@@ -86,18 +86,18 @@ def files_of(X: Any) -> list[str]:
         path = os.path.abspath(_local(X))
         return sorted(_files_below(path, set())) if os.path.isdir(path) else [_regular(path)]
     if not X:
-        raise ValueError("X is empty and names no file: give paths of Parquet files.")
+        raise ValueError("X must contain at least one path of a Parquet file, got an empty list.")
     return [_regular(_local(each)) for each in X]
 
 
 def _local(path: Any) -> str:
     if not isinstance(path, str | bytes | os.PathLike):
-        raise TypeError(f"X has a {type(path).__name__} where a path is needed: give paths of Parquet files.")
+        raise TypeError(f"X must contain paths of Parquet files, got {type(path).__name__}.")
     name = os.fsdecode(path)
     if found := re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", name):  # of two letters at least: one may be a drive
         raise ValueError(
-            f"X is a URL of {found[1]}, where a path names files on this machine: give a pyarrow.dataset.dataset of "
-            "it, or a copy."
+            f"X must be a path on this machine, got a URL of {found[1]}. Pass pyarrow.dataset.dataset(url), or a "
+            "local copy."
         )
     return name
 
@@ -109,16 +109,21 @@ def _regular(path: str) -> str:
     except OSError as error:
         _refuse_missing(path, error)
     if stat.S_ISDIR(mode):
-        raise ValueError(f"X has the folder {path!r} in a list: give its files, or the folder alone.")
+        raise ValueError(
+            f"X must be a list of files or a single folder, got the folder {path!r} in a list. Pass its files, or the "
+            "folder alone."
+        )
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{path!r} is a pipe, a socket or a device, which cannot be read twice: give a file.")
+        raise ValueError(
+            f"{path!r} must be a regular file, got a pipe, a socket or a device, which cannot be read twice."
+        )
     return path
 
 
 def _refuse_missing(path: str, error: OSError) -> NoReturn:
     is_pattern = isinstance(error, FileNotFoundError) and re.search(r"[*?\[]", path)
-    remedy = "patterns are not expanded, so give sorted(glob.glob(...))" if is_pattern else "give a file that is there"
-    raise type(error)(f"{path!r} cannot be read ({error.strerror}): {remedy}.") from None
+    remedy = "Patterns are not expanded. Pass sorted(glob.glob(...))" if is_pattern else "Pass an existing file"
+    raise type(error)(f"{path!r} cannot be read ({error.strerror}). {remedy}.") from None
 
 
 def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
@@ -129,7 +134,10 @@ def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
     except OSError as error:
         _refuse_missing(folder, error)
     if (found.st_dev, found.st_ino) in seen:
-        raise ValueError(f"the folder {folder!r} is there twice by a link, so its rows would count twice: name files.")
+        raise ValueError(
+            f"The folder {folder!r} is included twice through a link, so its rows would count twice. Pass a list of "
+            "files."
+        )
     seen.add((found.st_dev, found.st_ino))
     for name in entries:
         path = os.path.join(folder, name)
@@ -270,7 +278,7 @@ class MappedRows(BlockSource):
     def __init__(self, X: np.memmap[Any, Any], labels: Any, weights: Any, groups: Any = None) -> None:
         check_shape(X.shape)
         if X.dtype.kind not in "buif":
-            raise ValueError(f"X is a memory map of {X.dtype.name}: give one of numbers, such as float32.")
+            raise ValueError(f"X must be a numeric memory map such as float32, got {X.dtype.name}.")
         self.n_rows, self.n_features = X.shape
         self.dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         self._X, self._labels, self._weights, self._groups = X, labels, weights, groups
@@ -304,8 +312,8 @@ class MappedRows(BlockSource):
         for name, before in self._files.items():
             if state_of(name) != before:
                 raise ValueError(
-                    f"the file {name!r} changed or was cut off under the fit, after the fit was charged, which "
-                    "stands: fit again to a file that nobody writes."
+                    f"The file {name!r} changed or was truncated during the fit. The budget was already charged for "
+                    "this fit. Fit again with a file that is not being written."
                 )
 
 
@@ -313,7 +321,7 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
     """Return the source of a memory map; see `skdp._checks.sources`."""
     for name, given in (("y", y), ("sample_weight", sample_weight), ("groups", groups)):
         if isinstance(given, str):
-            raise ValueError(f"{name}={given!r} names a column, and a memory map has no names: give an array.")
+            raise ValueError(f"{name}={given!r} is a column name, but a memory map has no column names. Pass an array.")
     return MappedRows(X, one_per_row("y", y, len(X)), one_per_row("sample_weight", sample_weight, len(X)), groups)
 
 
@@ -322,10 +330,13 @@ def one_per_row(name: str, given: Any, n_rows: int) -> Any:
     if given is None:
         return None
     if hasattr(given, "__dask_graph__"):
-        raise ValueError(f"{name} is lazy where X is not, and would be computed before the charge: compute it first.")
+        raise ValueError(
+            f"`{name}` is a lazy Dask object, but X is not, so it would be computed before the budget is charged. "
+            "Compute it first."
+        )
     values = given if isinstance(given, np.memmap) else values_of(name, given)
     if values.shape != (n_rows,):
-        raise ValueError(f"{name} has shape {values.shape} where X has {n_rows} rows: give one number a row.")
+        raise ValueError(f"`{name}` must have shape ({n_rows},), one entry per row of X, got {values.shape}.")
     return values
 
 

@@ -215,4 +215,4 @@ def _holds(numbers: NDArray[np.int64], number: int) -> bool:
 
 def describe(block: RowBlock) -> str:
     """Say where a block lies among the rows."""
-    return f"rows {block.start} to {block.stop - 1} of X"
+    return f"Rows {block.start} to {block.stop - 1} of X"

@@ -134,9 +134,9 @@ def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given,
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     if fault == "gap":
         table.labels = table.labels.astype(float)
-        table.labels[-1], message = np.nan, r"partition \d of the collection: groups has gaps"
+        table.labels[-1], message = np.nan, r"partition \d of the collection: `groups` contains missing values"
     else:
-        table.labels[-1], message = table.labels[0], "groups has a unit with rows in several partitions"
+        table.labels[-1], message = table.labels[0], "`groups` has a group with rows in several partitions"
     estimator = MADE[kind](accountant=ledger, delta=1e-6)
     with pytest.raises(ValueError, match=message) as refused:
         table.fit(estimator, given)
@@ -163,7 +163,7 @@ def test_labels_that_change_after_they_were_looked_at_are_refused(monkeypatch, k
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     changed = {"digest_of": lambda hashes: partitions.digest_of(hashes[1:])}
     monkeypatch.setattr(dask_rows, "partitions", SimpleNamespace(**vars(partitions) | changed))
-    with pytest.raises(ValueError, match="groups are not those that were looked at before"):
+    with pytest.raises(ValueError, match="The groups changed since they were first read"):
         table.fit(MADE[kind](accountant=ledger, delta=1e-6), "frame")
     assert len(ledger.history) == 1
 
@@ -177,5 +177,5 @@ def test_labels_beside_a_frame_and_its_series_are_read_too():
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8)
     with pytest.raises(ValueError, match="X has no column 'house'"):
         MADE["linear"]().fit(rows, "y", groups="house")
-    with pytest.raises(ValueError, match="columns of a dask array have no names"):
+    with pytest.raises(ValueError, match="Columns of a dask array have no names"):
         MADE["linear"]().fit(table.array(table.X), table.y, groups="home")

@@ -318,9 +318,11 @@ def test_merge_equal_rows_invalid_raises_before_charge(draw, tmp_path):
     mapped = np.memmap(tmp_path / "rows", np.float64, "w+", shape=(100, 3))
     accountant = PrivacyAccountant()
     for value in ("always", None, 1, np.ones(2)):
-        with pytest.raises(ValueError, match=r"\Amerge_equal_rows=.* is not known: use True, False or 'auto'\.\Z"):
+        with pytest.raises(ValueError, match=r"\A`merge_equal_rows` must be True, False or 'auto', got .*\.\Z"):
             seeded(merge_equal_rows=value, accountant=accountant).fit(X, y)
-    with pytest.raises(ValueError, match=r"\Amerge_equal_rows=True with rows that are not in memory.*False\.\Z"):
+    with pytest.raises(
+        ValueError, match=r"\Amerge_equal_rows=True is not supported for data that are not in memory.*False\.\Z"
+    ):
         seeded(merge_equal_rows=True, classes=[0, 1], accountant=accountant).fit(mapped, np.arange(100) % 2)
     assert len(accountant.history) == 0
 

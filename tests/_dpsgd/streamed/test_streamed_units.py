@@ -216,15 +216,15 @@ def test_labels_that_are_refused_are_a_refusal_of_data(tmp_path, monkeypatch, op
     table = Table()
     if fault == "a later run":
         table.labels[-1] = 3
-        said = "groups has a unit whose rows are not side by side"
+        said = "`groups` must keep the rows of each group together"
     elif fault == "a gap":
         table.labels = table.labels.astype(float)
         table.labels[77] = np.nan
-        said = "groups has gaps"
+        said = "`groups` contains missing values"
     elif source == "parquet":
         return
     else:
-        table.labels, said = table.labels[:-1], r"groups has shape \(.*,\) where X has .* rows"
+        table.labels, said = table.labels[:-1], r"`groups` must have shape"
     estimator = (GRADIENT | SUMS)[kind](accountant=ledger, delta=1e-6)
     with pytest.raises(ValueError, match=said) as refused:
         table.fit_elsewhere(estimator, source, tmp_path)
@@ -243,11 +243,11 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
     mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), np.arange(5) % 2
     given = {"accountant": ledger, "delta": 1e-6}
     for estimator, X, target, groups, message in [
-        (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' names no column of X"),
+        (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' is not a column of X"),
         (GRADIENT["linear"](**given), rows, "label", "lists", "groups is a column of list<.*>, where cells are"),
         (GRADIENT["linear"](**given), mapped, y, "home", "groups='home' names a column, and a memory map has no names"),
-        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "`groups` is not supported for iterators"),
-        (DPStandardScaler((0, 1), **given), rows, None, "home", "rows that are not in memory, which .* cannot read"),
+        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "groups with an iterator of blocks"),
+        (DPStandardScaler((0, 1), **given), rows, None, "home", "which is not in memory, and .* does not support"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             estimator.fit(X, target, groups=groups)
@@ -264,7 +264,7 @@ def test_a_file_that_changes_after_its_labels_were_read_is_refused(tmp_path, mon
             os.utime(path)
 
     monkeypatch.setattr(ParquetRows, "batches", changing)
-    with pytest.raises(ValueError, match=r"changed .* under the fit, after the fit was charged, which stands"):
+    with pytest.raises(ValueError, match=r"changed .* during the fit.* The budget was already charged"):
         GRADIENT["linear"](accountant=ledger, delta=1e-6).fit(TableRows(path, NAMES), "label", groups="home")
     assert len(ledger.history) == 1
 

@@ -113,7 +113,7 @@ def test_a_wrong_schema_is_refused():
         TableSchema(customers(10))
     with pytest.raises(TypeError, match=r"^Column names in a schema must be strings, got 1"):
         TableSchema({1: (0, 1)})
-    with pytest.raises(ValueError, match=r"^others='keep' is not known: use one of 'error', 'drop', 'estimate'\.$"):
+    with pytest.raises(ValueError, match=r"^`others` must be one of 'error', 'drop', 'estimate', got 'keep'\.$"):
         TableSchema({}, others="keep")
 
 
