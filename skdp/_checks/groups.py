@@ -1,4 +1,4 @@
-"""Units of privacy: a row, or all rows with one label, such as those of a person or of a household."""
+"""Privacy units: a row, or all rows of one group, such as a person or a household."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNIT_FACTS = ("privacy_unit_", "_fitted_group_name")
 
 
 def check_row_limit(rows_per_group: Any, unit: str) -> None:
-    """Reject `rows_per_group` unless it is a whole number from 1 to 1,000,000, and if there are no groups."""
+    """Reject `rows_per_group` unless it is an integer from 1 to 1,000,000, and without groups."""
     if rows_per_group is None:
         return
     remedy = "choose an integer from 1 to 1,000,000, or None"
@@ -40,20 +40,20 @@ def check_row_limit(rows_per_group: Any, unit: str) -> None:
 
 
 def estimand_of(unit: str, row: str = "one row") -> str:
-    """State in one line what an estimate weights, "" where the privacy unit is a row.
+    """Return one line that states what an estimate weights, or "" if the privacy unit is a row.
 
     Parameters
     ----------
     unit : {"row", "group"}
-        Of the guarantee.
+        Privacy unit of the guarantee.
     row : str
-        The row whose weight a group has: the largest one where groups are clipped by a norm.
+        The row whose weight a group has: the largest one if groups are clipped by a norm.
     """
     return "" if unit == ROW else f"Estimand: each group has at most the weight of {row}, which its rows share."
 
 
 class CountedUnits(NamedTuple):
-    """What is public of the units of rows that are not in memory: how many there are, and the name of the labels."""
+    """Public facts about groups of data that are not in memory: their number, and the name of the identifiers."""
 
     n_units: int
     name: str = ""
@@ -61,16 +61,16 @@ class CountedUnits(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The unit of each row.
+    """The group of each row.
 
     Attributes
     ----------
     codes : ndarray of shape (n_rows,), int64
-        Numbers of the units, from 0; private.
+        Numbers of the groups, starting at 0; private.
     n_units : int
-        Public where the number of units is, as the number of rows is without units.
+        Number of groups. Public if the number of rows would be public without groups.
     name : str
-        Of the column or series that the labels come from, "" for an array or a list; public.
+        Name of the column or series of the identifiers, "" for an array or a list; public.
     """
 
     codes: NDArray[np.int64] = field(repr=False)
@@ -79,27 +79,27 @@ class Units:
 
     @property
     def unit(self) -> str:
-        """What a ledger calls the unit: by the name of its labels if they have one."""
+        """Name of the privacy unit for the accountant: the name of the identifiers if they have one."""
         return self.name or GROUP
 
     def take(self, rows: NDArray[np.intp]) -> Units:
-        """Return the units of some rows, renumbered."""
+        """Return the groups of some rows, renumbered."""
         found, codes = np.unique(self.codes[rows], return_inverse=True)
         return Units(codes.astype(np.int64), len(found), self.name)
 
 
 def take_unit(part: Any, whole: Any) -> None:
-    """Let an estimator be private for what the whole is that it is fitted in."""
+    """Set the privacy unit of a part to that of the whole in which it is fitted."""
     for name in UNIT_FACTS:
         part.__dict__.pop(name, None)
     part.__dict__.update({name: whole.__dict__[name] for name in UNIT_FACTS if name in whole.__dict__})
 
 
 def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
-    """Return a table without the column that `groups` names, and that column; or both as they are.
+    """Return a table without the column named `groups`, and that column; or both unchanged.
 
-    Labels and rows go together by their places. A series whose index says otherwise is refused: other rows than those
-    of one unit would be protected together, and nothing would show it.
+    Identifiers and rows are matched by position. A series with a different index is rejected, because other rows than
+    those of one group would silently be protected together.
     """
     if not isinstance(groups, str):
         indexes = [each.index for each in (X, groups) if hasattr(each, "iloc")]
@@ -118,17 +118,17 @@ def split_labels(X: Any, groups: Any) -> tuple[Any, Any]:
 
 
 def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
-    """Return the units that labels give, or refuse these in one line without a label.
+    """Return the groups of group identifiers, or reject these in one line without an identifier.
 
     Parameters
     ----------
     groups : array-like of shape (n_rows,)
-        Private labels. Labels are equal if their keys are, whatever other rows hold: numbers by their value, moments
-        and strings by their text, tuples part by part, anything else that is hashable as Python compares it. What is
-        compared by its place in memory is refused: the labels of one unit could differ.
+        Private group identifiers. Two identifiers are equal if their keys are, independently of other rows: numbers by
+        value, dates and strings by text, tuples part by part, and other hashable objects as Python compares them.
+        Objects that are compared by identity are rejected, because the identifiers of one group could differ.
     n_rows : int
     name : str or None
-        Of the column that the labels come from. None for the name that they have themselves.
+        Name of the column of the identifiers. None uses their own name.
     """
     if isinstance(groups, Units):
         if len(groups.codes) != n_rows:
@@ -139,13 +139,13 @@ def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
 
 
 def name_of(groups: Any) -> str:
-    """Return the name of a series of labels, "" for labels without one."""
+    """Return the name of a series of group identifiers, "" if they have none."""
     name = getattr(groups, "name", None)
     return name if isinstance(name, str) else ""
 
 
 def read_labels(groups: Any, n_rows: int) -> np.ndarray:
-    """Return labels as an array, as `comparable` does, or refuse them as `read_units` does."""
+    """Return group identifiers as an array, as `comparable` does, or reject them as `read_units` does."""
     labels = values_of("groups", groups)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
@@ -155,7 +155,7 @@ def read_labels(groups: Any, n_rows: int) -> np.ndarray:
 
 
 def keys_of_units(groups: Any, units: Units) -> list[str]:
-    """Return the text by which the label of each unit is compared, whatever other labels there are and of what type."""
+    """Return the text by which the identifier of each group is compared, independently of other identifiers."""
     labels = values_of("groups", groups).reshape(len(units.codes))
     _, first = np.unique(units.codes, return_index=True)
     found = labels[first]
@@ -171,7 +171,7 @@ def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
 
 
 def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
-    """Return a number for each label that is `comparable`, and how many of them differ."""
+    """Return a number for each `comparable` identifier, and how many of them differ."""
     if labels.dtype.kind != "O":
         found, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int64, copy=False), len(found)
@@ -182,7 +182,7 @@ def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
 
 
 def comparable(labels: np.ndarray) -> np.ndarray:
-    """Return labels as what is compared: those of one type as they are, and all others as keys; refuse gaps."""
+    """Return identifiers in comparable form: those of one type unchanged, all others as keys; reject missing values."""
     if labels.dtype.kind in KIND_OF_DTYPE and labels.dtype.kind != "T":
         gaps = np.isnat(labels) if labels.dtype.kind in "mM" else labels != labels
         if labels.dtype.kind in "US":
@@ -201,7 +201,7 @@ def comparable(labels: np.ndarray) -> np.ndarray:
 
 
 def texts_of(labels: np.ndarray) -> list[str]:
-    """Return the text of each label that is `comparable`: labels of one type are equal if their texts are."""
+    """Return the text of each `comparable` identifier: identifiers of one type are equal if their texts are."""
     if labels.dtype.kind in "mM":
         labels = labels.astype(str)
     found = labels.tolist()
@@ -244,18 +244,18 @@ _LEADING_BYTES = 2
 
 
 class UnitsOfRows:
-    """The units of some rows that are side by side, of which the first and the last may go on beyond them.
+    """Groups of consecutive rows, of which the first and the last may extend beyond these rows.
 
     Attributes
     ----------
     first : int
-        Number of the first unit of which all rows are among these.
+        Number of the first group that lies completely within these rows.
     sizes : ndarray of int64
-        Rows of that unit and of all others of which all rows are among these.
+        Number of rows of this group and all others that lie completely within these rows.
     head, tail : int
-        Rows at the beginning, and at the end, of units that lie among these rows in part.
+        Number of rows at the beginning, and at the end, of groups that lie partially within these rows.
     ends : bool
-        Whether the unit of the head ends among these rows, True without a head. If it does not, all rows are its.
+        Whether the group of the head ends within these rows; True without a head. Otherwise it contains all rows.
     """
 
     def __init__(self, starts: NDArray[np.int64], start: int, stop: int) -> None:
@@ -285,14 +285,14 @@ class UnitsOfRows:
 
 @dataclass(frozen=True, eq=False)
 class UnitRuns:
-    """Units, numbered in the order of the rows, each of which is one run of rows.
+    """Groups, numbered in the order of the rows, each of which consists of consecutive rows.
 
     Attributes
     ----------
     starts : ndarray of shape (n_units + 1,), int64
-        Where the rows of each unit start; private.
+        First row of each group; private.
     name : str
-        Of the labels; public.
+        Name of the identifiers; public.
     """
 
     starts: NDArray[np.int64] = field(repr=False)
@@ -318,9 +318,9 @@ class UnitRuns:
 
 
 def runs_of(groups: Any, n_rows: int) -> UnitRuns:
-    """Return the runs of units whose labels are in memory, or refuse these if a unit lies in several.
+    """Return the consecutive groups of identifiers in memory, or reject them if the rows of a group are not adjacent.
 
-    Only the first labels of runs are sorted: of labels of one type, memory holds a byte a row beside these.
+    Only the first identifier of each run is sorted, so little additional memory is used.
     """
     labels = read_labels(groups, n_rows)
     if labels.dtype.kind == "O":
@@ -352,7 +352,7 @@ class RunReader:
         self._last: str | None = None
 
     def add(self, labels: np.ndarray) -> None:
-        """Add the labels of the next rows, of shape (m,) and always of one type; refuse gaps among them."""
+        """Add the identifiers of the next rows, of shape (m,) and always of one type; reject missing values."""
         labels = comparable(labels)
         if not len(labels):
             return
@@ -366,7 +366,7 @@ class RunReader:
         self._n_rows += len(labels)
 
     def finish(self, name: str) -> UnitRuns:
-        """Return the units of all rows, or refuse them if a unit lies in several runs."""
+        """Return the groups of all rows, or reject them if the rows of a group are not adjacent."""
         if self.hashes.repeat():
             refuse_apart()
         self._starts.add(np.array([self._n_rows]))
@@ -445,7 +445,7 @@ class _Kept:
 
 
 def refuse_apart() -> NoReturn:
-    """Refuse labels of a unit whose rows are not side by side."""
+    """Reject identifiers of a group whose rows are not adjacent."""
     raise ValueError(
         "`groups` must keep the rows of each group together, because data that are not in memory are read "
         "in order. Sort the data by `groups` first."

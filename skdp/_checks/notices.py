@@ -1,8 +1,8 @@
-"""What a fit can say of its quality, from public numbers and from what it released: free to say, and kept.
+"""Quality diagnostics of a fit, from public numbers and releases, at no additional privacy cost.
 
-A notice is told once, as a `skdp.exceptions.QualityWarning`: before the charge where all it says is public then, else
-after the publication of the fit, so that a warning that is made an error loses nothing that was paid for. The record
-stays with what was learned, and the report has it.
+A diagnostic is issued once, as a `skdp.exceptions.QualityWarning`. If it depends only on public numbers, it is issued
+before the charge, otherwise after the fit is published, so that a warning turned into an error loses no budget. The
+fitted state and the report keep a record.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from skdp.exceptions import QualityWarning, warn
 
 
 def note_notice(fitted: Any, text: str) -> None:
-    """Add a notice to the record, to be told at the end of the fit unless it was told; "" says nothing."""
+    """Record a diagnostic, to be issued at the end of the fit unless it was issued; "" records nothing."""
     if text:
         fitted._fitted_notices = {text: False, **fitted.__dict__.get("_fitted_notices", {})}
 
 
 def tell_now(fitted: Any, text: str) -> None:
-    """Tell a notice before anything is charged, and add it to the record; "" says nothing."""
+    """Issue a diagnostic before anything is charged, and record it; "" issues nothing."""
     if text and not fitted.__dict__.get("_fitted_notices", {}).get(text):
         fitted._fitted_notices = {**fitted.__dict__.get("_fitted_notices", {}), text: True}
         warn(text, QualityWarning)
 
 
 def repeat_notices(step: Any) -> None:
-    """Warn of what a step of a pipeline noted while its warnings were suppressed."""
+    """Issue the diagnostics that a step of a pipeline recorded while its warnings were suppressed."""
     for text in getattr(step, "__dict__", {}).get("_fitted_notices", {}):
         warn(text, QualityWarning)
 
 
 def notices_of(fitted: Any) -> dict[str, bool]:
-    """Return the notices of an estimator, a pipeline or a search, and of its private parts, and if they were told."""
+    """Return the diagnostics of an estimator, a pipeline or a search and its private parts, and if they were issued."""
     found: dict[str, bool] = {}
     for part in fitted._private_parts():
         found |= notices_of(part)
@@ -42,7 +42,7 @@ def notices_of(fitted: Any) -> dict[str, bool]:
 
 
 def tell_rest(fitted: Any) -> None:
-    """Tell what was noted and not told yet."""
+    """Issue the recorded diagnostics that were not issued yet."""
     for text, was_told in notices_of(fitted).items():
         if not was_told:
             warn(text, QualityWarning)
@@ -62,9 +62,9 @@ spread by .1 and more (standard deviation) up to a signal of 26, and by .07 at m
 def few_rows_notice(
     model: Any, noise_multiplier: float, n_public: int, n_parameters: int, signal: float, least: float = LEAST_SIGNAL
 ) -> str:
-    """Return the notice of rows that are few for a model, "" where they are not; all arguments are public.
+    """Return the diagnostic of too few rows for a model, or ""; all arguments are public.
 
-    `signal` is rows over the noise of the whole fit, per coordinate (`skdp._dpsgd.defaults.signal_of`).
+    `signal` is the number of rows over the noise of the whole fit, per coordinate (`skdp._dpsgd.defaults.signal_of`).
     """
     if signal >= least:
         return ""
@@ -83,9 +83,9 @@ FEWEST_CASES = 50.0
 
 
 def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: float) -> str:
-    """Return the notice of classes or labels that noise hides, by their noisy counts; "" where there are none.
+    """Return the diagnostic of classes or labels that are not distinguishable from the noise, by noisy counts; or "".
 
-    Counts beyond three standard deviations of their noise are not hidden, however small epsilon is at a large delta.
+    Counts of at least three standard deviations of their noise are distinguishable, however small epsilon is.
     """
     least = min(FEWEST_CASES / max(epsilon, 1e-300), 3.0 * deviation)
     rare = {name: count for name, count in zip(names, counts, strict=True) if count < least}
@@ -101,7 +101,7 @@ def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: floa
 
 
 def few_a_column_notice(model: Any, noise_multiplier: float, n_public: int, kept: float) -> str:
-    """Return the notice of coefficients of which only a part, below 1, is kept; all arguments are public."""
+    """Return the diagnostic of coefficients that are shrunk by a factor below 1; all arguments are public."""
     what, budget = model._units_in_words(), _budget_of(model, noise_multiplier)
     return (
         f"{n_public} {what} are too few for this number of columns at {budget}. The coefficients are mostly "
@@ -115,7 +115,7 @@ def _budget_of(model: Any, noise_multiplier: float) -> str:
 
 
 def narrow_bounds_notice(names: Sequence[str]) -> str:
-    """Return the notice of columns nearly all of which lie at one of their bounds, by released counts; "" for none."""
+    """Return the diagnostic of columns with nearly all values near a bound, by released counts; "" for none."""
     if not names:
         return ""
     return (
@@ -126,7 +126,7 @@ def narrow_bounds_notice(names: Sequence[str]) -> str:
 
 
 def raw_columns_notice(assumed: str) -> str:
-    """Return the notice of a frame that went to a model without a vectorizer; `assumed` is the parameter left out."""
+    """Return the diagnostic of a data frame without preprocessing; `assumed` is the parameter that is not set."""
     return (
         f"X is a data frame without preprocessing and `{assumed}` was not set, so columns are assumed to "
         "lie in [-1, 1] and rows are clipped accordingly. Raw columns may lose most of their information. "

@@ -1,7 +1,6 @@
-"""Cells of private input: which of them are numbers, and refusals that name the kind of fault and never the cell.
+"""Cells of private input: which of them are numbers, and error messages without their values.
 
-Nothing is raised while another exception is being handled: an exception that is chained to a refusal could quote what
-was refused.
+No error is raised while another exception is handled, because a chained exception could quote private values.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _FLOATED_BY_NUMPY = {float, int, bool, NoneType, np.bool_, np.float64, np.float3
 
 
 def values_of(name: str, given: Any) -> np.ndarray:
-    """Return `given` as an array in which every cell is what it is in `given`, whatever other cells there are.
+    """Return `given` as an array in which every cell keeps its value, independently of other cells.
 
     Arrays, series and columns have a type, which is public. A list has none, and NumPy would choose one by looking at
-    all of its cells: a gap would turn ``True`` among numbers from 1 into "True", and a moment in nanoseconds would wrap
-    the year 9999, in all rows. So the cells of a list stay objects. Only a list of cells that all are exactly of type
-    ``float``, or ``int`` within 64 bits, and a list of arrays of one dtype of numbers, become arrays of numbers, whose
-    cells are read as the objects are (`skdp._checks.numbers`).
+    all cells: a missing value would turn ``True`` among numbers from 1 into "True", and a time in nanoseconds would
+    overflow for the year 9999, in all rows. So the cells of a list stay objects. Only lists whose cells all have the
+    type ``float``, or ``int`` within 64 bits, and lists of arrays of one numeric dtype, become numeric arrays, with the
+    same values.
     """
     if type(given) is np.ndarray:
         return given
@@ -61,7 +60,7 @@ def values_of(name: str, given: Any) -> np.ndarray:
 
 
 def or_none(function: Callable[[], Value | None]) -> Value | None:
-    """Return ``function()``, or None where it fails: its message may quote a cell."""
+    """Return ``function()``, or None if it fails: its message may contain a private value."""
     try:
         return function()
     except MemoryError:
@@ -151,7 +150,7 @@ def decoded(column: Any) -> Any:
 
 
 def numbers_of(values: np.ndarray) -> tuple[int, np.ndarray]:
-    """Return the worst kind of cell in an array and, if it is `NUMBER`, the values as numbers, gaps as NaN."""
+    """Return the worst kind of cell in an array and, if it is `NUMBER`, the values, with NaN for missing ones."""
     if values.dtype.kind != "O":
         return KIND_OF_DTYPE.get(values.dtype.kind, OTHER), values
     cells = values.ravel().tolist()
@@ -259,11 +258,11 @@ def truth_of(key: str) -> int:
 
 
 def key_of(cell: Any) -> str | None:
-    """Return the text by which a cell is compared with others, None for a gap.
+    """Return the text by which a cell is compared with others, None for a missing value.
 
-    Numbers of one value have one key, whatever their type, as their text has: 1, 1.0 and "1" are "1". Integers up to
-    2**128 are exact. Time spans are numbers of days. True is "True". Bytes are decoded. None,
-    NaN, NA, NaT and "" are gaps.
+    Numbers of equal value have the same key, whatever their type, and so does their text: 1, 1.0 and "1" are "1".
+    Integers up to 2**128 are exact. Time spans are numbers of days. True is "True". Bytes are decoded. None, NaN, NA,
+    NaT and "" are missing values.
     """
     if isinstance(cell, str):
         return str.__str__(cell) or None
@@ -307,8 +306,8 @@ _WRITTEN = re.compile(
 def number_of(cell: Any) -> float:
     """Return a cell as a number, NaN for anything else.
 
-    Of text thousands separators are left out, and signs of currency and percent: "$1,234" is 1234 and "12 %" is 12.
-    What is in parentheses is negative, as accountants write. A comma is no decimal point: "12,5" is no number.
+    In strings, thousands separators and signs of currency and percent are ignored: "$1,234" is 1234 and "12 %" is 12.
+    Numbers in parentheses are negative, as in accounting. A comma is not a decimal point: "12,5" is NaN.
     """
     if isinstance(cell, str | bytes):
         text = key_of(cell) or ""

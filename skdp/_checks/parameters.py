@@ -1,4 +1,4 @@
-"""Checks of public parameters, bounds of columns among them. Each error is one line: parameter, value, remedy."""
+"""Validation of public parameters, including bounds of columns. Each error is one line with parameter and value."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Return the number of threads that `n_jobs` means in joblib's present context, or refuse it."""
+    """Return the number of threads of `n_jobs` in the current joblib context, or reject it."""
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (n_jobs != -1 or isinstance(n_jobs, bool)):
@@ -87,7 +87,7 @@ _NOT_TAKEN = {
 
 
 def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
-    """Refuse parameters of ``fit`` that an estimator does not take, by their names; `taker` is what it is called."""
+    """Reject ``fit`` parameters that an estimator does not support, by name; `taker` describes the estimator."""
     for name, value in given.items():
         if value is not None or name not in _NOT_TAKEN:
             why = _NOT_TAKEN.get(name, "does not accept it. Remove it")
@@ -105,7 +105,7 @@ def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
 
 
 def absolute_path(value: Any) -> Any:
-    """Make a path absolute, so that a later change of the working directory does not change its meaning."""
+    """Make a path absolute, so that a later change of the working directory does not affect it."""
     if isinstance(value, str | os.PathLike) and value and not os.path.isabs(value):
         return os.path.abspath(value)
     return value
@@ -116,10 +116,9 @@ R = TypeVar("R")
 
 
 def silent_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function that reads private rows neither warn nor fail because of ``numpy.seterr``.
+    """Disable floating-point warnings and errors in a function that reads private rows, despite ``numpy.seterr``.
 
-    A user may have asked NumPy to warn of underflow, or to raise an error. A denormal number in one row would then
-    decide whether a fit ends with an error, after its charge.
+    Otherwise a denormal number in one row could end a fit with an error after its charge.
     """
 
     @functools.wraps(function)
@@ -138,15 +137,15 @@ def check_delta(delta: Any) -> float | None:
 
 
 def default_delta(n_samples: int) -> float:
-    """Return 1e-5, or 1 / (10 n) rounded down to a power of ten where that is less.
+    """Return 1e-5, or 1 / (10 n) rounded down to a power of ten if that is less.
 
-    Publishing one record of n, drawn at random, satisfies a delta of 1/n, so delta has to be well below that (Dwork &
-    Roth 2014, section 2.3; NIST SP 800-226). A tenth of it is the margin here.
+    Publishing one record of n, drawn at random, satisfies a delta of 1/n, so delta must be well below that (Dwork &
+    Roth 2014, section 2.3; NIST SP 800-226). Here it is at most a tenth of it.
 
     Parameters
     ----------
     n_samples : int
-        Public number of rows, 1 or more.
+        Public number of rows, at least 1.
 
     Returns
     -------
@@ -156,7 +155,7 @@ def default_delta(n_samples: int) -> float:
     Raises
     ------
     ValueError
-        `n_samples` is 0: it is not known yet.
+        `n_samples` is 0, so it is not known yet.
     """
     if n_samples < 1:
         raise ValueError(
@@ -168,7 +167,7 @@ def default_delta(n_samples: int) -> float:
 
 
 def delta_for(delta: float | None, accountant: PrivacyAccountant | None, n_samples: int) -> float:
-    """Return the delta of a fit: `delta` if it was given, else the ledger's if it has one, else the rule's."""
+    """Return the delta of a fit: `delta` if it is set, otherwise that of the accountant or the default."""
     if delta is not None:
         return delta
     if accountant is not None and accountant.delta is not None:
@@ -177,7 +176,7 @@ def delta_for(delta: float | None, accountant: PrivacyAccountant | None, n_sampl
 
 
 def is_private(step: Any) -> bool:
-    """Whether a step pays for what it reads; one whose ``__private_step__`` returns None reads nothing as it is set."""
+    """Return whether a step accounts for the data it reads; if ``__private_step__`` returns None, it reads none."""
     return hasattr(type(step), "__private_step__") and step.__private_step__() is not None
 
 
@@ -187,9 +186,9 @@ def last_step(model: Any) -> Any:
 
 
 def stated_adjacency(model: Any, accountant: PrivacyAccountant | None = None) -> str | AddRemove:
-    """Return the neighboring relation of an estimator as its parameter states it, or reject it.
+    """Return the neighboring relation that the parameter of an estimator states, or reject it.
 
-    None is the relation of the accountant, by default that of the estimator, else zero-out.
+    None is the relation of the accountant, by default that of the estimator, otherwise zero-out.
     """
     given = model.adjacency
     if given is None:
@@ -213,7 +212,7 @@ def stated_adjacency(model: Any, accountant: PrivacyAccountant | None = None) ->
 
 
 def settle_adjacency(model: Any) -> None:
-    """Give a copy made for a fit the name of its neighboring relation, and the public number of records beside it."""
+    """Set the name of the neighboring relation and the public number of records on a copy made for a fit."""
     stated = stated_adjacency(model)
     if isinstance(stated, AddRemove):
         model._n_public = stated.n_public
@@ -226,7 +225,7 @@ def name_of_relation(stated: str | AddRemove) -> str:
 
 
 def with_n_public(adjacency: str, n: Any) -> str | AddRemove:
-    """Return a neighboring relation by its name, as parameters of a fit to `n` public records state it."""
+    """Return a neighboring relation by name, as a parameter of a fit to `n` public records."""
     return AddRemove(n) if adjacency == "add_remove" else adjacency
 
 
@@ -236,13 +235,13 @@ def adjacency_of(model: Any) -> str:
 
 
 def public_n(model: Any, n: int) -> int:
-    """Return the number of rows, or of groups, that rules may use: under add_remove the data's own is private."""
+    """Return the number of rows, or of groups, that defaults may use: under add_remove the actual number is private."""
     stated = stated_adjacency(model)
     return stated.n_public if isinstance(stated, AddRemove) else int(vars(model).get("_n_public", n))
 
 
 def number_is_private(reader: Any) -> bool:
-    """Whether the number of records is private to an estimator, in a fit or after it; False of any other object."""
+    """Return whether the number of records is private to an estimator; False for any other object."""
     adjacency = getattr(reader, "adjacency", None)
     return isinstance(adjacency, AddRemove) or (isinstance(adjacency, str) and adjacency == "add_remove")
 
@@ -256,7 +255,7 @@ _LARGEST = 1e150
 
 
 def check_bounds(bounds: Any) -> Bounds | list[Bounds]:
-    """One pair for all columns, a list with a pair or None for each, or None if bounds are estimated."""
+    """Return one pair for all columns, a list with a pair or None per column, or None to estimate the bounds."""
     if bounds is None:
         return None
     given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
@@ -280,7 +279,7 @@ def _pair(value: Any) -> tuple[float, float]:
 
 
 def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]:
-    """Return the public bounds of each column, None where there are none; of an unknown number, those of any column."""
+    """Return the public bounds of each column, None for columns without; for an unknown width, of any column."""
     if n_features is None:
         return bounds_of_any_width(bounds)
     found = check_bounds(bounds)
@@ -295,9 +294,9 @@ def bounds_of_columns(bounds: Any, n_features: int | None) -> tuple[Bounds, ...]
 
 
 def public_bounds(bounds: Any, n_features: int | None) -> np.ndarray:
-    """Return bounds of all columns, of shape (n_features, 2), or reject those that leave some out.
+    """Return the bounds of all columns, of shape (n_features, 2), or reject bounds that leave out a column.
 
-    Of an unknown number of columns, those of one that represents all.
+    For an unknown number of columns, the bounds of one column that represents all.
     """
     found = check_bounds(bounds)
     if found is None or (isinstance(found, list) and None in found):
@@ -310,7 +309,7 @@ def public_bounds(bounds: Any, n_features: int | None) -> np.ndarray:
 
 
 def bounds_of_any_width(bounds: Any) -> tuple[Bounds, ...]:
-    """Bounds of one column that represents all: a purchase for it has the same rounds, and so the same price."""
+    """Return bounds of one column that represents all: estimating them has the same rounds and privacy cost."""
     found = check_bounds(bounds)
     listed = found if isinstance(found, list) else [found]
     return (None,) if any(each is None for each in listed) else ((0.0, 1.0),)

@@ -1,15 +1,13 @@
-"""Checks of private input: tables, labels and targets.
+"""Validation of private input: tables, labels and targets.
 
-A refusal is one line that names the column and the kind of fault. It never holds a cell, a label or a weight: not in
-its text, and not in an exception chained to it. So nothing is raised while another exception is being handled, and
-scikit-learn's own checks, whose messages quote what they refuse, see neither rows nor labels. Messages may contain
-shapes and names of columns. No check depends on scikit-learn's ``assume_finite``, and none warns of a row.
+An error message is one line with the column and the kind of error. Neither the message nor a chained exception contains
+a cell, a label or a weight. So no error is raised while another exception is handled, and scikit-learn's own checks,
+which quote values, receive neither rows nor labels. Messages may contain shapes and column names.
 
-Rows carry what is public of them from the step that made them: a bound on their norm, their indicator columns, their
-form, a schema. It is an attribute, which slices, copies and the results of arithmetic do not have. Norm and schema are
-defaults of parameters, `data_norm` and `schema`, and no more: rows are clipped to the norm like to any other, and read
-by the schema like by any other, so a wrong one costs utility and never privacy. Nor does a wrong form: its reader
-compares each row with it.
+Rows carry public facts from the step that returned them: a bound on their norm, their indicator columns, their form, a
+schema. These are attributes, which slices, copies and results of arithmetic do not have. Norm and schema are only
+defaults of the parameters `data_norm` and `schema`, so a wrong one affects utility, never privacy. A wrong form has no
+effect either: each row is compared with it.
 """
 
 from __future__ import annotations
@@ -33,33 +31,33 @@ from skdp._checks.parameters import number_is_private
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by_blocks: bool = False) -> Any:
-    """The rows of X as an array or a CSR matrix of finite numbers.
+    """Return the rows of X as an array or a CSR matrix of finite numbers.
 
     Parameters
     ----------
     estimator : estimator instance
-        Its `n_features_in_` and `feature_names_in_` are set or checked, last of all: a refusal writes nothing.
+        Its `n_features_in_` and `feature_names_in_` are set or checked last, so an error sets nothing.
     X : array-like, frame or sparse matrix of shape (n, d)
         Private.
     reset : bool
-        Whether to set the schema of `estimator`; else X must agree with it.
+        Whether to set the number and names of features of `estimator`; otherwise X must match them.
     sparse : bool
         Whether sparse matrices are accepted.
     by_blocks : bool
-        Whether the rows are converted by the caller, block by block: any real dtype and memory order is then kept, and
-        nothing is copied.
+        Whether the caller converts the rows block by block. Any real dtype and memory order is then kept, without a
+        copy.
 
     Returns
     -------
     ndarray of shape (n, d) or csr_matrix
-        float32 for float32, else float64, and for lists too, in C order; without duplicate entries if sparse.
+        float32 for float32, otherwise float64, in C order; without duplicate entries if sparse.
 
     Raises
     ------
     TypeError
-        X is sparse where that is not accepted, or holds cells that are neither numbers nor strings.
+        X is sparse but sparse rows are not accepted, or it has cells that are neither numbers nor strings.
     ValueError
-        Anything else.
+        Any other error.
     """
     X = X if reset else without_labels(estimator, X)
     names = column_names(X)
@@ -79,10 +77,10 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
 def read_cells(
     X: Any, names: list[Any] | None = None, dtype: Any = None, order: Any = "C", *, finite: bool = True
 ) -> np.ndarray:
-    """Return a block of rows as an array of finite numbers, as `check_table` does, without a schema.
+    """Return a block of rows as an array of finite numbers, as `check_table` does, without checking names.
 
-    `names` are those of the columns of an array; a frame has its own. The dtype is that of `check_table` by default.
-    Without `finite` it is for the caller to see that all numbers are.
+    `names` are the column names of an array. The dtype is that of `check_table` by default. Without `finite`, the
+    caller must check that all numbers are finite.
     """
     names_of_frame = column_names(X)
     table = _dense_table(X, names_of_frame, by_blocks=True)
@@ -94,7 +92,7 @@ def read_cells(
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of the columns of a frame of pandas, polars or Arrow, None for anything else."""
+    """Return the column names of a pandas, polars or Arrow data frame, None for anything else."""
     of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
     names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
     if names is None or callable(names):
@@ -108,14 +106,14 @@ def column_names(X: Any) -> list[Any] | None:
 
 
 def without_column(X: Any, name: str) -> Any:
-    """Return a frame without one of its columns."""
+    """Return a data frame without one of its columns."""
     if hasattr(X, "iloc"):
         return X.drop(columns=[name])
     return X.drop(name) if hasattr(X, "to_series") else X.drop_columns([name])
 
 
 def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
-    """Return a table without the column that a parameter names, and that column; or both as they are."""
+    """Return a table without the column that a parameter names, and that column; or both unchanged."""
     if not isinstance(given, str):
         return X, given
     names = column_names(X)
@@ -127,9 +125,9 @@ def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
 
 
 def without_labels(fitted: Any, X: Any) -> Any:
-    """Return rows without the column that held the labels of units in ``fit``, if they still have it.
+    """Return rows without the column of group identifiers of ``fit``, if they still have it.
 
-    A column of that name that was a feature in ``fit`` stays.
+    A column of that name that was a feature in ``fit`` is kept.
     """
     name = fitted.__dict__.get("_fitted_group_name")
     if name is None or name in getattr(fitted, "feature_names_in_", ()) or name not in (column_names(X) or ()):
@@ -142,7 +140,7 @@ def _is_sparse_number(dtype: Any) -> bool:
 
 
 def sparse_table(X: Any, reader: Any) -> Any:
-    """Return a sparse matrix, or a frame of sparse columns, as a CSR matrix of numbers, which may not be finite."""
+    """Return a sparse matrix, or a data frame of sparse columns, as a numeric CSR matrix, which may not be finite."""
     if hasattr(X, "iloc"):
         X = X.sparse.to_coo()
     check_shape(X.shape, reader)
@@ -201,10 +199,10 @@ def _float_dtype(dtype: Any) -> Any:
 
 
 def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
-    """Refuse what is no table with columns, and a table without rows.
+    """Reject tables without two dimensions, columns or rows.
 
-    Where the estimator that reads it adds or removes records, a table may have no rows: how many there are is
-    private, and a part of a table, drawn by coins after the charge, may have none.
+    Under add_remove a table may have no rows: their number is private, and a random subset drawn after the charge may
+    be empty.
     """
     if len(shape) < 2:
         found = "1D array" if shape else "scalar array"
@@ -243,7 +241,7 @@ def _column(X: Any, j: int) -> np.ndarray:
 
 
 def check_finite(table: Any, names: list[Any] | None) -> None:
-    """Refuse NaN and infinity in a table, and name the columns that hold them."""
+    """Reject NaN and infinity in a table, with the names of their columns."""
     values = table.data if sp.issparse(table) else table
     if all_finite(values):
         return
@@ -261,7 +259,7 @@ def check_finite(table: Any, names: list[Any] | None) -> None:
 
 
 def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Set or check names and number of columns by scikit-learn, with messages in one line."""
+    """Set or check the number and names of features with scikit-learn, with one-line messages."""
     fault = None
     try:
         # What validate_data does to X here. It would also read the tags, which `check_is_fitted` has done.
@@ -283,17 +281,17 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     Parameters
     ----------
     y : array-like of shape (n_rows,) or (n_rows, 1), or (n_rows, k) if `columns`
-        Private. Numbers, or strings.
+        Private numbers or strings.
     classes : sequence or None
-        None if the classes will be read from y; continuous labels are then refused.
+        None if the classes will be read from y; continuous labels are then rejected.
     columns : bool
         Whether several columns of one label each are accepted. They may be sparse.
 
     Returns
     -------
     ndarray of shape (n_rows,), or (n_rows, k) for k > 1 columns
-        Of objects where y has no dtype: numbers are of Python's types ``int`` and ``float`` then, and one ``1.0`` among
-        them changes no other label.
+        Objects if y has no dtype. Numbers then have the types ``int`` and ``float``, so a single ``1.0`` changes no
+        other label.
     """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None. Pass one label per row.")
@@ -376,13 +374,13 @@ def _floats_among(labels: np.ndarray) -> np.ndarray:
 
 
 def is_continuous(labels: np.ndarray) -> bool:
-    """Whether some labels are numbers with a fractional part."""
+    """Return whether some labels are numbers with a fractional part."""
     floats = _floats_among(labels)
     return bool((floats != np.floor(floats)).any())
 
 
 def classes_of(labels: np.ndarray) -> np.ndarray:
-    """Distinct values of labels, at least two."""
+    """Return the distinct values of labels, at least two."""
     values = np.unique(labels)
     if len(values) < 2:
         raise ValueError(
@@ -395,9 +393,9 @@ def classes_of(labels: np.ndarray) -> np.ndarray:
 
 
 def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> np.ndarray:
-    """Return the positions of the labels `y` in the sorted `classes`. Other labels are refused.
+    """Return the positions of the labels `y` in the sorted `classes`. Other labels are rejected.
 
-    A label is compared by its value: whole numbers beyond 2**53 are not rounded to floats.
+    Labels are compared by value: integers above 2**53 are not rounded to floats.
     """
     kinds = {y.dtype.kind, classes.dtype.kind}
     # NumPy compares labels with classes as they are, by their public types and the classes alone.
@@ -461,7 +459,7 @@ def check_classes(name: str, classes: Any) -> np.ndarray:
 
 
 def table_shape(X: Any) -> tuple[int, int]:
-    """Return the numbers of rows and columns of a table of any kind."""
+    """Return the number of rows and columns of a table of any kind."""
     shape = numbers.shape_of("X", X)
     if len(shape) == 0:
         raise TypeError(f"X must be a table with rows and columns, got {type(X).__name__}.")
@@ -469,13 +467,13 @@ def table_shape(X: Any) -> tuple[int, int]:
 
 
 def number_of_columns(y: Any) -> int:
-    """Number of labels per row, from the shape only."""
+    """Return the number of labels per row, from the shape only."""
     shape = numbers.shape_of("y", y)
     return int(shape[1]) if len(shape) == 2 else 1
 
 
 class NormedRows(np.ndarray):
-    """View of rows of bounded norm, or of a public schema. Whatever is computed or cut from it is a plain array."""
+    """View of rows with a bounded norm or a public schema. Results computed from it are plain arrays."""
 
     _row_norm: float | None = None
     _row_indicators: Any = None
@@ -506,9 +504,9 @@ class NormedRows(np.ndarray):
 
 
 def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
-    """Return rows that carry a bound on their norm: a view of an array, the sparse matrix itself.
+    """Return rows that carry a bound on their norm: a view of an array, or the sparse matrix itself.
 
-    A frame carries nothing, nor do rows with a norm of None. `indicators` are for an array (`row_indicators_of`).
+    Data frames, and rows with a norm of None, carry nothing. `indicators` are for an array (`row_indicators_of`).
     """
     if norm is None:
         return rows
@@ -521,7 +519,7 @@ def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
 
 
 def row_norm_of(rows: Any) -> float | None:
-    """Return the bound that rows carry, None if they carry none."""
+    """Return the bound that rows carry, or None."""
     if not sp.issparse(rows) and not isinstance(rows, NormedRows):
         return None
     norm = getattr(rows, "_row_norm", None)
@@ -531,26 +529,26 @@ def row_norm_of(rows: Any) -> float | None:
 def row_indicators_of(rows: Any) -> Any:
     """Return the public weights of the indicator columns of an array, 0 for other columns; None if it carries none.
 
-    A row has one 1 among the indicators of a column of the table. The weight is 1 / sqrt(k) for k columns of the table.
+    A row has one 1 among the indicators of each of the k columns of the table, with weight 1 / sqrt(k).
     """
     return rows._row_indicators if isinstance(rows, NormedRows) else None
 
 
 def with_row_form(rows: Any, form: Any) -> Any:
-    """Return the sparse rows, with what is public of the pattern of each: a `skdp._dpsgd.models.one_hot.OneHotForm`."""
+    """Return sparse rows with their public pattern: a `skdp._dpsgd.models.one_hot.OneHotForm`."""
     rows._row_form = form
     return rows
 
 
 def row_form_of(rows: Any) -> Any:
-    """Return the form that sparse rows carry, None if they carry none."""
+    """Return the form that sparse rows carry, or None."""
     return getattr(rows, "_row_form", None) if sp.issparse(rows) else None
 
 
 def with_row_schema(rows: np.ndarray, schema: Any, names: Sequence[str] = ()) -> Any:
     """Return a view of an array that carries the public `TableSchema` of its columns, if that is not None.
 
-    The columns are named x0, x1, and so on; `names` are what they are called where they come from.
+    The columns are named x0, x1, and so on; `names` are their original names.
     """
     if schema is None:
         return rows
@@ -560,17 +558,17 @@ def with_row_schema(rows: np.ndarray, schema: Any, names: Sequence[str] = ()) ->
 
 
 def row_schema_of(rows: Any) -> Any:
-    """Return the schema that rows carry, None if they carry none."""
+    """Return the schema that rows carry, or None."""
     return rows._row_schema if isinstance(rows, NormedRows) else None
 
 
 def row_names_of(rows: Any) -> tuple[str, ...]:
-    """Return what the columns of rows with a schema are called where they come from, nothing if that is not known."""
+    """Return the original column names of rows with a schema, or an empty tuple."""
     return rows._row_names if isinstance(rows, NormedRows) else ()
 
 
 def forget_row_norm(rows: Any) -> None:
-    """Take norm, indicators, schema and names away from rows that are written into."""
+    """Remove norm, indicators, schema and names from rows that are modified."""
     if isinstance(rows, NormedRows):
         rows._row_norm, rows._row_indicators, rows._row_schema, rows._row_names = None, None, None, ()
 
@@ -580,7 +578,7 @@ def _plain(value: Any) -> Any:
 
 
 def indexable(X: Any) -> Any:
-    """A table or a column whose rows can be taken by number. A list stays one, as an array has one type of cells."""
+    """Return a table or column whose rows can be selected by number. A list stays a list."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     if hasattr(X, "shape") or type(X).__module__.startswith("pyarrow"):
@@ -589,9 +587,9 @@ def indexable(X: Any) -> Any:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Some rows of what is `indexable`, with what all rows carry: it holds of each of them.
+    """Return some rows of an `indexable` table, with the public facts that all rows carry.
 
-    Of a list of rows that none is taken of, the columns are kept, by an array.
+    For an empty selection of a list, the columns are kept by an array.
     """
     if isinstance(X, list):
         has_columns = bool(X) and isinstance(X[0], list | tuple | np.ndarray)
@@ -608,5 +606,5 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
 
 
 def first_row(X: Any, n_rows: int) -> Any:
-    """The first row of what is `indexable`, as a table, which has none where there is none."""
+    """Return the first row of an `indexable` table, as a table, which is empty if there is none."""
     return take_rows(X, np.arange(min(1, n_rows)))

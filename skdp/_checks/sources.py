@@ -113,22 +113,21 @@ TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class BlockRecipe:
-    """What makes a model of a block of rows as they are stored. It can be pickled, and holds nothing secret.
+    """Recipe that makes a model of a block of rows. It can be pickled, and contains nothing secret.
 
     Parameters
     ----------
     make : callable
-        Makes a model of (rows, target values, weights), all of them checked, and of the keyword `units` if rows have
-        units.
+        Makes a model of validated (rows, target values, weights), and of the keyword `units` if rows have groups.
     read_targets : TargetReading
     dtype : dtype
-        Of the rows.
+        Dtype of the rows.
     names : list of str or None
-        Names of the columns, for refusals.
+        Column names for error messages.
     order : {"C", "F"}
-        Memory order of the rows that `make` takes.
+        Memory order of the rows for `make`.
     finite : bool
-        Whether NaN and infinity are refused here; else the model refuses them when it reads the rows.
+        Whether NaN and infinity are rejected here; otherwise the model rejects them when it reads the rows.
     """
 
     make: Callable[..., Any]
@@ -139,7 +138,7 @@ class BlockRecipe:
     finite: bool = True
 
     def __call__(self, rows: Any, labels: Any, weights: Any = None, units: Any = None) -> Any:
-        """Return the model of a block, which is a context manager; refuse NaN, infinity and labels of no class.
+        """Return the model of a block, which is a context manager; reject NaN, infinity and unknown labels.
 
         Parameters
         ----------
@@ -147,7 +146,7 @@ class BlockRecipe:
         labels : array-like of shape (m,)
         weights : array-like of shape (m,) or None
         units : UnitLayout or None
-            In whose order the model has the rows.
+            Order of the rows in the model.
         """
         table = read_cells(rows, self.names, self.dtype, self.order, finite=self.finite)
         values, weights = self.read_targets(labels, weights, len(table))
@@ -158,21 +157,21 @@ class BlockRecipe:
 
 
 class RowSource:
-    """Base class of rows that are not in memory, with the targets and weights that belong to them, if any.
+    """Base class of data that are not in memory, with their targets and weights, if any.
 
     Attributes
     ----------
     n_rows : int or None
-        None if it is not known before the rows are read; estimators then need `skdp.AddRemove`.
+        None if it is not known before the rows are read; estimators then require `skdp.AddRemove`.
     n_features : int
     dtype : dtype
-        float32 or float64, in which blocks of rows are handed to models.
+        float32 or float64, the dtype of blocks for models.
     names : list of str or None
-        Names of the columns that are features.
+        Names of the feature columns.
     binds_once : bool
-        Whether blocks stay bound for all steps, and are not read and bound again in each.
+        Whether blocks stay bound for all steps, instead of being read and bound again in each.
     n_units : int or None
-        Number of the units that `find_units` found; None where a row is its own.
+        Number of the groups that `find_units` found; None without groups.
     """
 
     n_rows: int | None
@@ -204,7 +203,7 @@ class RowSource:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns, 0 for a number of rows that is not known."""
+        """Number of rows and columns, 0 for an unknown number of rows."""
         return self.n_rows or 0, self.n_features
 
     def like(self) -> Any:
@@ -212,12 +211,12 @@ class RowSource:
         return self
 
     def check_targets(self) -> None:
-        """Refuse labels and weights that their types, which are public, show to be none."""
+        """Reject labels and weights whose types, which are public, are not supported."""
 
     def read_column(self, parameter: str, column: str) -> np.ndarray:
-        """Read a column alone, before the charge: labels, weights, units or subgroups that a parameter names.
+        """Read a single column before the charge: labels, weights, groups or subgroups named by a parameter.
 
-        Gaps are refused but in ``by``, where they are subgroups that are not listed.
+        Missing values are rejected, except in ``by``, where they are subgroups that are not listed.
         """
         raise ValueError(
             f"{parameter}={column!r} is a column name, but these rows have no column names. Pass an array."
@@ -229,7 +228,7 @@ class RowSource:
 
 
 class Found(NamedTuple):
-    """Rows that may not be in memory: their kind, the rows, and the columns that were chosen of them."""
+    """Data that may not be in memory: their kind, the data, and the selected columns."""
 
     kind: str
     rows: Any
@@ -237,7 +236,7 @@ class Found(NamedTuple):
 
 
 def found_rows(X: Any) -> Found | None:
-    """Return the rows that X names, if by its type they are not in memory, else None. Nothing is read."""
+    """Return data that by their type are not in memory, otherwise None. Nothing is read."""
     if type(X) is np.ndarray:
         return None
     if isinstance(X, TableRows):
@@ -255,9 +254,9 @@ def found_rows(X: Any) -> Found | None:
 
 
 def source_of(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> RowSource | None:
-    """Return the source of rows that are not in memory, with what belongs to them; None for all other rows.
+    """Return the source of data that are not in memory, with their targets and weights; None for all other rows.
 
-    A memory map is one, and so is a table in memory of which `y` names a column. Reads metadata alone.
+    A memory map is a source, and so is a table in memory if `y` is a column name. Only metadata are read.
     """
     found = found_to_fit(X, y)
     return None if found is None else _read(found, found.columns, y, sample_weight, groups)
@@ -266,23 +265,23 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None, groups: Any = No
 def source_to_fit(
     X: Any, y: Any, sample_weight: Any, groups: Any, outputs: str, *, are_named: bool, reader: Any
 ) -> RowSource | None:
-    """Return the source of rows with targets, as `source_of` does, or refuse what would have to be read of them.
+    """Return the source of rows with targets, as `source_of` does, or reject data that would have to be read first.
 
     Parameters
     ----------
     X, y, sample_weight, groups : object
-        As given to ``fit``.
+        Arguments of ``fit``.
     outputs : str
-        The parameter that names classes or bounds of targets.
+        The parameter that sets classes or bounds of targets.
     are_named : bool
-        Whether it does; if not, a memory map is an array like any other.
+        Whether it is set; if not, a memory map is treated like any other array.
     reader : object
         The estimator.
 
     Raises
     ------
     ValueError
-        In one line, before anything but metadata is read.
+        One-line message, before anything but metadata is read.
     """
     found = found_to_fit(X, y)
     if found is None:
@@ -308,7 +307,7 @@ def source_to_fit(
 
 
 def found_to_fit(X: Any, y: Any = None) -> Found | None:
-    """Return rows that are read by a source: those not in memory, maps, and tables of which `y` names a column."""
+    """Return rows that are read by a source: those not in memory, maps, and tables with a column named `y`."""
     if isinstance(X, np.memmap) and _FOLDER_OF_JOBLIB not in str(X.filename):
         return Found("numpy", X, None)
     if isinstance(y, str) and _package(X) == "pyarrow":
@@ -325,9 +324,9 @@ def _read(found: Found, columns: Any, y: Any = None, sample_weight: Any = None, 
 
 
 def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
-    """Return the source of rows to predict, by default of the columns of these names; None for rows in memory.
+    """Return the source of rows to predict, by default with these columns; None for rows in memory.
 
-    `named` are columns of their labels, weights and units, which are no features.
+    `named` are columns of labels, weights and groups, which are not features.
     """
     found = found_rows(X)
     if found is None:
@@ -336,13 +335,13 @@ def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
 
 
 def refuse_unknown_column(parameter: str, name: str, names: list[str]) -> None:
-    """Refuse a parameter that names no column of rows that are not in memory."""
+    """Reject a parameter that does not name a column of data that are not in memory."""
     if name not in names:
         raise ValueError(f"{parameter}={name!r} is not a column of X. Expected one of {format_names(names)}.")
 
 
 def refuse_rows_elsewhere(who: str, X: Any) -> None:
-    """Refuse rows that are not in memory, in one line, where they cannot be read block by block."""
+    """Reject data that are not in memory, in one line, if they cannot be read in chunks."""
     if found_rows(X) is not None:
         raise TypeError(
             f"X is a {type(X).__name__}, which is not in memory, and {who} does not support such data. Pass an "
@@ -351,7 +350,7 @@ def refuse_rows_elsewhere(who: str, X: Any) -> None:
 
 
 def after_the_charge(what: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return ``function(*given)``; a refusal says that the charge stands, and nothing else is chained to it."""
+    """Return ``function(*given)``; an error states that the budget was charged, without a chained exception."""
     refusal = ""
     try:
         return function(*given)

@@ -1,8 +1,7 @@
-"""Columns of a table of any kind: what their types say, and their cells as numbers, as days or as keys.
+"""Columns of a table of any kind: their types, and their cells as numbers, days or keys.
 
-A cell is read for itself: what becomes of it depends on no other cell, and neither on whether a gap elsewhere in the
-column made pandas or NumPy store it as another type. Kinds come from types, never from values. A refusal is one line
-that names the column and no cell.
+Each cell is read independently of other cells, and of whether a missing value made pandas or NumPy choose another type.
+Column types follow from types, never from values. An error message contains the column and no value.
 """
 
 from __future__ import annotations
@@ -96,15 +95,15 @@ class Table:
         self.names = [str(name) for name in names or ()] if named else [f"x{j}" for j in range(self.shape[1])]
 
     def label(self, j: int) -> Any:
-        """Return the name of column j as its frame has it, which may be a number; a tuple is replaced."""
+        """Return the name of column j as in the data frame, which may be a number; a tuple is replaced."""
         names = column_names(self.source)
         return self.names[j] if names is None or isinstance(names[j], tuple) else names[j]
 
     def kind(self, j: int) -> str:
         """Return "number", "date" or "category", by the type of column j alone.
 
-        Truth values are categories, since one gap makes pandas store them as objects. A list of rows has no types, so
-        its columns are numbers.
+        Boolean columns are categories, because one missing value makes pandas store them as objects. A list of rows has
+        no types, so its columns are numbers.
         """
         if not self.is_typed:
             return "number"
@@ -135,7 +134,7 @@ class Table:
         return self.is_typed and _letter(self._raw(j)) == "b"
 
     def cells(self, j: int) -> CellValues:
-        """Read column j, or refuse it if it has complex or nested cells."""
+        """Read column j, or reject it if it has complex or nested cells."""
         self.kind(j)
         found, fault = numbers.or_none(lambda: _read(self._raw(j))) or (None, numbers.OTHER)
         return found or refuse_cells(fault, self.names[j])
@@ -152,12 +151,12 @@ class Table:
 
 
 def tag_raw_tables(tags: Any) -> None:
-    """Note in tags of scikit-learn that an estimator takes tables with gaps, text and categories."""
+    """Set the scikit-learn tags of an estimator that accepts tables with missing values, strings and categories."""
     tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
 
 
 def fitted_table(fitted: Any, X: Any) -> Table:
-    """Return rows to transform, without labels of units, or refuse columns that are not those of the fit."""
+    """Return rows to transform, without group identifiers, or reject columns that differ from those of the fit."""
     table = Table(without_labels(fitted, X), fitted)
     check_schema(fitted, table.source, reset=False)
     return table
@@ -311,9 +310,9 @@ def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | No
 
 
 def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float64]:
-    """Return the cells as numbers: NaN for gaps, for cells whose key is among `gaps`, and for text that is no number.
+    """Return the cells as numbers: NaN for missing values, cells whose key is in `gaps`, and nonnumeric strings.
 
-    Dates are no numbers. Time spans are days.
+    Dates are NaN. Time spans are days.
     """
     if cells.kind == "date":
         return np.full(len(cells.values), np.nan)
@@ -321,7 +320,7 @@ def as_numbers(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.float6
 
 
 def as_days(cells: CellValues, gaps: Sequence[str] = (), form: str = "") -> NDArray[np.float64]:
-    """Return dates as days since 1970, in UTC; NaN for gaps and for what is no date. See `days_of` for the format."""
+    """Return dates as days since 1970, in UTC; NaN for missing values and other cells. See `days_of` for the format."""
     if cells.kind in ("number", "boolean"):
         return np.full(len(cells.values), np.nan)
     read = partial(numbers.days_of, form=form)
@@ -341,7 +340,7 @@ def _without_gaps(values: NDArray[np.float64], gaps: list[float]) -> NDArray[np.
 
 
 def as_keys(cells: CellValues, gaps: Sequence[str] = ()) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the position of each cell's key in a list of distinct keys, -1 for gaps, and that list.
+    """Return the position of each cell's key in a list of distinct keys, -1 for missing values, and that list.
 
     Every key occurs in a row. See `key_of`.
     """
@@ -376,7 +375,7 @@ def _distinct(values: np.ndarray) -> tuple[np.ndarray, NDArray[np.int64]]:
 
 
 def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
-    """Return 1 for true, 0 for false (1 and 0, yes and no, and so on), -1 for gaps and anything else."""
+    """Return 1 for true, 0 for false (1 and 0, yes and no, and so on), -1 for missing values and anything else."""
     if cells.kind == "number":  # truth values have keys, as they have among objects
         values = as_numbers(cells, gaps)
         return np.where(values == 1.0, 1, np.where(values == 0.0, 0, -1))
@@ -385,7 +384,7 @@ def as_truth(cells: CellValues, gaps: Sequence[str] = ()) -> NDArray[np.int64]:
 
 
 def import_extra(module: str) -> Any:
-    """Import a module of the extra ``data``, or raise an error that names the extra."""
+    """Import a module of the extra ``data``, or raise an error with the installation command."""
     try:
         return importlib.import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Targets of a regressor between public bounds."""
+"""Regression targets between public bounds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TargetBounds = tuple[float, float]
 
 
 class TargetScale(NamedTuple):
-    """Map of targets between their bounds into [-1, 1]: (y - middle) / half, or that of the logarithm of y.
+    """Map of targets between their bounds into [-1, 1]: (y - middle) / half, or the same for the logarithm of y.
 
-    The map of a target depends on no other one.
+    The map of a target is independent of other targets.
     """
 
     middle: float
@@ -30,7 +30,7 @@ class TargetScale(NamedTuple):
 
     @classmethod
     def of(cls, bounds: TargetBounds, fit_intercept: bool, *, is_log: bool = False) -> TargetScale:
-        """Scale of targets between `bounds`; without an intercept nothing makes up for what is subtracted."""
+        """Scale of targets between `bounds`. Without an intercept nothing is subtracted."""
         low, high = map(math.log, bounds) if is_log else bounds
         if not fit_intercept:
             return cls(0.0, max(abs(low), abs(high)), is_log)
@@ -38,20 +38,20 @@ class TargetScale(NamedTuple):
         return cls(low + half, half, is_log)
 
     def scaled(self, targets: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return targets between the bounds on this scale. Those of a logarithm end where its bounds do."""
+        """Return targets between the bounds on this scale. Logarithms are clipped to the bounds."""
         if self.is_log:
             targets = np.clip(np.log(targets), self.middle - self.half, self.middle + self.half)
         return (targets - self.middle) / self.half
 
     def restored(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return targets of values on this scale, which may lie beyond the bounds."""
+        """Return the targets of values on this scale, which may be outside the bounds."""
         targets = self.middle + self.half * values
         return np.exp(targets) if self.is_log else targets
 
 
 @dataclass(frozen=True)
 class TargetReader:
-    """Targets between public bounds, on the scale of the model, and weights of a block of rows."""
+    """Reader of the targets, on the scale of the model, and weights of a block of rows."""
 
     bounds: TargetBounds
     scale: TargetScale
@@ -59,7 +59,7 @@ class TargetReader:
     are_counts: bool = False
 
     def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.float64], Any]:
-        """Return targets and weights, or refuse them."""
+        """Return targets and weights, or reject them."""
         weights = self.read_weights(sample_weight, n_rows, of_block=True)
         values = check_targets(y, n_rows)
         if self.are_counts:
@@ -69,7 +69,7 @@ class TargetReader:
 
 
 def refuse_negative(counts: NDArray[np.float64]) -> None:
-    """Refuse targets of the Poisson loss that are no counts."""
+    """Reject negative targets of the Poisson loss."""
     if (counts < 0.0).any():
         raise ValueError("y contains negative targets, but loss='poisson' requires targets of 0 or larger.")
 
@@ -92,7 +92,7 @@ def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
 
 
 def check_y_transform(y_transform: Any, bounds: TargetBounds | None) -> bool:
-    """Return whether the logarithm of targets is fitted, or refuse it: bounds are checked and not read for it."""
+    """Return whether the logarithm of the targets is fitted, or reject it: it requires public bounds."""
     if y_transform is None:
         return False
     check_choice("y_transform", y_transform, ("log",))
@@ -107,7 +107,7 @@ def check_y_transform(y_transform: Any, bounds: TargetBounds | None) -> bool:
 
 
 def report_bounds_read(estimator: Any) -> None:
-    """Report and note that an estimator without `y_bounds` reads them from y."""
+    """Report and record that an estimator without `y_bounds` reads them from y."""
     report_leak(
         "`y_bounds` was not set, so the bounds were read from `y`. This is not covered by the privacy "
         "guarantee. Pass public bounds, e.g. y_bounds=(0, 100)."
@@ -118,7 +118,7 @@ def report_bounds_read(estimator: Any) -> None:
 def bring_into_bounds(
     targets: NDArray[np.float64], bounds: TargetBounds | None
 ) -> tuple[NDArray[np.float64], TargetBounds]:
-    """Move targets beyond `bounds` to the nearest bound, and return both; bounds of None are read from the targets."""
+    """Clip targets to `bounds`, and return both; bounds of None are read from the targets."""
     if bounds is None:
         low, high = float(targets.min()), float(targets.max())
         width = 0.0 if _are_bounds(low, high) else max(1.0, 1e-3 * abs(low))

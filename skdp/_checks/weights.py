@@ -1,4 +1,4 @@
-"""Weights of rows: where they are read, refused, divided by a bound and cut at it, for every estimator."""
+"""Sample weights and class weights: validation, scaling by a bound and clipping."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ class WeightReader:
 
     @classmethod
     def of(cls, weight_bound: Any) -> WeightReader:
-        """Return the reader for a public bound, or refuse it; None is a bound of 1."""
+        """Return the reader for a public bound, or reject it; None is a bound of 1."""
         if weight_bound is None:
             return cls(1.0, is_public=False)
         return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
 
     def read(self, sample_weight: Any, n_rows: int) -> Any:
-        """Return the shares of all rows of a fit, and warn if the bound is not public; see `__call__`."""
+        """Return the scaled weights of all rows of a fit, and warn if the bound is not public; see `__call__`."""
         if sample_weight is None:
             return 1.0
         warn_of_no_bound(self.bound if self.is_public else None, sample_weight)
         return self(sample_weight, n_rows)
 
     def __call__(self, sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
-        """Return the shares, an array of float64 of shape (n_rows,); 1.0 for weights of None.
+        """Return the scaled weights, an array of float64 of shape (n_rows,); 1.0 for weights of None.
 
         Parameters
         ----------
@@ -65,31 +65,31 @@ class WeightReader:
             Private.
         n_rows : int
         of_block : bool
-            Whether there are other rows beside these, which may then all have weight 0.
+            Whether these rows are only a block, whose weights may all be 0.
 
         Raises
         ------
         TypeError, ValueError
-            There are weights that are no finite numbers of 0 or above, in one line without a weight.
+            The weights are not finite nonnegative numbers. The message is one line without a weight.
         """
         weights = check_weights(sample_weight, n_rows, of_block=of_block)
         return weights if sample_weight is None else self.shares(weights)
 
     def shares(self, weights: Any) -> Any:
-        """Divide checked weights by the bound, and cut them at 1."""
+        """Divide validated weights by the bound, and clip them to 1."""
         with np.errstate(all="ignore"):  # a floating-point warning would reveal a weight
             return np.minimum(weights / self.bound, 1.0)
 
 
 def exactly_summable(shares: Any) -> Any:
-    """Round shares down to multiples of 2**-24: sums of up to 2**29 of them are exact, and the same in any order."""
+    """Round scaled weights down to multiples of 2**-24: sums of up to 2**29 of them are exact in any order."""
     return np.floor(np.asarray(shares) * _GRID) / _GRID
 
 
 def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) -> Any:
     """Return `sample_weight` as an array of shape (n_rows,): finite, nonnegative, not all zero; 1.0 for None.
 
-    Those of a block, which is not all of the rows, may all be zero.
+    The weights of a block may all be zero.
     """
     if sample_weight is None:
         return 1.0
@@ -115,12 +115,12 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
 
 
 def weight_of_each(weights: Any, n_rows: int) -> np.ndarray:
-    """Return shares as an array of shape (n_rows,), which may be read-only; 1.0 is a share of each row."""
+    """Return scaled weights as an array of shape (n_rows,), which may be read-only; 1.0 applies to each row."""
     return np.broadcast_to(np.asarray(weights, np.float64), (n_rows,))
 
 
 def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
-    """Say that weights are cut at 1 where no bound was given: to every fit with weights, whatever they are."""
+    """Warn that weights are clipped to 1 without a bound, in every fit with weights, whatever their values."""
     if weight_bound is None and sample_weight is not None:
         warn(
             "`weight_bound` was not set, so weights above 1 are clipped to 1. Set `weight_bound` to a public "
@@ -150,12 +150,9 @@ def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The factor of a row, a number in [0, 1], multiplies its gradient after that is clipped, so a row's contribution is
-    at most C, and the sensitivity is that of a fit without weights. The factor of a row is a function of its own label
-    and of public constants, so a row has no say in the weight of another. Shares of the classes in the data would give
-    it one, so "balanced" is refused.
-
-    Only the ratios of class weights count: they are divided by the largest.
+    The factor of a row, a number in [0, 1], multiplies its clipped gradient. So the contribution of a row is at most C,
+    and the sensitivity is that of a fit without weights. The factor depends only on the label of the row and on public
+    constants. With class proportions from the data, it would depend on other rows, so "balanced" is rejected.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ValueError(

@@ -1,16 +1,16 @@
-"""How models learn: private gradient descent, from a plan over its steps to what is published.
+"""Training with DP-SGD, from the plan of a run to the published model.
 
-- `plan`: the one place where clip, noise, sampling and accounting meet
-- `loop`: optimizers, averages, and the steps
-- `solver`: the fit of an estimator by one run, and what all solvers share
-- `linear_solver`: how linear models are planned and published
-- `network_solver`: how networks are
-- `targets`: classes or numbers, and the base classes of classifiers and regressors
-- `mean_correction`: counts and means, which are released beside the steps
-- `estimator`: the base class, and the bar of progress
-- `defaults`: rules in public quantities
-- `checkpoint`: a run on disk
-- `models`: rows in memory, bound to a loss
-- `streamed`: rows that one machine reads block by block
-- `dask`: rows on many machines
+- `plan`: the plan of a run, which combines clipping, noise, sampling and accounting
+- `loop`: optimizers, averages of iterates, and the training loop
+- `solver`: the fit of an estimator in one run, and the base class of solvers
+- `linear_solver`: solvers of linear models
+- `network_solver`: solver of neural networks
+- `targets`: classes, labels and regression targets, and the base classes of classifiers and regressors
+- `mean_correction`: class counts and means, which are released in addition to the steps
+- `estimator`: the base class of estimators, and the progress bar
+- `defaults`: default parameters from public quantities
+- `checkpoint`: the state of a run on disk
+- `models`: rows in memory with a loss
+- `streamed`: data that one machine reads in chunks
+- `dask`: distributed data
 """

@@ -1,22 +1,20 @@
-"""Checkpoint of a training run: its latest state on disk, from which a run that was stopped resumes.
+"""Checkpoint of a training run: its latest state on disk, from which an interrupted run resumes.
 
-A file holds the parameters, the optimizer and the average after some step, and what was bought before the first one,
-all of which are functions of noisy releases, and a description of the run. It holds no gradient and no row. It holds
-the state of a generator only if the run was seeded, in which case the noise is no secret.
+A file contains the parameters, the optimizer and the average after some step, the releases before the first step, and a
+description of the run. All of these are functions of noisy releases. It contains no gradient and no row. It contains
+the state of a random generator only if the run was seeded, in which case the noise is not secret.
 
 Between two files a run publishes nothing. A killed run that resumes from its last file has therefore released one
 result per step of its plan. An interrupted or complete run writes a file before it returns its model, so the same steps
-are never released again. If a process dies after writing a file and before moving it to its name, that file holds later
-steps, which somebody may have read: the run resumes from the latest state on disk.
+are never released again. If a process dies after writing a file and before renaming it, that file contains later steps,
+which may have been read. The run then resumes from the latest state on disk.
 
-The first file, of no step, is written before the charge, so that a disk that is full costs nothing. A process that dies
-between the two leaves a file whose receipt no ledger holds: the run that resumes from it is charged.
+The first file, before the first step, is written before the charge, so a full disk costs no budget. A process that dies
+between the two leaves a file whose receipt no accountant has recorded: a run that resumes from it is charged.
 
-Lock of a run that has a checkpoint: no other run resumes from the file before this run ends.
-
-Two runs that resume from one file would release the same steps twice, for one charge. The lock is a lock of the
-operating system on a separate file. It excludes threads and processes alike, and disappears when its process dies, even
-if it is killed. The checkpoint itself cannot be locked, because each state that is written replaces that file.
+Two runs that resume from the same file would release the same steps twice, for one charge. A lock excludes this. It is
+an operating system lock on a separate file, which excludes threads and processes alike and disappears when its process
+dies. The checkpoint itself cannot be locked, because each new state replaces the file.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ class TrainingState(NamedTuple):
 
 
 class Checkpoint:
-    """Checkpoint file of one run. The run holds the lock, so leftovers of killed processes can be removed.
+    """Checkpoint file of one run. The run holds the lock, so files left by killed processes can be removed.
 
     Parameters
     ----------
@@ -69,7 +67,7 @@ class Checkpoint:
     receipt : str
         Id of the release, which the note of the charge contains.
     bought : dict of str to list of float
-        What was bought before the first step, by name; each file holds it.
+        Releases before the first step, by name; each file contains them.
     """
 
     def __init__(self, path: Any, *, seeded: bool) -> None:
@@ -93,11 +91,11 @@ class Checkpoint:
         return f"checkpoint {self.receipt}"
 
     def continues(self, releases: tuple[Any, ...]) -> bool:
-        """Whether a state that depends on `releases` is a state of this run, interrupted."""
+        """Return whether a state that depends on `releases` is an interrupted state of this run."""
         return bool(releases) and releases[-1].id == self.receipt
 
     def check_run(self, run: dict[str, Any], n_steps: int) -> None:
-        """Refuse a file of another run; `run` describes this one in plain, public values."""
+        """Reject a file of another run; `run` describes this one in plain, public values."""
         self._run, self._every = run, max(1, n_steps // 20)  # some twenty files a run
         if not self.begun:
             return
@@ -111,7 +109,7 @@ class Checkpoint:
     def resume(self, start: TrainingState, streams: Streams) -> TrainingState:
         """Return the state in the file and set the streams to its positions; without steps in it, return `start`.
 
-        A file of no step was begun before the charge, and so before the releases on which a start depends.
+        A file without steps was written before the charge, and so before the releases on which a start depends.
         """
         if not self.begun:
             return start._replace(positions=self.positions(streams))
@@ -128,28 +126,28 @@ class Checkpoint:
         return TrainingState(self._header["n_done"], parts[0], parts[1], parts[2], self._header["positions"])
 
     def positions(self, streams: Streams) -> list[tuple[int, int]] | None:
-        """Positions of the streams, if they may be stored."""
+        """Return the positions of the streams, if they may be stored."""
         return [stream.position for stream in streams] if self._seeded else None
 
     def begin(self, state: TrainingState) -> None:
-        """Write the state from which a run is about to start or to resume, before it is charged."""
+        """Write the state from which a run starts or resumes, before it is charged."""
         with _told(self.path, "could not be written", _UNCHARGED):
             self._write(state)
 
     def keep(self, state: TrainingState, *, now: bool = False) -> None:
-        """Write the state, at every few steps or `now`."""
+        """Write the state, every few steps or `now`."""
         if now or state.n_done % self._every == 0:
             with _told(self.path, "could not be written", _CHARGED):
                 self._write(state)
 
     def keep_bought(self, name: str, found: list[float]) -> None:
-        """Write what was bought before the first step, beside the state that the file was begun with."""
+        """Write a release before the first step, with the initial state of the file."""
         self.bought[name] = found
         with _told(self.path, "could not be written", _CHARGED):
             self._write(self._state)
 
     def check_bought(self, names: Iterable[str], planned: Collection[str]) -> None:
-        """Refuse a file of a run that released what is not planned, or made steps and lacks what they depend on."""
+        """Reject a file with releases that are not planned, or with steps but without the releases they depend on."""
         if self.begun and (others := sorted(set(self.bought) - set(planned))):
             raise ValueError(
                 f"checkpoint={str(self.path)!r} belongs to a run that released {', '.join(others)}, which is not part "
@@ -183,7 +181,7 @@ class Checkpoint:
             made.unlink(missing_ok=True)
 
     def finish(self) -> None:
-        """Remove the file, once the run is complete and its model is published."""
+        """Remove the file when the run is complete and its model is published."""
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -193,7 +191,7 @@ class Checkpoint:
             )
 
     def discard(self) -> None:
-        """Remove a file that this run began, as its charge was refused and it will not run."""
+        """Remove a file that this run created, because its charge was rejected."""
         if not self.begun:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
@@ -294,7 +292,7 @@ else:
 
 
 class RunLock:
-    """An exclusive lock on ``<path>.lock``, which is there only while the lock is held, or after a kill.
+    """Exclusive lock on ``<path>.lock``, a file that exists only while the lock is held, or after a kill.
 
     Parameters
     ----------
@@ -303,8 +301,9 @@ class RunLock:
 
     Notes
     -----
-    Entering the context does not take the lock. Call `take` inside the block: then no interrupt can come between taking
-    the lock and entering the block that releases it. A forked child drops its copy, and the lock stays with the parent.
+    Entering the context does not take the lock. Call `take` inside the block, so that no interrupt can occur between
+    taking the lock and entering the block that releases it. A forked child drops its copy, and the parent keeps the
+    lock.
     """
 
     def __init__(self, path: Any) -> None:

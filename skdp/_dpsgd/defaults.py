@@ -1,10 +1,8 @@
-"""Default parameters: rules in public quantities only.
+"""Default parameters, which depend on public quantities only: n, the numbers of parameters and steps, and the noise.
 
-The rules were found on synthetic tables and checked on census tables (`benchmarks/README.md`). They depend on n, the
-number of parameters, the noise and the number of steps, never on a row.
-
-Those of linear models over one-hot rows of random trees were chosen on rows outside the held-out fifths of four tables,
-whole and cut to 2,000 and 6,000 rows.
+They were found on simulated data and checked on census data (`benchmarks/README.md`). Those of linear models over
+one-hot rows of random trees were chosen on rows outside the held-out fifths of four tables, whole and cut to 2,000 and
+6,000 rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Base of estimators trained by noisy gradient descent: runs, charge, training and publication."""
+"""Base class of estimators trained with DP-SGD, and the progress bar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONG = 2.0  # seconds after which it is: a step may be a pass over a large file
 
 
 class StepProgress:
-    """Show the number of steps done and their epsilon on standard error, when called with that number.
+    """Show the number of completed steps and their epsilon on standard error, when called with that number.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ def _format(seconds: float) -> str:
 
 
 class GradientEstimator(PrivateEstimator):
-    """Base class of estimators trained by DP-SGD; it knows neither the model nor what its outputs mean.
+    """Base class of estimators trained with DP-SGD, independent of the model and of the prediction task.
 
     Subclasses have the constructor parameters of `PrivateEstimator` and ``checkpoint, data_norm, max_grad_norm,
-    lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They are handed a solver,
-    which says how parameters are planned, trained and published, and a target, which says what outputs mean.
+    lot_size, sampling_rate, max_iter, warm_start, merge_equal_rows, verbose, weight_bound``. They provide a solver,
+    which plans, trains and publishes the parameters, and a target, which describes the outputs.
     """
 
     _streams = False  # whether a model is a function of rows and targets alone, so that blocks may be bound apart

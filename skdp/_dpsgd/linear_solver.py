@@ -1,4 +1,4 @@
-"""Linear models trained by noisy gradient descent: steps, penalty, noise, and the solver for rows of numbers."""
+"""Solvers of linear models trained with DP-SGD."""
 
 from __future__ import annotations
 

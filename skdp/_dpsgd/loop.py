@@ -1,4 +1,4 @@
-"""The loop of noisy gradient descent."""
+"""The training loop of DP-SGD, its optimizers and averages."""
 
 from __future__ import annotations
 

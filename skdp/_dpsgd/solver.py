@@ -1,4 +1,4 @@
-"""The fit of an estimator by one run of noisy gradient descent: solvers, what precedes reading the rows, and steps."""
+"""The fit of an estimator in one run of DP-SGD, and the base classes of solvers."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class EarlierRuns(NamedTuple):
 
     @property
     def event(self) -> DpEvent | None:
-        """What the runs cost together, None if there are none."""
+        """Composed event of the runs, None if there are none."""
         return compose(release.event for release in self.releases) if self.releases else None
 
     def check(self, model: Any) -> None:
-        """Reject a run for rows after one for groups, the other way round, by other groups or of other neighbors.
+        """Reject a run whose privacy unit, groups or neighboring relation differ from those of earlier runs.
 
         `model` is the copy that learns: it keeps the name of the column of groups.
         """
@@ -179,7 +179,7 @@ class Solver(Protocol):
         """Return how many parameters the noise is to be compared with."""
 
     def check_present(self, run: Run) -> None:
-        """Refuse a warm start if the current parameters do not fit the run."""
+        """Reject a warm start if the current parameters do not fit the run."""
         return
 
     def describe_rows(self) -> dict[str, Any]:

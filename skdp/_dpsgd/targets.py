@@ -1,4 +1,4 @@
-"""Base of regressors trained by noisy gradient descent: bounded targets, and predictions."""
+"""Targets of estimators trained with DP-SGD, and base classes of classifiers and regressors with their predictions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from skdp._dpsgd.solver import Targets, fit_run
 
 
 class Target(Protocol):
-    """What is learned: how outputs are named, how targets become what a loss reads, and what is published of them.
+    """Prediction task: names of the outputs, conversion of targets for the loss, and published attributes.
 
-    Outputs are described by a public value that has `n_outputs`, the number of outputs.
+    Outputs are described by a public value with `n_outputs`, the number of outputs.
 
     Parameters
     ----------
     weights : WeightReader
-        Of the rows.
+        Reader of the sample weights.
     """
 
     weights: WeightReader
@@ -47,32 +47,32 @@ class Target(Protocol):
 
     @property
     def named(self) -> Any:
-        """The outputs that the constructor names, or None if they have to be read from the targets."""
+        """Outputs named by the constructor, or None if they have to be read from the targets."""
 
     def assumed(self) -> Any:
-        """Return the outputs to plan with where none are named and no target was read."""
+        """Return the outputs for planning if none are named and no target was read."""
 
     def n_of_step(self) -> int:
-        """Return the number of outputs for which the sampling of a pipeline's step is chosen."""
+        """Return the number of outputs for which the sampling of a pipeline step is chosen."""
 
     def resolve(self, y: Any, given: Any, fitted: Any) -> Any:
         """Return the public outputs, or None if they have to be read from the targets.
 
-        `given` is what the call itself states about them, and `fitted` the estimator of earlier runs, None in the
-        first one. Reads no more than the shape of `y`.
+        `given` are the outputs that the call names, and `fitted` is the estimator of earlier runs, None in the first
+        run. Only the shape of `y` is read.
         """
 
     def report_read(self, model: Any) -> None:
-        """Report and note that an estimator reads the outputs from the targets."""
+        """Report and record that an estimator reads the outputs from the targets."""
 
     def loss_of(self, outputs: Any) -> tuple[str, float]:
-        """Return the name of the loss of the outputs, and its limit, if it has one (`skdp._kernels.losses`)."""
+        """Return the name of the loss of the outputs, and its limit if it has one."""
 
     def means(self, outputs: Any) -> Means:
-        """Return what is bought of the means of targets and predictions, if `fits_means`."""
+        """Return the privately estimated means of targets and predictions, if `fits_means`."""
 
     def encode(self, y: Any, sample_weight: Any, n_samples: int, outputs: Any) -> Targets:
-        """Return the targets as the loss reads them; `outputs` of None are read from them."""
+        """Return the targets in the form that the loss requires; `outputs` of None are read from them."""
 
     def reader(self, outputs: Any) -> Callable[[Any, Any, int], tuple[Any, Any]]:
         """Return a reader of the targets and weights of a block of rows. It can be pickled."""
@@ -85,18 +85,18 @@ class Target(Protocol):
 
 
 class RegressionLoss(NamedTuple):
-    """What is known of a loss of regressors beside its derivative, which is in `skdp._kernels.losses`.
+    """Properties of a regression loss. Its derivative is in `skdp._kernels.losses`.
 
     Attributes
     ----------
     rule : NetworkRule
         Defaults of networks.
     limit : float
-        Of the derivative, for targets from -1 to 1. Of counts it is their bound.
+        Bound of the derivative for targets from -1 to 1. For counts, bound of the counts.
     fits_means : bool
-        As of `Target`.
+        As for `Target`.
     are_counts : bool
-        Whether targets are counts, and scores the logarithms of their means.
+        Whether targets are counts, and scores are the logarithms of their means.
     """
 
     rule: NetworkRule
@@ -122,7 +122,7 @@ noise, 10 failed now and then on simulated rows, and 7 did not."""
 
 
 class BoundedOutput(NamedTuple):
-    """One output, and the public bounds of its target."""
+    """A single output with public bounds of its target."""
 
     bounds: targets.TargetBounds
     n_outputs: int = 1
@@ -130,11 +130,10 @@ class BoundedOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class BoundedRegression(Target):
-    """Targets between public bounds, by the parameters of these names.
+    """Regression targets between public bounds. The parameters have the names of the estimator.
 
-    The values of its `Targets` are numbers of shape (n,), targets between their bounds in the units of `scale_of`: for
-    "squared_error" and "huber" from -1 to 1, for "poisson" counts divided by the root r of the largest, so that the
-    score 0 is a mean of r, halfway between 1 and the largest count on the scale of the score, and the largest count r.
+    `Targets` contains values of shape (n,), on the scale of `scale_of`: from -1 to 1 for "squared_error" and "huber".
+    For "poisson", counts are divided by the square root r of the largest count, so that a score of 0 is a mean of r.
     """
 
     weights: WeightReader
@@ -163,7 +162,7 @@ class BoundedRegression(Target):
 
     @property
     def fits_logarithms(self) -> bool:
-        """Whether the logarithm of targets is fitted, by a parameter that was checked."""
+        """Whether the logarithm of the targets is fitted, from a validated parameter."""
         return self.y_transform is not None
 
     def scale_of(self, bounds: targets.TargetBounds) -> targets.TargetScale:
@@ -244,7 +243,7 @@ class BoundedRegression(Target):
 
 
 class GradientRegressor(RegressorMixin, GradientEstimator):
-    """Base class of regressors trained by DP-SGD.
+    """Base class of regressors trained with DP-SGD.
 
     Subclasses have the constructor parameters of `GradientEstimator`, ``y_bounds``, and ``loss, y_transform`` if there
     is a choice.
@@ -262,23 +261,24 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: Any = None
     ) -> Self:
-        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
+        """Continue training from the current coefficients, with the steps and the privacy cost of one ``fit``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Private rows.
         y : array-like of shape (n_samples,)
-            Private targets, between the bounds of earlier calls.
+            Private targets. They are clipped to the bounds of earlier calls.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private labels of units, as for ``fit``. A unit that comes back pays again.
+            Private group identifiers, as for ``fit``. If a group appears in several calls, its privacy cost adds up.
 
         Returns
         -------
         self : object
-            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
+            Fitted estimator. Its `epsilon_` is the composed privacy cost of all calls, as if they used the same
+            records.
         """
         return fit_run(self, X, y, sample_weight, groups, warm=self._has_run())
 
@@ -291,12 +291,12 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to predict. Longer rows are scaled down to `data_norm_`, as in ``fit``.
+            Rows to predict. Rows are clipped to norm `data_norm_`, as in ``fit``.
 
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            Predicted targets, moved into `y_bounds_`.
+            Predicted targets, clipped to `y_bounds_`.
         """
         values = self._score_rows(X)[:, 0].astype(np.float64)
         scale = self._fitted_scale
@@ -311,7 +311,7 @@ class GradientRegressor(RegressorMixin, GradientEstimator):
 
 
 class Outputs(NamedTuple):
-    """Classes, number of outputs, whether each output is a label of its own, and the weights of classes, if any."""
+    """Classes, the number of outputs, whether each output is a separate label, and class weights, if any."""
 
     classes: np.ndarray
     n_outputs: int
@@ -321,7 +321,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassReader:
-    """Numbers of classes and weights of a block of rows; `factors` are the public weights of the classes, or None.
+    """Class numbers and weights of a block of rows; `factors` are the public class weights, or None.
 
     The numbers are of any integer dtype.
     """
@@ -331,7 +331,7 @@ class ClassReader:
     read_weights: WeightReader
 
     def __call__(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[np.ndarray, Any]:
-        """Return numbers of classes and weights, or refuse them."""
+        """Return class numbers and weights, or reject them."""
         weights = self.read_weights(sample_weight, n_rows, of_block=True)
         labels = check_labels(y, n_rows, classes=self.classes)
         coded: Any = None
@@ -346,10 +346,9 @@ class ClassReader:
 
 @dataclass(frozen=True)
 class Classification(Target):
-    """Classes, or labels, by the parameters of these names.
+    """Classes or labels. The parameters have the names of the estimator.
 
-    The values of its `Targets` are numbers of classes, of shape (n,), or one column of 0 and 1 per label, of shape
-    (n, n_outputs).
+    `Targets` contains class numbers of shape (n,), or one column of 0 and 1 per label, of shape (n, n_outputs).
     """
 
     weights: WeightReader
@@ -383,7 +382,7 @@ class Classification(Target):
         return ClassMeans(outputs.n_outputs, outputs.multilabel)
 
     def counts(self, outputs: Outputs) -> OutcomeCounts:
-        """Return what is counted before the first step."""
+        """Return the class counts that are released before the first step."""
         return OutcomeCounts(outputs.n_outputs, outputs.multilabel)
 
     def describe(self, outputs: Outputs) -> dict[str, str]:
@@ -425,7 +424,7 @@ class Classification(Target):
 
 
 class GradientClassifier(ClassifierMixin, GradientEstimator):
-    """Base class of classifiers trained by DP-SGD.
+    """Base class of classifiers trained with DP-SGD.
 
     Subclasses have the constructor parameters of `GradientEstimator` and ``classes, class_weight``.
     """
@@ -441,7 +440,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
     ) -> Self:
-        """Continue training from the current coefficients, for the steps and the price of one ``fit``.
+        """Continue training from the current coefficients, with the steps and the privacy cost of one ``fit``.
 
         Parameters
         ----------
@@ -450,16 +449,17 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         y : array-like of shape (n_samples,)
             Private labels.
         classes : sequence or None, default=None
-            All classes that can occur. Required in the first call, unless the constructor names them.
+            All possible classes. Required in the first call, unless the constructor names them.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Private, nonnegative weights, as for ``fit``.
         groups : array-like of shape (n_samples,), str or None, default=None
-            Private labels of units, as for ``fit``. A unit that comes back pays again.
+            Private group identifiers, as for ``fit``. If a group appears in several calls, its privacy cost adds up.
 
         Returns
         -------
         self : object
-            Fitted estimator. Its `epsilon_` prices all calls jointly, as if each of them had seen the same people.
+            Fitted estimator. Its `epsilon_` is the composed privacy cost of all calls, as if they used the same
+            records.
         """
         warm = self._has_run()
         if classes is None and self.classes is None and not warm:
@@ -475,10 +475,9 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray[np.floating]:
         """Predict the probability of each class.
 
-        Probabilities are those of the fitted model. What clipping takes from the mean probability of a class is bought
-        after the last step and added to the intercepts, unless noise is as large. Noise makes them differ from fit to
-        fit, the more the fewer rows and the smaller epsilon, and weights of classes change their odds
-        (``docs/calibration.md``).
+        Gradient clipping biases the mean probability of a class. The bias is estimated privately after the last step
+        and corrected in the intercepts, unless the noise is as large. Privacy noise makes probabilities vary from fit
+        to fit, more so for few rows or a small epsilon. Class weights change the odds (``docs/calibration.md``).
 
         Parameters
         ----------
@@ -507,7 +506,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         Returns
         -------
         log_probabilities : ndarray of shape (n_samples, n_classes)
-            Logarithms of what ``predict_proba`` returns.
+            Logarithms of the output of ``predict_proba``.
         """
         return np.log(self.predict_proba(X))
 
@@ -522,7 +521,7 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         Returns
         -------
         y_pred : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Predicted classes; with several labels per row, 0 or 1 for each label.
+            Predicted classes. For multilabel targets, 0 or 1 for each label.
         """
         scores = self._score_rows(X)
         if self._outputs_are_labels(scores):

@@ -1,19 +1,18 @@
-"""What an estimator is made of, here and for a third party: see `docs/extending.md`.
+"""Building blocks of private estimators, for this package and for third parties: see `docs/extending.md`.
 
-- `budget`: the privacy parameters of an estimator: budget, noise, privacy cost, releases, and the randomness of a fit
-- `estimates`: figures with intervals, of evaluations and of descriptions
-- `row_wise`: functions that transform rows one by one: the promise, and its test on simulated rows
+- `budget`: privacy parameters of an estimator: budget, noise, privacy cost, releases, and the randomness of a fit
+- `estimates`: estimates with confidence intervals, of evaluations and descriptive statistics
+- `row_wise`: functions that transform rows one by one, and their test on simulated rows
 - `saved_state`: the state of a model as skops writes and reads it: plain values, arrays and nested estimators
-- `public_steps`: which steps of a pipeline read nothing of their rows and treat them one by one
-- `pipeline_issues`: findings about a composition before it is fitted: what it reads without paying, how often it
-  spends, what to use
-- `foreign_fits`: warnings about compositions of other packages that use private estimators and read rows without
-  accounting for it
-- `fit`: the fit object, which a private ``fit`` asks in order: begin, plan, read, charge, release, publish
-- `private_step`: the protocol by which pipelines and searches fit private estimators whose noise they allot
-  themselves
-- `estimator`: base of private estimators: parameters, also those of scikit-learn that are missing, privacy facts, and
-  diagrams
+- `public_steps`: stateless steps of a pipeline, which read no private data and treat rows one by one
+- `pipeline_issues`: issues of a composition before it is fitted: data read outside the guarantee, repeated use of the
+  budget, and remedies
+- `foreign_fits`: warnings about third-party compositions that use private estimators and read rows without accounting
+  for it
+- `fit`: the fit object, whose methods a private ``fit`` calls in order: begin, plan, read, charge, release, publish
+- `private_step`: the protocol by which pipelines and searches fit private estimators and allot their noise
+- `estimator`: base classes of private estimators: parameters, parameters of scikit-learn that are not available,
+  privacy attributes, and diagrams
 """
 
 from __future__ import annotations

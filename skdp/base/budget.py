@@ -1,4 +1,4 @@
-"""The privacy parameters of an estimator: budget, noise, privacy cost, releases, and the randomness of a fit."""
+"""Privacy parameters of an estimator: budget, noise, privacy cost, releases, and the randomness of a fit."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skdp.mechanisms.streams import SecretStream
 
 @dataclass(frozen=True)
 class Release:
-    """One charged event. Its random `id` distinguishes it from all others, so that a union counts it once.
+    """One charged event. Its random `id` identifies it, so that a union counts it once.
 
-    `unit` says what it is private for: a row, or all rows of a group.
+    `unit` is the privacy unit: a row, or all rows of a group.
     """
 
     id: str = field(compare=False, repr=False)
@@ -33,8 +33,8 @@ class Release:
 def releases_of(fitted: Any) -> tuple[Release, ...]:
     """Return all releases on which the current state of an estimator, a pipeline or a search depends.
 
-    Its own releases come first; there are none before a fit. A part that was fitted on its own later, for example by
-    ``partial_fit``, adds the releases that the whole does not include.
+    Its own releases come first; there are none before a fit. If a part was fitted separately later, for example with
+    ``partial_fit``, the releases of that fit are added.
     """
     own = fitted.__dict__.get("_fitted_releases", ())
     if not own and "privacy_event_" in fitted.__dict__:
@@ -50,16 +50,16 @@ def releases_of(fitted: Any) -> tuple[Release, ...]:
 
 
 def ids_of(parts: Iterable[Any]) -> frozenset[str]:
-    """Ids of the releases of parts, for which a joint release of the whole stands."""
+    """Return the ids of the releases of parts that a joint release of the whole includes."""
     return frozenset(release.id for part in parts for release in releases_of(part))
 
 
 class Budget(NamedTuple):
-    """The privacy parameters of an estimator, checked. One of epsilon and noise_multiplier is not None.
+    """Validated privacy parameters of an estimator. Exactly one of epsilon and noise_multiplier is not None.
 
-    A `delta` of None is not known before the number of rows is; wherever a fit is planned it is a number. `adjacency`
-    is the name of the neighboring relation, and `n_public` the number of rows or groups that rules use, None for that
-    of the data. `method` is the accounting method: that of the accountant, else PLD.
+    A `delta` of None is unknown until the number of rows is known; when a fit is planned it is a number. `adjacency` is
+    the name of the neighboring relation. `n_public` is the number of rows or groups that defaults use, or None for the
+    number in the data. `method` is the accounting method of the accountant, otherwise PLD.
     """
 
     epsilon: float | Risk | None
@@ -100,7 +100,7 @@ def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_de
 
 
 def charged_by(model: Any) -> tuple[PrivacyAccountant | None, str, int | None]:
-    """Return the accountant of an estimator, its neighboring relation, and the public number of records, if stated."""
+    """Return the accountant of an estimator, its neighboring relation, and the public number of records, or None."""
     accountant = resolve_accountant(model.accountant)
     relation, n_public = stated_adjacency(model, accountant), vars(model).get("_n_public")
     if isinstance(relation, AddRemove):
@@ -117,7 +117,7 @@ def read_epsilon(epsilon: Any) -> float | Risk:
 
 
 def solve_noise(budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
-    """Return the noise multiplier that was given, or the one at which `event_at` costs epsilon."""
+    """Return the noise multiplier that was set, or the one at which the privacy cost of `event_at` is epsilon."""
     if budget.noise_multiplier is not None:
         return budget.noise_multiplier
     epsilon: Any = budget.epsilon
@@ -126,12 +126,12 @@ def solve_noise(budget: Budget, event_at: Callable[[float], DpEvent]) -> float:
 
 
 def cost_of(budget: Budget, event: DpEvent) -> PrivacyCost:
-    """Return an event with its epsilon by the privacy parameters of an estimator, whose delta is a number."""
+    """Return the privacy cost of an event with the accounting parameters of an estimator, whose delta is a number."""
     return PrivacyCost(event, epsilon_of(releases(event), budget.delta, budget.method, budget.adjacency), budget.delta)
 
 
 def root_stream(estimator: Any, drawn: str = "the noise", *, remedy: str = "random_state=None") -> SecretStream:
-    """Return the stream of a fit, by its public name. A seed makes what is `drawn` reproducible: a leak, reported."""
+    """Return the noise stream of a fit. A seed makes the quantity `drawn` reproducible, which is reported as a leak."""
     name = getattr(estimator, "_public_name", "") or type(estimator).__name__
     stream = SecretStream.from_random_state(estimator.random_state, name)
     if estimator.random_state is not None:

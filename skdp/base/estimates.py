@@ -1,4 +1,4 @@
-"""Figures with intervals, of evaluations and of descriptions."""
+"""Estimates with confidence intervals, of evaluations and descriptive statistics."""
 
 from __future__ import annotations
 
@@ -19,29 +19,30 @@ class _Numbers(NamedTuple):
 
 
 class Estimate(_Numbers):
-    """A figure from noisy sums, with an interval.
+    """An estimate from noisy sums, with a confidence interval.
 
-    Of an evaluation, the interval is for the figure of the population that the rows are drawn from: it covers noise and
-    sampling together. Of a description, it is for the figure of the table, unless sampling is asked for. If the figure
-    is a date, value, low and high are dates.
+    For an evaluation, the interval is for the value in the population from which the rows are sampled: it accounts for
+    noise and sampling. For a description, it is for the value in the data, unless sampling is requested. For dates,
+    value, low and high are dates.
 
     Attributes
     ----------
     value : float
         Estimate.
     low, high : float
-        Ends of the interval.
+        Ends of the confidence interval.
     standard_error : float
-        Of all that the interval covers; NaN where there is no single one, as of a quantile.
+        Standard error due to all sources that the interval accounts for; NaN if there is no single one, as for a
+        quantile.
     noise_error : float
-        Standard error by the noise alone: how far the figure is from the exact one of these rows. NaN of a description.
+        Standard error due to the privacy noise alone. NaN for a description.
     sampling_error : float
-        Standard error by the draw of the rows alone, which an exact figure would have too. NaN of a description.
+        Standard error due to sampling alone, which a non-private estimate has too. NaN for a description.
     clipped_low, clipped_high : float or datetime
-        Privately estimated bounds: the estimate and its interval are of values clipped to them. NaN without any. Not
-        entries of the tuple, as is `estimand`.
+        Privately estimated bounds: the estimate and its interval are for values clipped to them. NaN if there are none.
+        Like `estimand`, they are not entries of the tuple.
     estimand : str
-        With `groups`: one line on the weight of a group. Otherwise empty.
+        With `groups`, one line about the weight of a group. Otherwise empty.
     """
 
     clipped_low: Any = math.nan
@@ -59,6 +60,7 @@ class Estimate(_Numbers):
         Returns
         -------
         figure : Estimate
+            New estimate.
         """
         found = type(self)(*self)
         vars(found).update(vars(self) | notes)
@@ -68,17 +70,17 @@ class Estimate(_Numbers):
         return super()._replace(**changes).with_notes(**vars(self))
 
     def at(self, value: float) -> Estimate:
-        """Return the interval with another estimate of the same figure, which it is made to hold.
+        """Return the interval with another value, which the interval is extended to include.
 
         Parameters
         ----------
         value : float
-            The other estimate.
+            New value of the estimate.
 
         Returns
         -------
         figure : Estimate
-            Its interval is as wide or wider.
+            New estimate, whose interval is at least as wide.
         """
         return self._replace(value=value, low=min(self.low, value), high=max(self.high, value))
 
@@ -101,21 +103,21 @@ class Estimate(_Numbers):
 
 
 def shown(value: Any, digits: int = 4) -> str:
-    """Return the short text of a number or of a date."""
+    """Return a short text for a number or a date."""
     return value.isoformat(" ", "minutes") if isinstance(value, datetime.datetime) else f"{value:.{digits}g}"
 
 
 class EstimatedCurve(NamedTuple):
-    """A curve from noisy counts, with a band of intervals, one for each of its points.
+    """A curve from noisy counts, with a confidence interval for each point.
 
     Attributes
     ----------
     x, y : ndarray of shape (n_points,)
         Points of the curve.
     low, high : ndarray of shape (n_points,)
-        Ends of the intervals of `y`.
+        Ends of the confidence intervals of `y`.
     thresholds : ndarray of shape (n_points,)
-        Scores at which the points lie.
+        Score thresholds of the points.
     """
 
     x: np.ndarray

@@ -1,4 +1,4 @@
-"""Base of private estimators: parameters, also those of scikit-learn that are missing, privacy facts, and diagrams."""
+"""Base classes of private estimators: parameters, privacy attributes and diagrams."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ REPLACEMENTS = {
 
 
 def refuse_foreign(cls: type, names: Iterable[str]) -> None:
-    """Raise a TypeError for a name of the tables that is not a parameter of the class."""
+    """Raise a TypeError for a name in the tables that is not a parameter of the class."""
     for name in names:
         if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
             refuse_removed(cls, [name])
@@ -74,7 +74,7 @@ def refuse_foreign(cls: type, names: Iterable[str]) -> None:
 
 
 def refuse_foreign_in_init(cls: type) -> None:
-    """Let the constructor of a class refuse them, if it has one of its own, with the signature that it has."""
+    """Let the constructor of a class reject such names; its signature stays."""
     init = vars(cls).get("__init__")
     if init is None:
         return
@@ -88,7 +88,7 @@ def refuse_foreign_in_init(cls: type) -> None:
 
 
 class UseFunction:
-    """Attribute that does not exist, whose error names the function to use."""
+    """Attribute that raises an AttributeError with the function to use instead."""
 
     def __init__(self, function: str) -> None:
         self._function = function
@@ -101,14 +101,14 @@ class UseFunction:
 
 
 class Diagram:
-    """Mixin, to stand before ``BaseEstimator`` among the bases of a class."""
+    """Mixin for HTML diagrams, to place before ``BaseEstimator`` among the base classes."""
 
     privacy_report = UseFunction("skdp.privacy_report")
     to_onnx = UseFunction("skdp.export.to_onnx")
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        """Return a function for the diagram; an AttributeError says that no diagram is wanted."""
+        """Return a function that draws the diagram, or raise AttributeError if diagrams are switched off."""
         diagram = cast("Callable[[], str]", cast(Any, super())._repr_html_)
 
         def draw() -> str:
@@ -127,7 +127,7 @@ class Diagram:
 
 
 def epsilon_caption(model: Any) -> str:
-    """Return the privacy cost of the present state in a line, nothing before a fit."""
+    """Return the privacy cost of the current state in one line, or "" before a fit."""
     try:
         epsilon, delta, adjacency = model.epsilon_, model.delta_, model.adjacency_
     except (AttributeError, NotFittedError):
@@ -149,7 +149,7 @@ Made = TypeVar("Made")
 
 @dataclass_transform(eq_default=False, field_specifiers=(field,))
 def with_parameters(cls: type[Made]) -> type[Made]:
-    """Give an estimator the constructor of its annotated parameters, which stores them and refuses foreign ones."""
+    """Give an estimator a constructor for its annotated parameters, which stores them and rejects foreign names."""
     made = dataclass(eq=False, repr=False)(cls)
     refuse_foreign_in_init(made)
     return made
@@ -158,25 +158,25 @@ def with_parameters(cls: type[Made]) -> type[Made]:
 class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     """Base class of private estimators.
 
-    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency,
-    accountant, random_state``. Constructor parameters are public, arguments of ``fit`` are private. A
-    subclass writes a ``fit`` that asks a fit object (`begin`), and `_plan_step`, by which pipelines and searches fit it
-    too (``docs/extending.md``).
+    Subclasses have the constructor parameters ``epsilon, delta, noise_multiplier, adjacency, accountant,
+    random_state``. Constructor parameters are public, arguments of ``fit`` are private. A subclass implements ``fit``
+    with a fit object (`begin`), and `_plan_step`, which pipelines and searches use (``docs/extending.md``).
 
     Notes
     -----
     **Guarantees.**
 
-    - Parameters are checked and the accountant is asked before a row is read; rows in memory are checked before the
-      charge; the charge is made before training reads a row. A fit that fails or is interrupted later keeps its charge.
-    - ``fit`` works on a copy and publishes what it learned in one assignment: after an error or an interrupt at any
-      line the estimator is what it was or what it became, each with its own price.
-    - `epsilon_` prices jointly every event on which the fitted state depends, `privacy_event_`, at `delta_`.
+    - Parameters and the budget are checked before a row is read; rows in memory are checked before the charge; the
+      budget is charged before training reads a row. A fit that fails or is interrupted later keeps its charge.
+    - ``fit`` works on a copy and publishes the result in one assignment: after an error or an interrupt at any line,
+      the estimator has either its old or its new state, each with the matching privacy cost.
+    - `epsilon_` is the composed privacy cost of every event on which the fitted state depends, `privacy_event_`, at
+      `delta_`.
     - ``delta="auto"`` is the delta of the accountant, or a function of the public number of rows. Under ``add_remove``
-      that is the `n_public` of `skdp.AddRemove`. It does not increase with the number of rows, and stays the
-      same over all instalments.
-    - What ``fit`` publishes besides noisy parameters is a function of constructor parameters, of public shape and names
-      (the number of rows included, but for ``add_remove``) and of the classes.
+      this number is the `n_public` of `skdp.AddRemove`. The delta does not increase with the number of rows, and stays
+      the same in all incremental fits.
+    - Apart from noisy parameters, ``fit`` publishes only functions of constructor parameters, of public shape and names
+      (including the number of rows, except under ``add_remove``) and of the classes.
     """
 
     delta: Any  # a number or "auto"; in the copy that a fit works on, a number
@@ -190,25 +190,27 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         refuse_foreign_in_init(cls)
 
     def __post_init__(self) -> None:
-        """Of estimators whose parameters are annotated (`with_parameters`)."""
+        """Make a path of the accountant absolute, for estimators with annotated parameters (`with_parameters`)."""
         if self.accountant is not None:
             self.accountant = absolute_path(self.accountant)
 
     # --- what a subclass says ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        """What a fit to a table of this shape costs at any noise multiplier, for pipelines and searches.
+        """Return the privacy cost of a fit to a table of this shape at any noise multiplier.
 
-        `delta` is that of the whole then, a number, so that a step may buy with a part of it.
+        Pipelines and searches call it. `delta` is then the delta of the whole, a number, so that a step can use a part
+        of it.
         """
         raise NotImplementedError(
             f"{type(self).__name__} must implement _plan_step, which states the privacy cost of a fit."
         )
 
     def _note_rows(self, X: Any, are_raw: bool = True) -> None:
-        """Keep what is public of rows and comes with them: a bound on their norm is a default of `data_norm`.
+        """Keep public facts that come with the rows: a bound on their norm is a default of `data_norm`.
 
-        If they may be raw, note a frame that no vectorizer read. Behind a private step it is too late for a notice.
+        If the rows may be raw, warn about a data frame without a vectorizer. After a private step it is too late for a
+        warning.
         """
         self.__dict__.pop("_fitted_row_norm", None)
         if (norm := row_norm_of(X)) is not None:
@@ -218,17 +220,17 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         self._note_row_form(row_form_of(X))
 
     def _left_to_assume(self) -> str:
-        """Name the parameter without which columns are taken to lie in [-1, 1]; "" where it is given or not needed.
+        """Return the parameter without which columns are assumed to lie in [-1, 1], or "" if it is set or not required.
 
-        It is told of frames alone: of an array nobody knows whether its columns were scaled.
+        Used for data frames only, because arrays may already be scaled.
         """
         return "data_norm" if getattr(self, "data_norm", 0.0) is None and not getattr(self, "normalize", False) else ""
 
     def _note_row_form(self, form: Any) -> None:
-        """Keep the public form of the rows, None for rows without one, where that changes what a fit does."""
+        """Keep the public form of the rows (None if they have none) where it affects the fit."""
 
     def __private_step__(self) -> PrivateStep | None:
-        """This estimator as a step of a pipeline or a search; None if it reads nothing of its rows."""
+        """Return this estimator as a step of a pipeline or a search; None if it reads no private rows."""
         return PrivateStep(self)
 
     def set_params(self, **params: Any) -> Self:
@@ -253,7 +255,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     # --- the budget ---
 
     def _chosen_sampling(self, n: int) -> Sampling | None:
-        """The sampling that the user's lot_size or sampling_rate asks for, None where neither is set."""
+        """Return the sampling set by `lot_size` or `sampling_rate`, or None if neither is set."""
         if self.lot_size is not None and self.sampling_rate is not None:
             raise ValueError(
                 f"At most one of `lot_size` and `sampling_rate` can be set, got lot_size={self.lot_size!r} and "
@@ -271,23 +273,23 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
     # --- charge, price, publication ---
 
     def _unit(self) -> str:
-        """What the fit is private for: a row, or a group of rows."""
+        """Return the privacy unit of the fit: a row, or a group of rows."""
         return unit_of(self)
 
     def _units_in_words(self) -> str:
         return "rows" if self._unit() == ROW else "groups"
 
     def _shifts_rows(self) -> bool:
-        """Whether a neighbour may have another number of rows, which shifts the places of all others."""
+        """Return whether a neighboring table may have another number of rows, which shifts the positions of others."""
         return bool(adjacency_of(self) == "add_remove" or self._unit() == GROUP)
 
     def _public_parameters(self) -> dict[str, Any]:
-        """The parameters that matter to the result, without the seed, which is a secret."""
+        """Return the parameters that affect the result, without the secret seed."""
         left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
 
     def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
-        """Note what the learned state costs, and the releases that `price` is the price of: by default a new one."""
+        """Set the privacy cost of the learned state and its releases; by default a new release."""
         self.privacy_unit_ = self._unit()
         self.adjacency_ = adjacency_of(self)
         releases = (new_release(price.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
@@ -295,15 +297,15 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         self._fitted_releases = releases
 
     def _private_parts(self) -> list[Any]:
-        """Private estimators that this one consists of."""
+        """Return the private estimators that this one consists of."""
         return []
 
     def __step_traits__(self) -> StepTraits:
-        """What a pipeline asks of this estimator before it is fitted (`StepTraits`)."""
+        """Return the traits that a pipeline needs before this estimator is fitted (`StepTraits`)."""
         return StepTraits(fault_behind=self._fault_of_lists)
 
     def _fault_of_lists(self, before: Any) -> str:
-        """Refuse a parameter that lists columns behind a step that buys their number."""
+        """Return an error message for a parameter with one entry per column if a step estimates their number."""
         names = []
         for name in ("bounds", "categories"):
             value: Any = getattr(self, name, None)
@@ -319,18 +321,18 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
 
 class JointPrivacyCost(Watched, Diagram, PlainState):
-    """The price of what consists of private parts, read from their present state."""
+    """Composed privacy cost of an object with private parts, computed from their current state."""
 
     delta_: float
     adjacency_: str
 
     def _private_parts(self) -> list[Any]:
-        """Private estimators that this one consists of."""
+        """Return the private estimators that this object consists of."""
         raise NotImplementedError(f"{type(self).__name__} must implement _private_parts.")
 
     @property
     def privacy_event_(self) -> DpEvent:
-        """Every event on which any part of the present state depends."""
+        """Composition of all events on which the current state of any part depends."""
         found = releases_of(self)
         if not found:
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")
@@ -349,5 +351,5 @@ class JointPrivacyCost(Watched, Diagram, PlainState):
 
     @property
     def epsilon_(self) -> float:
-        """Joint price of `privacy_event_` at `delta_`, in nats."""
+        """Composed privacy cost of `privacy_event_` at `delta_`, in nats."""
         return get_epsilon(self.privacy_event_, self.delta_, adjacency=self.adjacency_)

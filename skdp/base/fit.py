@@ -1,8 +1,8 @@
-"""The fit object, which a private ``fit`` asks in order: begin, plan, read, charge, release, publish.
+"""The fit object, whose methods a private ``fit`` calls in order: begin, plan, read, charge, release, publish.
 
-It is the only one that charges the accountant. Its state enforces the order: noise and privacy cost are settled from
-public numbers and the accountant is asked before a cell is read, rows are checked before the charge, the charge is made
-before anything is learned, and each release is made once.
+Only the fit object charges the accountant. It enforces the order: noise and privacy cost follow from public numbers and
+the budget is checked before a value is read, rows are checked before the charge, the charge precedes learning, and
+each release is made once.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ PUBLICATION = threading.RLock()
 
 
 def publish(target: Any, fitted: Any, **parameters: Any) -> None:
-    """Move everything that `fitted`, a copy of `target`, has learned to `target`, and keep its parameters.
+    """Move all learned attributes of `fitted`, a copy of `target`, to `target`, and keep its parameters.
 
-    A single update of a dictionary does this. It cannot be interrupted: after an interrupt or an error, and in another
-    thread, the state is the old one or the new one, each with its own price. Attributes that `fitted` no longer has,
-    such as names of columns, are removed afterwards.
+    A single dictionary update does this, which cannot be interrupted. After an error or an interrupt, and in another
+    thread, the state is either the old or the new one, each with its own privacy cost. Attributes that `fitted` no
+    longer has, such as column names, are removed afterwards.
     """
     learned = dict(parameters)
     for name, value in fitted.__dict__.items():
@@ -60,7 +60,7 @@ def publish(target: Any, fitted: Any, **parameters: Any) -> None:
 
 
 def fit_publicly(target: Learner, learn: Callable[[Learner], object]) -> Learner:
-    """Fit what reads nothing private: `learn` sets the attributes of a copy, and they are published together."""
+    """Fit an estimator that reads no private data: `learn` sets attributes of a copy, which are published together."""
     work = copy_to_fit(target)
     learn(work)
     publish(target, work)
@@ -68,9 +68,9 @@ def fit_publicly(target: Learner, learn: Callable[[Learner], object]) -> Learner
 
 
 def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
-    """Return a shallow copy that learns in the place of `target`, without what was learned earlier.
+    """Return a shallow copy for learning, without the attributes learned by `target`.
 
-    The hooks of pickling are not called.
+    Pickling hooks are not called.
     """
     copied, present = object.__new__(type(target)), vars(target).copy()  # in C: no thread publishes in between
     vars(copied).update({name: value for name, value in present.items() if keep_learned or not _is_learned(name)})
@@ -78,12 +78,12 @@ def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
 
 
 def _is_learned(name: str) -> bool:
-    """Whether an attribute of this name is a result of ``fit``, by scikit-learn's convention or ours."""
+    """Return whether an attribute of this name is a result of ``fit``, by the conventions of scikit-learn or skdp."""
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
 
 
 def new_release(event: DpEvent, adjacency: str, unit: str = ROW, given: str | None = None) -> Release:
-    """Return a release with the id that was given, or with a new one, on which no other state depends yet."""
+    """Return a release with the given id, or with a new one on which no other state depends."""
     return Release(given or secrets.token_hex(8), event, adjacency, unit)
 
 
@@ -91,10 +91,10 @@ def new_release(event: DpEvent, adjacency: str, unit: str = ROW, given: str | No
 
 
 class NoisySum(NamedTuple):
-    """A released sum, as its query reads it.
+    """A released sum, as returned by its query.
 
-    `deviation` is the standard deviation of the noise in each number, `n_rows` the number of rows that were added up.
-    It is public but for ``add_remove``.
+    `deviation` is the standard deviation of the noise of each value. `n_rows` is the number of summed rows; it is
+    public, except under ``add_remove``.
     """
 
     value: Any
@@ -112,10 +112,10 @@ _STAGES = "begin", "plan", "read", "charge", "release", "publish", "the end of t
 
 
 def begin(estimator: Any, X: Any, groups: Any = None, earlier_of: Callable[[Any], Any] | None = None) -> Fit:
-    """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No cell is read.
+    """Begin a fit: copy the estimator, check its budget, and find the public shape of the rows. No value is read.
 
-    Inside a budgeted pipeline or a search this returns the fit that it planned and pays for. `earlier_of` returns
-    the `EarlierRuns` of an estimator, which a fit continues that starts from the current parameters.
+    Inside a private pipeline or a search, this returns the fit that the pipeline planned and accounts for. `earlier_of`
+    returns the `EarlierRuns` of an estimator, for a fit that continues from the current parameters.
     """
     allotted: Fit | None = estimator.__dict__.get("_allotted_fit")
     fit = Fit(estimator, earlier_of=earlier_of) if allotted is None else allotted
@@ -130,42 +130,43 @@ class Fit:
     ----------
     estimator : PrivateEstimator
     *place : (str, int)
-        Names the streams of noise of several fits that share a seed, such as those of the steps of a pipeline.
+        Identifies the noise streams of several fits that share a seed, such as those of the steps of a pipeline.
     earlier : EarlierRuns or None
-        What the fit continues.
+        Earlier runs that the fit continues.
 
     Attributes
     ----------
     model : PrivateEstimator
-        A copy of the estimator that learns. ``fit`` reads its parameters, so that parameters that are set meanwhile
-        change nothing.
+        A copy of the estimator that learns. ``fit`` reads its parameters, so parameters that are set during the fit
+        have no effect.
     rows : object
-        As they were given, without the column of groups.
+        The input rows, without the column of groups.
     n_rows, n_features : int
-        Of the rows. `n_features` is None where it is not known before the charge.
+        Shape of the rows. `n_features` is None if it is not known before the charge.
     units : Units, CountedUnits or None
-        The group of each row. None where there are no groups.
+        The group of each row. None without groups.
     n, n_units : int
-        The number of rows, or of groups: the public one, and that of the data, which is private under ``add_remove``.
+        Number of rows or groups: the public one, and that of the data, which is private under ``add_remove``.
     noise_multiplier : float
-        Once the fit is planned, as `cost`; `plan_at` settles none.
+        Set by `plan`, as is `cost`; `plan_at` sets none.
     cost : PrivacyCost
-        With `earlier`, that of all runs.
+        With `earlier`, the composed cost of all runs.
     file : Checkpoint or None
-        From which the fit resumes, if it was interrupted.
+        Checkpoint from which an interrupted fit resumes.
 
     Notes
     -----
     **Guarantees.**
 
-    - `plan` asks the accountant before a row is read. `charge` charges it before `release` reads a row.
-    - `release` raises where the releases by it have less noise together than the charge is for, if that is for Gaussian
+    - `plan` checks the budget of the accountant before a row is read. `charge` charges it before `release` reads a row.
+    - `release` raises an error if all releases together have less noise than the charge covers, for charges of Gaussian
       releases alone.
-    - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps it.
-    - `publish` moves all that was learned to the estimator in one assignment, with its privacy cost.
+    - A rejection in `read_rows` and `read` is recorded. A fit that fails or is interrupted after `charge` keeps its
+      charge.
+    - `publish` moves everything that was learned to the estimator in one assignment, with its privacy cost.
 
-    The states of a fit, and the steps that each of them allows. Any other step raises a RuntimeError. A charge that
-    fails ends the fit.
+    The table lists the steps that each state allows. Any other step raises a RuntimeError. A charge that fails ends the
+    fit.
 
     ========  ===========================================
     state     steps
@@ -205,14 +206,14 @@ class Fit:
 
     @cached_property
     def _stream(self) -> Any:
-        """Of the main release."""
+        """Stream of the main release."""
         return self._root.spawn("release")
 
     def _find_payment(self) -> Payment:
         return payment_of(self.model, self.budget)
 
     def read_shape(self, X: Any, groups: Any) -> None:
-        """Note what is public of the rows. Labels of groups are read, and a rejection of them is recorded."""
+        """Record public facts about the rows. Group identifiers are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
             refuse_rows_elsewhere(type(self.model).__name__, X)
         self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
@@ -222,7 +223,7 @@ class Fit:
         self._settle(self.n_rows if self.units is None else self.units.n_units)
 
     def _public_shape(self) -> tuple[int, int | None]:
-        """Return the number of rows and of columns, without reading a cell."""
+        """Return the number of rows and of columns, without reading a value."""
         X, model = self.rows, self.model
         if isinstance(X, Iterator):  # of blocks: nothing is known of them before the charge
             return 0, None
@@ -236,7 +237,7 @@ class Fit:
         return int(shape[0]), int(shape[1])
 
     def _settle(self, n: int) -> None:
-        """Settle delta and the payment, given the number of rows or groups."""
+        """Set delta and the payment, given the number of rows or groups."""
         given, n_public = self.budget.delta, self.budget.n_public
         self.n_units, self.n = n, n if n_public is None else n_public
         if given is None and self.earlier is not None:  # a joint price needs one delta
@@ -248,25 +249,25 @@ class Fit:
     # --- plan ---
 
     def resume(self, file: Any, earlier: Any) -> None:
-        """Note the file of the fit, and what was learned before the fit that is interrupted and resumes from it."""
+        """Set the checkpoint of the fit and the state before it, for an interrupted fit that resumes."""
         self._advance(BEGUN, BEGUN)
         self.file, self.earlier = file, earlier
 
     def read_before_plan(self, reader: Callable[..., Any], *given: Any) -> Any:
-        """Return ``reader(*given)``: labels, where the plan depends on what they are. A rejection is recorded.
+        """Return ``reader(*given)``: labels, if the plan depends on their type. A rejection is recorded.
 
-        In a pipeline, of which the plan does not depend on labels, this returns None as long as there are none.
+        In a pipeline, whose plan does not depend on labels, this returns None until there are labels.
         """
         self._advance(BEGUN, BEGUN)
         return self.recorded(reader, *given)
 
     def plan(self, event_at: Callable[[float], DpEvent] = GaussianDpEvent) -> None:
-        """Settle the noise and the privacy cost from public numbers, and ask the accountant. Nothing is charged.
+        """Compute the noise and the privacy cost from public numbers, and check the budget. Nothing is charged.
 
         Parameters
         ----------
         event_at : callable
-            The event of the fit at a noise multiplier, everything that it releases included.
+            Function of a noise multiplier that returns the event of the fit, including all of its releases.
         """
         event_at = cache(event_at)  # calibration ends with the event of the fit
         self.noise_multiplier = solve_noise(self.budget, event_at)
@@ -276,16 +277,16 @@ class Fit:
         self.plan_at(cost_of(self.budget, of_all_runs), event)
 
     def plan_at(self, cost: PrivacyCost, event: DpEvent | None = None) -> None:
-        """Plan a fit whose privacy cost was settled from public numbers, and ask the accountant. Nothing is charged.
+        """Plan a fit whose privacy cost is already known from public numbers, and check the budget. Nothing is charged.
 
-        `event` is that of this fit, where the cost has those of earlier runs too.
+        `event` is the event of this fit, if the cost also includes earlier runs.
         """
         self._advance(PLANNED, BEGUN)
         self.cost, self.event = cost, cost.event if event is None else event
         self._admit()
 
     def _admit(self) -> None:
-        """Report leaks, and raise what the charge would raise."""
+        """Report leaks, and raise the errors that the charge would raise."""
         payment, price = self._payment, None
         accountant = self._payment.accountant
         # A fit that resumes from its file may be on the record of the accountant.
@@ -301,36 +302,36 @@ class Fit:
             payment.check(self.event)
 
     def warn(self, notice: str) -> None:
-        """Issue a warning of the quality to expect, which follows from public numbers, once; "" is none."""
+        """Issue a quality warning, which depends only on public numbers, once. "" issues none."""
         if notice:
             tell_now(self.model, notice)
 
     # --- read ---
 
     def read_rows(self, reader: Callable[..., Any], **how: Any) -> Any:
-        """Return ``reader(model, rows, reset=True, **how)``: the rows, checked. A rejection is recorded.
+        """Return ``reader(model, rows, reset=True, **how)``: the validated rows. A rejection is recorded.
 
-        A pipeline checks labels of all its steps before there are rows of the later ones. This returns None then: from
-        here to the charge ``fit`` uses `n_rows`, and nothing of the rows.
+        A pipeline checks the labels of all its steps before the rows of later steps exist. In this case it returns
+        None, and ``fit`` must use `n_rows` instead of the rows until the charge.
         """
         return self.read(reader, self.model, self.rows, reset=True, **how)
 
     def read(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
-        """Return ``reader(*given, **how)``: labels or weights, checked. A rejection is recorded."""
+        """Return ``reader(*given, **how)``: validated labels or weights. A rejection is recorded."""
         self._advance(READ, PLANNED, READ)
         return self.recorded(reader, *given, **how)
 
     def recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
-        """Return ``reader(*given, **how)``, of what was read before. A rejection is recorded."""
+        """Return ``reader(*given, **how)`` for data that were read before. A rejection is recorded."""
         with recording_refusals(self._find_payment), np.errstate(all="ignore"):
             return reader(*given, **how)
 
     # --- charge ---
 
     def charge(self) -> None:
-        """Charge the accountant, or raise and charge nothing. Rows that are not in memory are read after it.
+        """Charge the accountant, or raise and charge nothing. Data that are not in memory are read after the charge.
 
-        A fit that resumes, and was charged before, is not charged again.
+        A resumed fit that was already charged is not charged again.
         """
         self._advance(ENDED, PLANNED, READ)  # until the charge is made
         if not isinstance(self.rows, Iterator):
@@ -348,19 +349,19 @@ class Fit:
     # --- release ---
 
     def spawn(self, part: str, *numbers: int) -> Any:
-        """Return the stream of a release beside the main one, once; the event of the fit includes it."""
+        """Return the stream of an additional release, once; the event of the fit includes it."""
         self._begin_part(" ".join(map(str, (part, *numbers))))
         return self._stream.spawn(part, *numbers)
 
     def _begin_part(self, part: str) -> None:
-        """Note a part, or raise where it was released before: it would have the same noise."""
+        """Record a part, or raise if it was already released: it would have the same noise."""
         self._advance(RELEASED, CHARGED, RELEASED)
         if part in self._released:
             raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
         self._released[part] = 0.0
 
     def run_stream(self, first: int) -> Any:
-        """Return the stream of a run of steps, once; its first step has the number `first` among those of all runs."""
+        """Return the stream of a run of steps, once; its first step has the number `first` among all runs."""
         self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
         if _STEPS in self._released:
             raise RuntimeError("run_stream was called before, and two runs of one stream have the same noise.")
@@ -368,11 +369,11 @@ class Fit:
         return self._root.spawn("from step", first)
 
     def learn(self, function: Callable[..., Any], *given: Any, part: str = "") -> Any:
-        """Return ``function(*given)``, which reads rows after the charge beside `release`.
+        """Return ``function(*given)``, which reads rows after the charge, in addition to `release`.
 
-        With `part`, it makes the releases of that name itself, once, such as those of steps by `run_stream`. It
-        neither warns of a number in a row nor shows the shape of an array for which memory runs out, as NumPy does: it
-        may be that of a lot.
+        With `part`, the function makes the releases of that name itself, once, for example those of steps by
+        `run_stream`. No floating-point warnings are issued, and a MemoryError does not contain the shape of the array,
+        which may be private.
         """
         if part:
             self._begin_part(part)
@@ -397,19 +398,19 @@ class Fit:
         noise_multiplier: float | None = None,
         part: str = "",
     ) -> NoisySum:
-        """Add up what rows add by `query`, and return the sum with noise. Each part of a fit is released once.
+        """Return the noisy sum of the contributions of the rows by `query`. Each part of a fit is released once.
 
         Parameters
         ----------
         query : object as described in `skdp.mechanisms.bounded_sum`
         rows, *targets : object
-            As the query takes them. Those of a source are read here.
+            Input of the query. Data that are not in memory are read here.
         weights : ndarray of shape (n_rows,) or 1.0
             Private numbers in [0, 1].
         noise_multiplier : float or None
-            Of this release. None is that of the fit.
+            Noise multiplier of this release. None is that of the fit.
         part : str
-            Name of this release, where a fit makes several.
+            Name of this release, if the fit makes several.
         """
         self._begin_part(part)
         noise_multiplier = self.noise_multiplier if noise_multiplier is None else noise_multiplier
@@ -423,7 +424,7 @@ class Fit:
         return NoisySum(noisy, mechanism.standard_deviation * total.rounding, total.n_rows)
 
     def _check_released(self) -> None:
-        """Raise where Gaussian releases have less noise together than those that the charge is for."""
+        """Raise an error if the Gaussian releases together have less noise than the charge covers."""
         planned = flatten(self.event)
         gaussian = [n / each.noise_multiplier**2 for each, n in planned.items() if isinstance(each, GaussianDpEvent)]
         if len(gaussian) == len(planned) and sum(self._released.values()) > sum(gaussian) * (1.0 + 1e-9):
@@ -447,9 +448,9 @@ class Fit:
     # --- publish ---
 
     def publish(self, *, interrupted: str = "", **learned: Any) -> Any:
-        """Publish what the fit learned and its privacy cost, in one assignment, and return the estimator.
+        """Publish the learned state and its privacy cost in one assignment, and return the estimator.
 
-        `interrupted` states where an interrupt cut the fit short, if one did.
+        `interrupted` describes where an interrupt ended the fit early, if one did.
         """
         self._advance(PUBLISHED, RELEASED)
         self.model.__dict__.update(learned)
@@ -479,7 +480,7 @@ class Fit:
     # --- the order ---
 
     def _advance(self, stage: int, *allowed: int) -> None:
-        """Go to a stage, or raise where it cannot follow the present one."""
+        """Go to a stage, or raise an error if it cannot follow the current one."""
         if self._stage not in allowed:
             raise RuntimeError(
                 f"a fit goes through {', '.join(_STAGES)} in this order: {_STAGES[stage]} cannot follow "
@@ -489,9 +490,9 @@ class Fit:
 
 
 def payment_of(model: Any, budget: Budget | None = None) -> Payment:
-    """Return where a fit of an estimator is charged; without its `budget`, of an estimator whose budget may be invalid.
+    """Return where a fit of an estimator is charged. Without `budget`, the budget of the estimator may be invalid.
 
-    A rejection of rows is recorded whatever the budget, so that it cannot be repeated unseen.
+    A rejection of rows is recorded in any case, so that it cannot be repeated unseen.
     """
     parameters = dict[str, Any]()
     stated = charged_by(model) if budget is None else (budget.accountant, budget.adjacency, budget.n_public)
@@ -505,23 +506,23 @@ def payment_of(model: Any, budget: Budget | None = None) -> Payment:
 
 
 def unit_of(model: Any) -> str:
-    """Return what a fit of an estimator is private for: a row, or a group of rows."""
+    """Return the privacy unit of a fit of an estimator: a row, or a group of rows."""
     return str(model.__dict__.get("privacy_unit_", ROW))
 
 
 class Payment(NamedTuple):
-    """Where a fit is charged, and what the ledger keeps with the charge.
+    """Where a fit is charged, and what the accountant records with the charge.
 
     Attributes
     ----------
     accountant : PrivacyAccountant or None
-        None: nothing is charged anywhere.
+        None if nothing is charged.
     label : str
     adjacency : str
     parameters : dict
-        Public ones alone.
+        Public parameters only.
     unit : {"row", "group"}
-        What the event is private for; a ledger of another unit refuses it.
+        Privacy unit of the event; an accountant of another unit rejects it.
     """
 
     accountant: Any
@@ -531,7 +532,7 @@ class Payment(NamedTuple):
     unit: str = ROW
 
     def check(self, event: DpEvent) -> None:
-        """Raise what `charge` would raise; nothing is charged."""
+        """Raise the errors that `charge` would raise; nothing is charged."""
         if self.accountant is not None:
             self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)
 
@@ -542,14 +543,14 @@ class Payment(NamedTuple):
             self.accountant.spend(event, self.label, note=note, **given)
 
     def record_rejection(self) -> None:
-        """Record on the ledger that rows were refused: that is a query, which costs nothing here."""
+        """Record on the accountant that rows were rejected: this is a query, at no privacy cost here."""
         if self.accountant is not None:
             self.accountant.record_rejection(self.label, adjacency=self.adjacency)
 
 
 @contextmanager
 def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
-    """Record that rows were refused within, by the payment of the fit, which is found if one is needed."""
+    """Record errors in the block as rejected rows, with the payment of the fit, which is found if needed."""
     try:
         yield
     except Warning:  # a leak that was turned into an error
@@ -560,10 +561,10 @@ def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
 
 
 def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
-    """Return a table without the labels of its rows, and the units that these give; None where there are no labels.
+    """Return a table without its group column, and the groups; None without groups.
 
-    Of a `RowSource`, which keeps its units, what is public of them is returned. The privacy unit is noted on `work`, a
-    copy made for the fit. The payment, by default that of `work`, records a rejection of labels.
+    For a `RowSource`, which keeps its groups, their public facts are returned. The privacy unit is set on `work`, a
+    copy made for the fit. The payment, by default that of `work`, records a rejection of the group identifiers.
     """
     for name in UNIT_FACTS:
         work.__dict__.pop(name, None)
@@ -582,7 +583,7 @@ def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment]
 
 
 def warn_of_weak_delta(delta: float, n: int, of_groups: bool = False) -> None:
-    """Warn where publishing a whole record, of n public rows or units, would satisfy delta."""
+    """Warn if publishing a whole record, of n public rows or groups, would satisfy delta."""
     if delta * n >= 1:
         what = "groups" if of_groups else "rows"
         warn(

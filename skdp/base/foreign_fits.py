@@ -1,9 +1,9 @@
-"""Warnings about compositions of other packages that use private estimators and read rows without accounting for it.
+"""Warnings about third-party compositions that use private estimators and read rows without accounting for them.
 
-One function finds the outermost of them on the stack of the current thread. It is called wherever a private estimator
-is fitted, cloned or asked for its tags, which ``check_is_fitted`` does in each prediction. Compositions clone their
-parts, or read their tags, before they start workers, so stacks of other threads are not needed. An estimator that is
-sent to a worker process carries the titles of the compositions that were reported.
+One function finds the outermost composition on the stack of the current thread. It is called whenever a private
+estimator is fitted, cloned or asked for its tags, which ``check_is_fitted`` does in each prediction. Compositions clone
+their parts, or read their tags, before they start workers, so stacks of other threads are not needed. An estimator that
+is sent to a worker process carries the titles of the compositions that were reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Findings about a composition before it is fitted: what it reads without paying, how often it spends, what to use."""
+"""Issues of a composition before it is fitted: data read outside the guarantee, repeated use of the budget."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ None where it depends on the data.
 
 
 class Known(NamedTuple):
-    """What a composition reads without paying, and what to use instead.
+    """Data that a composition reads outside the privacy guarantee, and what to use instead.
 
     Attributes
     ----------
     reads : str
     remedy : str
-        Follows the word "use".
+        Follows the word "Use".
     fits : Count
         How often a part is fitted, at most.
     mixes : bool or str
-        Whether a row may influence a fit through copies of it or through other rows, so that fits have no joint privacy
-        cost; or the name of the parameter that decides it.
+        Whether a row may influence several fits or other rows, so that the costs cannot be composed; or the name of the
+        parameter that decides it.
     prefit : str
-        Remedy where the parts are fitted already; "" if the composition then reads no rows.
+        Remedy if the parts are already fitted; "" if the composition then reads no rows.
     """
 
     reads: str
@@ -281,7 +281,7 @@ def children_of(owner: Any) -> Iterator[tuple[str, Any, int | None]]:
 
 
 class Total(NamedTuple):
-    """An upper bound on the number of fits, and their joint price, each None where it is not known."""
+    """An upper bound on the number of fits, and their composed privacy cost; None for unknown values."""
 
     n_fits: int | None = None
     epsilon: float | None = None
@@ -299,7 +299,7 @@ class Total(NamedTuple):
 
 
 class FitPrice(NamedTuple):
-    """One fit: its event, what it is priced with, and what it is private for, a row or a group."""
+    """One fit: its event, how its privacy cost is computed, and its privacy unit, a row or a group."""
 
     event: DpEvent
     delta: float
@@ -308,10 +308,10 @@ class FitPrice(NamedTuple):
 
 
 def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = None) -> Total:
-    """Return the total of private estimators, each with how often it is fitted.
+    """Return the total of private estimators, each with its number of fits.
 
-    Prices at two deltas, adjacencies or units are not added: fits for rows and fits for groups have no joint price.
-    `price` is that of one fit, if there is one estimator and it is known; by default it is planned without data.
+    Costs at different deltas, neighboring relations or privacy units are not composed. `price` is that of one fit, if
+    there is a single estimator and it is known; by default it is planned without data.
     """
     listed = list(fits)
     if any(times is None for _, times in listed):
@@ -330,10 +330,9 @@ def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = No
 
 
 def plan_without_data(estimator: Any) -> FitPrice | None:
-    """Return the price of a fit that costs the same for tables of any shape, or None.
+    """Return the privacy cost of a fit that is the same for tables of any shape, or None.
 
-    A delta that follows from the number of rows is taken for a single row, where it is largest: at that delta, a fit to
-    more rows costs no more.
+    A delta that depends on the number of rows is computed for a single row, where it is largest.
     """
     try:
         unit = GROUP if asks_for_groups(estimator) else ROW
@@ -355,7 +354,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
 
 
 def asks_for_groups(estimator: Any) -> bool:
-    """Whether scikit-learn's routing of metadata hands labels of units to the ``fit`` of an estimator."""
+    """Return whether scikit-learn's metadata routing passes groups to the ``fit`` of an estimator."""
     if not get_config()["enable_metadata_routing"]:
         return False
     routing = get_routing_for_object(estimator)
@@ -410,7 +409,7 @@ class PipelineIssue:
 
 
 def find(composition: Any) -> list[PipelineIssue]:
-    """Return all findings about a composition, from its parameters alone.
+    """Return all issues of a composition, from its parameters alone.
 
     Parameters
     ----------
@@ -458,15 +457,12 @@ def _finding(node: Any, path: str, known: Known) -> PipelineIssue:
 
 
 def splitters_of(node: Any) -> list[Any]:
-    """What splits the rows of a composition, if anything does; None is scikit-learn's default."""
+    """Return the splitters of the rows of a composition, if any; None is scikit-learn's default."""
     return [node.cv] if hasattr(node, "cv") else []
 
 
 def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
-    """Say what a splitter does to units: it alone knows them, or it does not and may split one; "" for neither.
-
-    `unit` is what the private fits of `node` are private for; left out, it follows from what they ask for.
-    """
+    """Return what a splitter does wrong with groups: only it receives them, or it may split one; "" for neither."""
     splits_by_groups = hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
     asked = [unit == GROUP] if unit else [asks_for_groups(leaf) for leaf, _ in private_fits(node)]
     if splits_by_groups and not all(asked):
@@ -549,7 +545,7 @@ def join(path: str, name: str) -> str:
 
 
 def pays(node: Any) -> bool:
-    """Whether an estimator pays for what it reads: a private estimator, a budgeted pipeline or a private search."""
+    """Return whether an estimator accounts for the data it reads: a private estimator, pipeline or search."""
     return is_private(node) or (public_steps.is_ours(node) and type(node) not in public_steps.RULES)
 
 
@@ -580,17 +576,14 @@ def private_fits(node: Any) -> list[tuple[Any, int | None]]:
 
 
 def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
-    """Return how often private estimators are fitted in `times` fits of a composition, and the joint price of that.
-
-    `price` is as of `add_fits`.
-    """
+    """Return the number of private fits in `times` fits of a composition, and their composed cost; see `add_fits`."""
     fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
     total = add_fits(fits, price)
     return Total(total.n_fits) if _mixes_rows(node) else total
 
 
 def _mixes_rows(node: Any) -> bool:
-    """Whether a row may influence the fits of a composition beyond their price."""
+    """Return whether a row may influence the fits of a composition beyond their privacy cost."""
     mixes = KNOWN.get(str(known_name(node)), UNLISTED).mixes
     if bool(getattr(node, mixes)) if isinstance(mixes, str) else mixes:
         return True

@@ -1,7 +1,7 @@
-"""The protocol by which pipelines and searches fit private estimators whose noise they allot themselves.
+"""Protocol by which pipelines and searches fit private estimators and allot their noise.
 
-A private step has a method ``__private_step__`` that returns a `PrivateStep`, or another object with its methods.
-Nothing else tells it from a public step (docs/extending.md).
+A private step has a method ``__private_step__`` that returns a `PrivateStep`, or another object with its methods. This
+method is the only difference from a stateless step (docs/extending.md).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from skdp.base.fit import BEGUN, CHARGED, ENDED, PLANNED, READ, Fit, Paused
 
 
 class StepPlan(NamedTuple):
-    """What a fit will cost as a function of its noise multiplier, and the parameters that make it cost just that.
+    """Privacy cost of a fit as a function of its noise multiplier, and the parameters that give this cost.
 
-    `row_form` is the public form of the rows that the fit was planned for, None for rows without one.
+    `row_form` is the public form of the rows for which the fit was planned, None for rows without one.
     """
 
     event_at: Callable[[float], DpEvent]
@@ -34,16 +34,16 @@ class StepPlan(NamedTuple):
 
 
 class StepFit(Fit):
-    """The fit of a step, which a pipeline or a search runs up to a stage, or whole, and for which it is charged.
+    """Fit of a step that a pipeline or a search runs up to a stage, or completely, and accounts for.
 
-    What one pass has read is kept for the next, so that nothing is read, or warned of, twice.
+    Data that one pass has read are kept for the next pass, so that nothing is read, or reported, twice.
 
     Attributes
     ----------
     are_raw : bool
-        Whether the rows come from the user, or from public steps; then a notice may be due.
+        Whether the rows come from the user or from stateless steps, so that a quality warning may apply.
     interrupted : str
-        Where an interrupt cut the fit short, or "".
+        Where an interrupt ended the fit early, or "".
     """
 
     is_whole = False
@@ -62,7 +62,7 @@ class StepFit(Fit):
     def run(self, until: str, X: Any, n: int, shape: tuple[int, int | None], y: Any = None, **params: Any) -> Any:
         """Run ``fit`` of the estimator up to a stage, or to its end; `n` is the number of rows or groups.
 
-        Return the rows as it reads them, and the fitted estimator at the end.
+        Return the validated rows, or the fitted estimator at the end.
         """
         self._until, self._given, self.precedes_charge = until, (X, n, shape), until != "publish"
         self._stage, self._released, self._n_reads = BEGUN, {}, 0
@@ -100,15 +100,15 @@ class StepFit(Fit):
         return self._kept_first
 
     def warn(self, notice: str) -> None:
-        """See `Fit`: of a width that is known after the charge alone, a warning waits for the end."""
+        """See `Fit`: if the width is known only after the charge, a warning waits for the end."""
         if notice and not self._is_rehearsal:
             (note_notice if self._until == "publish" else tell_now)(self.model, notice)
 
     def _admit(self) -> None:
-        """See `Fit`: the whole is admitted."""
+        """See `Fit`: the budget of the whole is checked instead."""
 
     def read(self, reader: Any, *given: Any, **how: Any) -> Any:
-        """See `Fit`. The rows are the first that is read, and are None while there are none."""
+        """See `Fit`. The rows are read first, and are None until they exist."""
         self._advance(READ, PLANNED, READ)
         place = self._n_reads
         self._n_reads += 1
@@ -129,24 +129,24 @@ class StepFit(Fit):
             self._pause()
 
     def _pause(self) -> NoReturn:
-        """End a pass. A ``fit`` that catches even this cannot go on."""
+        """End a pass. A ``fit`` that catches this exception cannot continue."""
         self._stage = ENDED
         raise Paused
 
     def _tell(self, interrupted: str) -> None:
-        """See `Fit`: the whole does that."""
+        """See `Fit`: the whole issues warnings."""
         self.interrupted = interrupted
 
 
 class PrivateStep:
-    """A private estimator in the fit of a pipeline or a search: its price, then the stages of its fit, in order.
+    """A private estimator in the fit of a pipeline or a search: its privacy cost, then the stages of its fit, in order.
 
-    Nothing of the estimator is called but ``fit``, `_plan_step` and ``transform``.
+    Only ``fit``, `_plan_step` and ``transform`` of the estimator are called.
 
     Parameters
     ----------
     estimator : PrivateEstimator
-        It is changed by `set_params`, `begin` and what follows.
+        It is changed by `set_params`, `begin` and later stages.
     """
 
     maker: Any = None
@@ -162,29 +162,29 @@ class PrivateStep:
 
     @property
     def adjacency(self) -> str:
-        """What neighbours differ in; all steps of a pipeline have the same."""
+        """Neighboring relation, which is the same for all steps of a pipeline."""
         return adjacency_of(self.estimator)
 
     @property
     def accountant(self) -> PrivacyAccountant | None:
-        """The ledger that the estimator was given."""
+        """Accountant of the estimator."""
         return resolve_accountant(self.estimator.accountant)
 
     @property
     def width_is_public(self) -> bool:
-        """Whether the number of columns that it returns is known before the fit."""
+        """Whether the number of output columns is known before the fit."""
         return traits_of(self.estimator).width_is_public
 
     def public_n_samples(self, n_samples: int) -> int:
-        """The number of rows, or of units, that rules may use."""
+        """Return the number of rows, or of groups, that defaults may use."""
         return int(public_n(self.estimator, n_samples))
 
     def note_unit(self, whole: Any) -> None:
-        """Be private for what the whole is that the step is fitted in."""
+        """Take the privacy unit of the whole in which the step is fitted."""
         take_unit(self.estimator, whole)
 
     def plan(self, n_samples: int, n_features: int, delta: float) -> StepPlan:
-        """What a fit to a table of this shape costs, at any noise multiplier; `delta` is that of the whole."""
+        """Return the privacy cost of a fit to a table of this shape; `delta` is that of the whole."""
         planned = copy(self.estimator).set_params(delta=delta)
         settle_adjacency(planned)
         planned._noise_is_allotted = True
@@ -194,7 +194,7 @@ class PrivateStep:
         return plan
 
     def allot(self, plan: StepPlan, noise_multiplier: float, delta: float) -> Self:
-        """A step with a copy of the estimator that has this noise and no ledger, so that its fit costs as planned."""
+        """Return a step whose estimator has this noise and no accountant, so that its fit costs as planned."""
         noise = {"epsilon": None, "noise_multiplier": noise_multiplier, "delta": delta, "accountant": None}
         made = type(self)(clone(self.estimator).set_params(**plan.parameters, **noise))
         made._row_form = plan.row_form
@@ -205,21 +205,21 @@ class PrivateStep:
     # --- the stages of its fit ---
 
     def begin(self, number: int) -> None:
-        """Reject what can be rejected without knowing the table; `number` is that among the private steps.
+        """Reject invalid parameters without knowing the table; `number` is the position among the private steps.
 
-        Steps of one class and one seed have independent noise by their numbers.
+        Steps of the same class and seed have independent noise because of their numbers.
         """
         self._number, self._fit = number, StepFit(self.estimator, number, self._row_form)
 
     def check_parameters(self, n_samples: int, n_features: int | None) -> None:
-        """Run ``fit`` up to its first look at rows; a width of None is not known yet."""
+        """Run ``fit`` up to its first access to rows; a width of None is not known yet."""
         self._fit.run("read", None, n_samples, (n_samples, n_features))
 
     def check_rows(self, X: Any, are_raw: bool = True) -> Any:
-        """Run ``fit`` up to its first look at labels, and return the rows as it reads them.
+        """Run ``fit`` up to its first access to labels, and return the validated rows.
 
-        `are_raw` states that the rows come from the user, or from public steps: then a notice may be due. Those of a
-        private step are read by `learn`.
+        `are_raw` states that the rows come from the user or from stateless steps, so that a quality warning may apply.
+        Output rows of a private step are read by `learn`.
         """
         self._rows, self._fit.are_raw = X, are_raw
         if not are_raw:
@@ -251,28 +251,28 @@ class PrivateStep:
         return fit, checked
 
     def rehearse(self, rows: Any, n_samples: int) -> Any:
-        """Return simulated rows as a copy transforms them that is fitted to them, with randomness of its own."""
+        """Return simulated rows, transformed by a copy that is fitted to them with separate randomness."""
         fit, _ = self.check_made_up(rows)
         return fit.run("publish", rows, n_samples, table_shape(rows)).transform(rows)
 
     def learn(self, rows: Any, n_samples: int) -> str:
-        """Run the whole ``fit``; return where an interrupt cut it short, or ""."""
+        """Run the whole ``fit``; return where an interrupt ended it early, or ""."""
         self._fit.run("publish", self._rows, n_samples, table_shape(self._rows), self._y, **self._params)
         return self._fit.interrupted
 
     def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
-        """State what the fitted estimator costs within a whole, such as a search."""
+        """Set the privacy cost of the fitted estimator within a whole, such as a search."""
         self.estimator._set_price(price, releases)
 
 
 def step_of(estimator: Any) -> PrivateStep:
-    """The private step that an estimator is."""
+    """Return the private step of an estimator."""
     step: PrivateStep = estimator.__private_step__()
     return step
 
 
 def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateStep]]:
-    """The private ones among named steps, in order."""
+    """Return the private ones among named steps, in order."""
     named = list(steps)
     found = [(name, step_of(step)) for name, step in named if is_private(step)]
     if len(named) > 1 and [is_private(step) for _, step in named[:2]] == [False, True]:
@@ -282,34 +282,33 @@ def private_steps(steps: Iterable[tuple[str, Any]]) -> list[tuple[str, PrivateSt
 
 @dataclass(frozen=True)
 class StepTraits:
-    """What constructor parameters alone say of a step, returned by its method ``__step_traits__``.
+    """Facts about a step that follow from its constructor parameters, returned by its method ``__step_traits__``.
 
     Attributes
     ----------
     width_is_public : bool, default=True
-        Whether the number of columns of a transformed table is known before the fit.
+        Whether the number of output columns is known before the fit.
     sets_width : bool, default=False
-        Whether that number does not depend on the number of columns of the rows.
+        Whether the number of output columns does not depend on the number of input columns.
     gives_sparse_rows : bool, default=False
-        Whether a transformed table may be sparse.
+        Whether the output may be sparse.
     gives_codes : bool, default=False
-        Whether transformed rows are codes of columns that carry their public schema.
+        Whether the output is ordinal-encoded columns with their public schema.
     gives_norms : bool, default=False
-        Whether transformed rows carry a bound on their norm, as no frame does.
+        Whether output arrays carry a bound on the norm of their rows. Data frames cannot.
     takes_codes : bool, default=False
-        Whether rows have to be such codes, with NaN for gaps. NaN and infinity are set to zero for all other steps
-        behind a private one.
+        Whether the input must be such ordinal-encoded columns, with NaN for missing values. For all other steps after a
+        private one, NaN and infinity are set to zero.
     fault_behind : callable
-        ``fault_behind(before)`` says why rows of the step `before` might be refused, which would be after the charge;
-        "" if they are not. The pipeline is refused by that line.
+        ``fault_behind(before)`` returns an error message if this step might reject the output of the step `before`,
+        which would happen after the charge; otherwise "". The pipeline is then rejected with this message.
     row_form : callable or None, default=None
-        ``row_form(n_features)`` returns the public form of transformed rows of a table of `n_features` columns, or
-        None.
+        ``row_form(n_features)`` returns the public form of the output for an input with `n_features` columns, or None.
     note_whole : callable or None, default=None
-        ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the price of the
-        whole pipeline, for a rule in them.
+        ``note_whole(n_public, epsilon)`` is called before the fit with the public number of rows and the privacy budget
+        of the whole pipeline, for defaults that depend on them.
     fraction : float or None, default=None
-        Part of the budget's mu**2 that a transformer gets if nothing is said, None for that of most of them.
+        Default fraction of the squared mu of the budget for a transformer; None for the common default.
     """
 
     width_is_public: bool = True

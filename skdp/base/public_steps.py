@@ -1,14 +1,14 @@
-"""Which steps of a pipeline read nothing of their rows and treat them one by one.
+"""Stateless steps of a pipeline, which read no private data and transform rows one by one.
 
-The list is of classes and parameters, by identity: scikit-learn's tag ``requires_fit=False`` says how an estimator may
-be used and not what it keeps (``GaussianProcessRegressor`` has it, and keeps every row). A step that passes
+Steps are listed by class and parameters. scikit-learn's tag ``requires_fit=False`` is not sufficient: for example,
+``GaussianProcessRegressor`` has it, and keeps every row. A stateless step
 
-- is fitted with the shape, the names and the types of a table, and with nothing of its rows;
-- gives one row for each, in their order, a function of that row and of its parameters;
-- gives a table whose width, type, sparsity and names, and messages, do not depend on the rows.
+- is fitted with the shape, the names and the types of a table only;
+- returns one row for each row, in the same order, as a function of that row and of its parameters;
+- returns a table whose width, type, sparsity and names, and messages, do not depend on the rows.
 
-It may refuse a table because of one row. A refusal goes to the caller, who holds the data.
-Warnings (about the logarithm of a negative number or the mean of an empty row) reveal single rows: run steps `quietly`.
+It may reject a table because of one row. The error goes to the caller, who has the data. Warnings (about the logarithm
+of a negative number or the mean of an empty row) reveal single rows: run steps `quietly`.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ ANYTHING_ELSE = "a private estimator or a transformer that learns nothing from t
 
 
 def find_faults(step: Any, name: str) -> Iterator[Fault]:
-    """Find the parts of a step that read rows without paying, or may do so.
+    """Find the parts of a step that read rows without accounting for them, or may do so.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def find_faults(step: Any, name: str) -> Iterator[Fault]:
     Yields
     ------
     Fault
-        None for a step that reads nothing and treats rows one by one.
+        Nothing for a stateless step.
     """
     for path, part, alone in walk(step, name):
         if is_ours(part):
@@ -445,22 +445,21 @@ def rounds_by_place(step: Any) -> bool:
 
 
 def check_types(X: Any, *, double: bool = False) -> None:
-    """Refuse a table whose converted type may depend on a single row.
+    """Reject a table whose converted type may depend on a single row.
 
-    Only columns and types are read, before public steps run.
+    Only columns and types are read, before stateless steps run.
 
     Parameters
     ----------
     X : table
     double : bool, default=False
-        Whether numbers have to be of double precision: under ``add_remove``, if a step `rounds_by_place`.
+        Whether numbers must have double precision: under ``add_remove``, if a step `rounds_by_place`.
 
     Raises
     ------
     ValueError
-        X is a list (its type is found by looking at all rows), an array of bytes (as wide as the longest, to which
-        categories are cut), a frame of polars with a column of integers or booleans, or one of pandas with a category
-        of these (one gap makes all floats).
+        X is a list, an array of bytes, a polars data frame with integer or boolean columns, or a pandas data frame with
+        such categories. One missing value would change the type of all values.
     """
     types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
     kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]

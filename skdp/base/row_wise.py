@@ -1,9 +1,8 @@
-"""Functions that transform rows one by one: the promise, and its test on made-up rows.
+"""Functions that transform rows one by one, and their test on simulated rows.
 
-Made-up rows with the columns and types of a table, on which `skdp.row_wise` tests a function.
-
-They contain what common mistakes react to: gaps in every column whose type can hold one, negative and extreme numbers,
-and codes that represent a missing value. Only the kind and the types of the table are used, never a row.
+The simulated rows have the columns and types of a table. They contain missing values in every column whose type allows
+them, negative and extreme numbers, and codes that represent a missing value. Only the kind and the types of the table
+are used, never a row.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ def row_wise(f: Callable[..., Any], example: Any = None) -> RowWise:
 
 
 def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None = None) -> None:
-    """Test a function on made-up rows, and refuse it if it does not transform them one by one.
+    """Test a function on simulated rows, and reject it if it does not transform them one by one.
 
     Parameters
     ----------
@@ -134,7 +133,7 @@ def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None =
     Raises
     ------
     ValueError
-        The function looks at more than one row, changes their number or works in place; or it needs ``example=``.
+        The function reads more than one row, changes their number or modifies its input; or it requires ``example=``.
     """
     tested = False
     with silence(), np.errstate(all="ignore"):
@@ -282,17 +281,17 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 
 def made_up(like: Any) -> Iterator[Any]:
-    """Generate tables of made-up rows: tame ones first, then signed ones, codes, gaps, and extremes with gaps.
+    """Generate tables of simulated rows: moderate values, signed values, codes, missing values, and extremes.
 
     Parameters
     ----------
     like : table
-        Array, sparse matrix, frame or column of pandas or polars, or list. Only its kind is used.
+        Array, sparse matrix, data frame or column of pandas or polars, or list. Only its kind is used.
 
     Yields
     ------
     table
-        Table of `N_ROWS` rows. Nothing is generated for a type that is not known.
+        Table of `N_ROWS` rows. Nothing is generated for an unknown type.
     """
     for text in (True, False):  # columns of objects may hold either
         signed = functools.partial(_values, _around_zero)

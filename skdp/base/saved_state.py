@@ -112,7 +112,7 @@ def read_state(model: Any, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_epsilon(model: Any) -> None:
-    """Reject a model whose epsilon is below the cost of its events, or whose statement differs from its releases."""
+    """Reject a model whose epsilon is below the cost of its events, or whose guarantee differs from its releases."""
     state = vars(model)
     releases = state.get("_fitted_releases", ())
     stated = state.get("adjacency_"), state.get("privacy_unit_", ROW)

@@ -1,4 +1,4 @@
-"""One fit of several steps at the noise that was allotted to the private ones, and the budget that they share."""
+"""Joint fit of the steps of a private pipeline, with the noise that is allotted to each private step."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ class Allocation(NamedTuple):
 
     @property
     def event(self) -> DpEvent:
-        """What all of them cost together."""
+        """Composed event of all private steps."""
         return compose(plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True))
 
     def scaled(self, scale: float) -> Allocation:
-        """The same with all noise times `scale`."""
+        """Return the same plans with all noise multiplied by `scale`."""
         return Allocation(self.plans, tuple(scale * sigma for sigma in self.noises))
 
 
 class JointFit:
-    """A fit through all its phases, each method one of them, to be called in this order.
+    """A fit through all its phases. The methods must be called in this order.
 
     Parameters
     ----------
     steps : iterable of (str, estimator)
-        Copied. Private steps and public ones.
+        Private and stateless steps, which are copied.
     allocation : Allocation
     delta : float
     fit_params : dict of str to dict or None
-        Parameters of ``fit`` by name of the step.
+        Parameters of ``fit`` by step name.
     seed : int or None
-        Seed of all private steps; None leaves their own.
+        Seed of all private steps; None keeps their own.
     units : Units or None
-        Of the rows; all private steps are given them.
+        Groups of the rows, for all private steps.
 
     Attributes
     ----------
@@ -100,11 +100,11 @@ class JointFit:
 
     @property
     def event(self) -> DpEvent:
-        """What the fitted steps say that they cost together."""
+        """Composed event of the fitted steps."""
         return compose(private.estimator.privacy_event_ for private in self._private.values())
 
     def check_parameters(self, n_samples: int, n_features: int | None = None) -> None:
-        """Refuse what can be refused before a row is read; the width of the table is known to a first step alone."""
+        """Reject invalid parameters before a row is read; only a first step knows the width of the table."""
         self._check_sparse()
         self._check_places()
         for number, (name, _) in enumerate(self.steps):
@@ -112,7 +112,7 @@ class JointFit:
                 self._private[name].check_parameters(n_samples, n_features if number == 0 else None)
 
     def _check_sparse(self) -> None:
-        """Refuse a step that takes no sparse rows behind one that may give them once it is fitted."""
+        """Reject a step that accepts no sparse rows after one that may return them."""
         giving = remedy = ""
         for number, (name, step) in enumerate(self.steps):
             if giving and not public_steps.takes_sparse(step):
@@ -133,7 +133,7 @@ class JointFit:
                 giving, remedy = name, "sparse_output=False"
 
     def _check_places(self) -> None:
-        """Refuse a step that needs rows of one kind behind one that may give others: those come after the charge."""
+        """Reject a step that requires rows of one kind after one that may return others after the charge."""
         chooser = None  # the last private step that chose the width by what it released
         for (before_name, before), (name, step) in itertools.pairwise(self.steps[self._first :]):
             private = self._private.get(before_name)
@@ -228,7 +228,7 @@ class JointFit:
     def learn(
         self, timed: Callable[[int, str], contextlib.AbstractContextManager[None]] | None = None
     ) -> tuple[Any, str]:
-        """Fit the first private step and all after it; the last one's rows, and where an interrupt cut a step short."""
+        """Fit the first private step and all later ones; return the last rows, and where an interrupt ended a step."""
         rows, last, interrupted = self._rows, len(self.steps) - 1, ""
         for number, (name, step) in enumerate(self.steps[self._first :], self._first):
             with contextlib.nullcontext() if timed is None else timed(number, name):
@@ -245,7 +245,7 @@ class JointFit:
 
 
 def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Transform rows by a public step, without showing the message of a refusal."""
+    """Transform rows by a stateless step, without showing the message of an error."""
     if public_steps.passes_rows(step):
         return X
     # Raised outside of the handler, so that no error that may show a cell is chained to it.
@@ -271,11 +271,11 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
 
 
 def run_after_the_charge(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Transform rows by a public step after a private one, where a refusal would be a query that is not paid for.
+    """Transform rows by a stateless step after a private one, where an error would be an unaccounted query.
 
-    scikit-learn's own check for NaN is skipped. A row that comes out with NaN, infinity or what is no number becomes a
-    row of zeros, which is a function of that row only. A table without rows, which scikit-learn refuses, is given a row
-    of zeros for the step, and loses it again.
+    scikit-learn's own check for NaN is skipped. A row whose output has NaN, infinity or values that are not numeric
+    becomes a row of zeros, which depends on that row only. An empty table, which scikit-learn rejects, gets a row of
+    zeros for the step, which is then removed.
     """
     is_empty = table_shape(X)[0] == 0
     with config_context(assume_finite=True):
@@ -294,7 +294,7 @@ def _zero_row_like(X: Any) -> Any:
 
 
 def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
-    """Transform made-up rows by a public step before the charge. The message of a refusal may be shown."""
+    """Transform simulated rows by a stateless step before the charge. The message of an error may be shown."""
     if public_steps.passes_rows(step):
         return X
     try:
@@ -314,7 +314,7 @@ def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> An
 
 
 def zero_wild_rows(made: Any) -> Any:
-    """Replace rows that hold NaN, infinity or what is no number by rows of zeros."""
+    """Replace rows with NaN, infinity or values that are not numeric by rows of zeros."""
     traits = row_norm_of(made), row_indicators_of(made)  # hold for what is zeroed too
     return with_row_norm(_zero_wild(made), *traits)
 
@@ -389,7 +389,7 @@ def _find_wild_cells(column: Any) -> np.ndarray:
 
 
 def refuse_findings(pipeline: Any) -> None:
-    """Refuse a pipeline that cannot be given a joint budget, by all its faults."""
+    """Reject a pipeline that cannot have a joint budget, with all its issues."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(f"`pipeline` must be a sklearn.pipeline.Pipeline, got {type(pipeline).__name__}.")
     check_structure(pipeline)
@@ -425,7 +425,7 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 
 def check_budget(pipeline: Any) -> None:
-    """Refuse a budgeted pipeline that cannot be fitted, as far as that is known before there are rows."""
+    """Reject a private pipeline that cannot be fitted, as far as this is known before there are rows."""
     refuse_findings(pipeline)
     read_epsilon(pipeline.epsilon)
     check_delta(pipeline.delta)
@@ -466,17 +466,17 @@ def check_budget(pipeline: Any) -> None:
 
 
 def weighted_steps(pipeline: Any) -> list[str]:
-    """Names of the private steps whose ``fit`` takes weights of rows."""
+    """Return the names of the private steps whose ``fit`` supports sample weights."""
     return [name for name, step in private_steps(pipeline.steps) if has_fit_parameter(step.estimator, "sample_weight")]
 
 
 def public_rows_of(pipeline: Any, n_samples: int) -> int:
-    """The number of rows that rules may use, which is that of all steps."""
+    """Return the number of rows that defaults may use, which is the same for all steps."""
     return private_steps(pipeline.steps)[0][1].public_n_samples(n_samples)
 
 
 def noises_of(pipeline: Any, plans: list[StepPlan], target: Any) -> tuple[float, ...]:
-    """Noise multiplier of each private step, by the pipeline's fractions, at which all together meet the target."""
+    """Return the noise multiplier of each private step, at which all together meet the target."""
     steps = private_steps(pipeline.steps)
     fractions = pipeline._check_fractions([name for name, _ in steps])
     events = [plan.event_at for plan in plans]
@@ -484,7 +484,7 @@ def noises_of(pipeline: Any, plans: list[StepPlan], target: Any) -> tuple[float,
 
 
 def take_fit(pipeline: Any, fit: JointFit, event: Any) -> None:
-    """Give a pipeline the steps of a fit, with the parameters that its own have, and the price `event` of all."""
+    """Give a pipeline the steps of a fit, with its own parameters, and the composed `event` of all."""
     if fit.event != event:
         raise RuntimeError(f"The fit spent {fit.event!r}, but {event!r} was planned. Please report this as a bug.")
     adjacency = private_steps(pipeline.steps)[0][1].adjacency
@@ -498,7 +498,7 @@ def take_fit(pipeline: Any, fit: JointFit, event: Any) -> None:
 def merge_steps(
     steps: list[tuple[str, Any]], fitted: list[tuple[str, Any]], *, copied: bool = False
 ) -> list[tuple[str, Any]]:
-    """The fitted steps, the private ones with the parameters of `steps` or of copies of them."""
+    """Return the fitted steps; private ones get the parameters of `steps` or of copies of them."""
     merged = []
     for (name, own), (_, learned) in zip(steps, fitted, strict=True):
         if not is_private(own):
