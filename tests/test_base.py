@@ -195,7 +195,8 @@ def test_memory_that_runs_out_says_that_the_charge_stands_and_nothing_of_sizes(m
     with pytest.raises(MemoryError) as caught:
         make(ledger).fit(rows, Y)
     assert str(caught.value) == (
-        "Memory ran out after the budget was charged for this fit. Provide more memory, or use a smaller model or smaller lots."
+        "Memory ran out after the budget was charged for this fit. "
+        "Provide more memory, or use a smaller model or smaller lots."
     )
     assert caught.value.__context__ is None
     assert len(ledger.history) == 1

@@ -81,7 +81,7 @@ def test_fits_in_a_search_are_inside_the_block(backend):
     with config_context(on_leak="raise"), joblib.parallel_config(backend, n_jobs=2):
         with pytest.raises(PrivacyLeakWarning, match="inside a search or cross-validation"):
             cross_val_score(DPLogisticRegression(), X, y, cv=KFold(2), error_score="raise")
-        with pytest.raises(PrivacyLeakWarning, match="classes=None"):
+        with pytest.raises(PrivacyLeakWarning, match="`classes` was not set"):
             joblib.Parallel()(joblib.delayed(DPLogisticRegression().fit)(X, y) for _ in range(2))
 
 
@@ -178,7 +178,7 @@ def _warned_at(work, match):
     ("work", "match"),
     [
         (lambda X, y: DPLogisticRegression(classes=[0, 1], delta=0.1).fit(X, y), "at least 1/n"),
-        (lambda X, y: DPLogisticRegression().fit(X, y), "classes=None"),
+        (lambda X, y: DPLogisticRegression().fit(X, y), "`classes` was not set"),
         (lambda X, y: DPLogisticRegression(classes=[0, 1]).fit(X, y[:, None]), "column-vector"),
         (lambda X, y: DPPCA(1, delta=0.1).fit_transform(X), "at least 1/n"),
         (lambda X, y: DPPCA(1, delta=0.1).set_output(transform="pandas").fit_transform(X), "at least 1/n"),

@@ -98,7 +98,9 @@ class Stranger(BaseEstimator):
 def test_a_step_that_only_says_that_it_is_private_is_refused():
     """Its price after a later fit could not be read."""
     pipe = make_pipeline(Stranger(DPLogisticRegression(classes=[0, 1])))
-    with pytest.raises(ValueError, match=r"^step 'stranger': Stranger has __private_step__ and is no [^\n]*\.$"):
+    with pytest.raises(
+        ValueError, match=r"^Step 'stranger' \(Stranger\) defines __private_step__ and must be [^\n]*\.$"
+    ):
         allocate_budget(pipe, 1.0, 1e-5)
 
 
@@ -147,7 +149,7 @@ class Widths(PrivateEstimator):
 def test_a_private_transformer_hands_on_one_row_for_each():
     accountant = PrivacyAccountant(5.0, 1e-5)
     pipe = make_pipeline(Widths(shape="twice", accountant=accountant), DPPCA(1, accountant=accountant), Widths())
-    with pytest.raises(ValueError, match=r"^step 'widths-1' returns another number of rows [^\n]*\.$"):
+    with pytest.raises(ValueError, match=r"^Step 'widths-1' must return one row per input row\.$"):
         allocate_budget(pipe, 1.0, 1e-5).fit(X)
     assert not accountant.history
 

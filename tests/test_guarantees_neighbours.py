@@ -291,7 +291,7 @@ def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
     alone = np.zeros(60)
     alone[3] = 1.0
     seeded(kind=kind, accountant=accountant).fit(X, y, alone)
-    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+    with pytest.raises(ValueError, match="`sample_weight` is zero for all rows"):
         seeded(kind=kind, accountant=accountant).fit(X, y, np.zeros(60))
     told = {"y_bounds": "bounds were read from `y`"} if kind in REGRESSORS else {"classes": "read from the labels"}
     for name, message in told.items():

@@ -157,7 +157,7 @@ def test_a_ledger_refuses_units_by_another_column(in_file, tmp_path):
 def test_runs_for_rows_and_runs_for_units_have_no_joint_price():
     X, y, _, labels = table(10, "any", np.random.default_rng(0))
     model = skdp.DPLogisticRegression(classes=[0, 1], warm_start=True).fit(X, y, groups=labels)
-    with pytest.raises(ValueError, match=r"earlier runs were private for a group"):
+    with pytest.raises(ValueError, match=r"privacy unit of earlier runs is a group"):
         model.fit(X, y)
     before = model.epsilon_
     model.fit(X, y, groups=labels)

@@ -198,7 +198,7 @@ def test_a_step_that_changes_the_number_of_rows_is_refused(monkeypatch):
         allocate_budget(make_pipeline(FunctionTransformer(first_rows), pipeline(accountant)["pca"]), 1.0, 1e-6).fit(X)
     with monkeypatch.context() as patch:  # a listed class that does it all the same
         patch.setattr(Normalizer, "transform", lambda self, rows, copy=None: np.repeat(rows, 2, axis=0))
-        with pytest.raises(ValueError, match="step 'normalizer': Normalizer changes the number of rows: keep them"):
+        with pytest.raises(ValueError, match=r"Step 'normalizer' \(Normalizer\) must return one row per input row"):
             allocate_budget(make_pipeline(Normalizer(), pipeline(accountant)["pca"]), 1.0, 1e-6).fit(X)
     assert accountant.get_epsilon(1e-6) == 0.0
     flat = FunctionTransformer(skdp.row_wise(lambda rows: rows.reshape(len(rows), -1)))
@@ -231,16 +231,19 @@ def test_callbacks_would_see_the_rows():
     [
         ((classifier(),), "must be a sklearn.pipeline.Pipeline"),
         ((make_pipeline(Normalizer()),), "must contain a private step"),
-        ((pipeline(), 0.0), r"epsilon=0.0"),
-        ((pipeline(), 1.0, 1e-6, {"dppca": 0.1}), r"names 'dppca'; the private steps are \['pca', 'model'\]"),
-        ((pipeline(), 1.0, 1e-6, {"pca": 1.0}), r"leaves nothing for \['model'\]"),
+        ((pipeline(), 0.0), r"`epsilon` must be .*, got 0.0"),
+        ((pipeline(), 1.0, 1e-6, {"dppca": 0.1}), r"got 'dppca'. Expected names from \['pca', 'model'\]"),
+        ((pipeline(), 1.0, 1e-6, {"pca": 1.0}), r"leaves no budget for \['model'\]"),
         ((make_pipeline(DPPCA(2, adjacency="replace_one"), classifier()),), "adjacency differs"),
         (
             (make_pipeline(DPPCA(2, accountant=PrivacyAccountant()), classifier(accountant=PrivacyAccountant())),),
             "accountant differs",
         ),
         ((pipeline(warm_start=True),), "warm_start must be False"),
-        ((pipeline(checkpoint="run.npz"),), "step 'model': checkpoint='run.npz' knows one step only"),
+        (
+            (pipeline(checkpoint="run.npz"),),
+            "Step 'model': checkpoint must be None in a private pipeline, got 'run.npz'",
+        ),
         ((make_pipeline(classifier(), classifier()),), "has no transform method"),
     ],
 )
@@ -262,7 +265,7 @@ def test_each_adjacency(adjacency):
 def test_steps_of_one_name_are_refused():
     """Steps are known by their names: two of one name would be fitted twice for one charge, with the same noise."""
     steps = [("a", DPPCA(2)), ("a", FunctionTransformer(np.abs)), ("c", DPLogisticRegression(classes=[0, 1]))]
-    with pytest.raises(ValueError, match=r"^the names of the steps \['a', 'a', 'c'\] are not unique"):
+    with pytest.raises(ValueError, match=r"^The names of the steps must be unique, got \['a', 'a', 'c'\]"):
         allocate_budget(Pipeline(steps), 1.0, 1e-5)
 
 
@@ -290,8 +293,11 @@ SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")
 @pytest.mark.parametrize(
     ("between", "words"),
     [
-        (SPARSE, "step 'gaussiannb'.* takes no sparse rows, which step 'between' may give: set between__sparse_output"),
-        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(str))), "X has strings in column 0"),
+        (
+            SPARSE,
+            "Step 'gaussiannb'.* does not accept sparse rows.* Set between__sparse_output",
+        ),
+        (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(str))), "X contains strings in column 0"),
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(object))), "the output has dtype object"),
     ],
 )

@@ -100,7 +100,7 @@ def test_one_charge_and_none_where_the_ceiling_does_not_admit_it():
 
 
 def test_classes_are_never_read_in_silence():
-    with pytest.warns(PrivacyLeakWarning, match="classes=None"):
+    with pytest.warns(PrivacyLeakWarning, match="`classes` was not set"):
         tabular_pipeline(schema=SCHEMA).fit(FRAME, LABELS)
     accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6)
     with skdp.config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning):
@@ -272,7 +272,7 @@ def test_a_search_chooses_as_its_fits_would():
 
 
 def test_bounds_of_targets_are_never_read_in_silence():
-    with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
+    with pytest.warns(PrivacyLeakWarning, match="`y_bounds` was not set"):
         model = tabular_pipeline("regressor", schema=SCHEMA).fit(FRAME, SPENT)
     assert model[-1].y_bounds_ == (SPENT.min(), SPENT.max())
     accountant = PrivacyAccountant()
@@ -366,8 +366,8 @@ BAD_INPUT = {
     "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
     "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
     "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
-    "a negative weight": ({}, weights_with(-12.5), ["sample_weight has negative entries"]),
-    "no weight": ({}, {"model__sample_weight": np.zeros(len(SPENT))}, ["sample_weight is zero for every row"]),
+    "a negative weight": ({}, weights_with(-12.5), ["Negative values in data passed to `sample_weight`"]),
+    "no weight": ({}, {"model__sample_weight": np.zeros(len(SPENT))}, ["`sample_weight` is zero for all rows"]),
 }
 
 

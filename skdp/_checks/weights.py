@@ -130,8 +130,6 @@ def warn_of_no_bound(weight_bound: Any, sample_weight: Any) -> None:
 
 # --- public weights of classes ---
 
-_LIST_CLASSES = "give a dict of class to weight, such as {0: 1.0, 1: 3.0}"
-
 
 def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
     """Return the factors by which the weights of the rows of each class are multiplied.
@@ -161,7 +159,9 @@ def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
             "class_weight={0: 1 / 0.8, 1: 1 / 0.2}."
         )
     if not isinstance(class_weight, Mapping):
-        raise WrongTypeError(f"class_weight={show(class_weight)} is of the wrong type: {_LIST_CLASSES}, or None.")
+        raise WrongTypeError(
+            f"`class_weight` must be a dict such as {{0: 1.0, 1: 3.0}}, or None, got {show(class_weight)}."
+        )
     names = classes.tolist()
     if unknown := [name for name in class_weight if name not in names]:
         raise ValueError(f"`class_weight` contains {show(unknown[0])}, which is not one of `classes`. Remove it.")

@@ -171,7 +171,7 @@ def test_typed_labels_are_compared_by_value():
         assert encode_labels(labels, classes).tolist() == [2]
     with pytest.raises(ValueError, match="not in classes"):
         encode_labels(np.array([2**53 + 1]), check_classes("classes", [1.0, 2.0**53]))
-    with pytest.raises(ValueError, match="beyond 2"):
+    with pytest.raises(ValueError, match="above 2"):
         check_classes("classes", [0.5, 2**53 + 1])
 
 

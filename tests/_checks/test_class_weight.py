@@ -75,7 +75,9 @@ def test_a_refusal_without_named_classes_shows_no_label(make, draw):
 
 def test_several_labels_a_row_are_refused():
     X, y = np.zeros((20, 2)), np.eye(2)[np.arange(20) % 2]
-    with pytest.raises(ValueError, match=r"^class_weight=<dict> with several labels a row.*sample_weight"):
+    with pytest.raises(
+        ValueError, match=r"^`class_weight` is not supported with multilabel targets, got <dict>.*sample_weight"
+    ):
         DPMLPClassifier((2,), class_weight={0: 2.0}).fit(X, y)
 
 

@@ -63,7 +63,7 @@ def test_counts():
     for value in (1.0, 1.5, math.nan, np.float64(2)):
         with pytest.raises(WrongTypeError, match="of type float"):
             check_count("name", value, remedy="")
-    with pytest.raises(ValueError, match="`name` must be .*, got 0") as caught:
+    with pytest.raises(ValueError, match=r"`name` must be .*, got 0") as caught:
         check_count("name", 0, remedy="")
     assert type(caught.value) is ValueError
 

@@ -65,9 +65,9 @@ def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
     ("given", "found"),
     [
         ({"y_bounds": (0, 5)}, r"y_bounds=\(0.0, 5.0\)"),
-        ({"y_bounds": None}, "y_bounds=None"),
+        ({"y_bounds": None}, "Set `y_bounds`"),
         ({"y_bounds": (1e16, 1e16 + 4)}, "above 0"),
-        ({"y_bounds": (1, 5), "y_transform": "sqrt"}, "y_transform='sqrt'"),
+        ({"y_bounds": (1, 5), "y_transform": "sqrt"}, "`y_transform` must be one of 'log', got 'sqrt'"),
     ],
 )
 @over_rows("name", REGRESSORS)

@@ -55,7 +55,7 @@ def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind
     assert "\n" not in str(refused.value)
     assert str(LABELS[kind][again]) not in str(refused.value).split()
     assert refused.value.__context__ is None
-    with pytest.raises(ValueError, match="not side by side"):
+    with pytest.raises(ValueError, match="keep the rows of each group together"):
         runs_of(labels, len(labels))
 
 
@@ -64,7 +64,7 @@ def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
     labels = np.arange(3000)
     assert read(labels, 70).n_units == 3000
     labels[2999] = 1234
-    with pytest.raises(ValueError, match="not side by side"):
+    with pytest.raises(ValueError, match="keep the rows of each group together"):
         read(labels, 70)
 
 

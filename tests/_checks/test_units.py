@@ -91,13 +91,13 @@ def test_another_row_changes_no_unit(other):
     (np.array([1.0, np.nan, 4711]), "`groups` contains missing values"),
     (pd.Series([1, None, 4711], dtype="Int64"), "`groups` contains missing values"),
     (pa.array([SECRET, None, "b"]), "`groups` contains missing values"),
-    ([SECRET, "b"], "`groups` must have shape (2,) where X has 3 rows"),
-    (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "`groups` must have shape (3, 2)"),
-    ([[SECRET], ["b", "c"], ["d"]], "groups is no array"),
+    ([SECRET, "b"], "`groups` must have shape (3,), one group identifier per row of X, got (2,)"),
+    (np.array([[SECRET, "a"], ["b", "c"], ["d", "e"]]), "one group identifier per row of X, got (3, 2)"),
+    ([[SECRET], ["b", "c"], ["d"]], "groups must be a numeric array"),
     ([{SECRET: 1, "a": 2}, {"a": 2, SECRET: 1}, {}], "objects that cannot be compared"),
     ([Placed(), Placed(), Placed()], "objects that cannot be compared"),
-    ((label for label in (SECRET, "a", "b")), "`groups` must have shape ()"),
-    (SECRET.split("-")[0], "is no column of X"),
+    ((label for label in (SECRET, "a", "b")), "one group identifier per row of X, got ()"),
+    (SECRET.split("-")[0], "is not a column of X"),
 ])  # fmt: skip
 def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
     with pytest.raises(ValueError) as refused:

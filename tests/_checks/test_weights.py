@@ -136,7 +136,7 @@ def test_a_share_depends_on_no_other_weight():
 def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
     table, ledger = people(kind), PrivacyAccountant()
     for weight in (None, table.weight):
-        with pytest.raises((TypeError, ValueError), match=r"^weight_bound=") as refusal:
+        with pytest.raises((TypeError, ValueError), match=r"^`weight_bound` must be") as refusal:
             make(kind, weight_bound=bound, accountant=ledger).fit(table.X, table.y, sample_weight=weight)
         assert "\n" not in str(refusal.value)
     assert not ledger.history
@@ -398,7 +398,8 @@ def test_what_a_fit_does_not_take_is_refused_in_one_line_before_any_charge(kind,
     )
     given = {parameter: np.ones(N)}
     with pytest.raises(
-        TypeError, match=rf"^fit got the parameter '{parameter}', and {type(model).__name__} .*: leave it"
+        TypeError,
+        match=rf"^fit got an unexpected parameter '{parameter}': {type(model).__name__} does not .* Remove it",
     ):
         getattr(model, method if hasattr(model, method) else "fit")(table.X, table.y, **given)
     assert not ledger.history
@@ -445,7 +446,7 @@ def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
     table, ledger = people("linear"), PrivacyAccountant()
     for bad, words, model in (
         (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
-        (np.zeros(N), "sample_weight is zero for every row", search(accountant=ledger)),
+        (np.zeros(N), "`sample_weight` is zero for all rows", search(accountant=ledger)),
     ):
         with pytest.raises(ValueError, match=words):
             model.fit(table.X, table.y, sample_weight=bad)

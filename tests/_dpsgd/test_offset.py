@@ -402,7 +402,9 @@ def test_interrupt_in_correction_keeps_uncorrected_model(make, rows, tmp_path, m
         patch.setattr(DescentSolver, "corrected", lambda *given: {})
         plain.fit(X, y, **given(X, y))
     interrupt_once(monkeypatch, ScoredSum, "add", call=1 + (make in STARTS))
-    with pytest.warns(FitInterruptedWarning, match="before the correction of the mean: the model up to there is kept"):
+    with pytest.warns(
+        FitInterruptedWarning, match="before the correction of the mean. The model up to this point is kept"
+    ):
         model.fit(X, y, **given(X, y))
     np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
     assert (model.n_steps_, model.epsilon_) == (plain.n_steps_, plain.epsilon_)

@@ -41,7 +41,7 @@ def taken(path):
 def refused_before_any_charge(path):
     accountant = PrivacyAccountant()
     with pytest.raises(
-        ValueError, match="in use by another run. Wait until that run ends, or pass another path"
+        ValueError, match=r"in use by another run. Wait until that run ends, or pass another path"
     ) as error:
         make(path, accountant=accountant).fit(X, Y)
     assert "\n" not in str(error.value)

@@ -77,7 +77,7 @@ def test_every_model_tells_of_few_rows(name):
     model = clone(REGRESSORS[name])
     X, y = rows_of(50, 4)
     (message,) = told(model, X, X[:, 0] if is_regressor(model) else y)
-    assert message.startswith("50 rows are few for ")
+    assert message.startswith("50 rows are too few for ")
     assert notices_of(model)[message]  # classifiers name classes that noise hides, too
     assert told(model.set_params(epsilon=300.0), X, X[:, 0] if is_regressor(model) else y) == []
 

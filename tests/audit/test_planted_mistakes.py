@@ -52,7 +52,7 @@ def test_noise_that_is_too_small_is_heard(quick, monkeypatch, parameters):
     found = audit(parameters)
     assert {"noise", "bound"} <= kinds(found)
     assert found.epsilon_lower_bound > found.epsilon_claimed
-    with pytest.raises(AssertionError, match="noise: its standard deviation is"):
+    with pytest.raises(AssertionError, match="noise: The standard deviation is"):
         found.raise_if_violated()
 
 
@@ -74,7 +74,7 @@ def test_a_clip_that_is_too_large_is_heard(quick, monkeypatch):
     scaled_sums(monkeypatch, lambda sums, model, theta, lot, clip: 1.2 * sums(model, theta, lot, clip))
     found = audit(LOTS)
     assert {"shift", "bound"} <= kinds(found)
-    assert any("1.2 of its sensitivity" in finding.message for finding in found.findings)
+    assert any("1.2 times its sensitivity" in finding.message for finding in found.findings)
 
 
 @BOTH
@@ -97,7 +97,7 @@ def test_one_key_for_lots_and_noise_is_heard(quick, monkeypatch):
     )
     found = audit(LOTS)
     assert [str(each) for each in found.findings] == [
-        "noise: a secret word is drawn twice, and what is made of it is not independent."
+        "noise: A secret random word is drawn twice, so the noise computed from it is not independent."
     ]
 
 
@@ -209,7 +209,7 @@ def test_rows_drawn_where_units_are_priced_are_heard(monkeypatch, of_rows):
     model = DPLogisticRegression(**{**LOTS, "sampling_rate": 0.2})
     with pytest.warns(PrivacyLeakWarning, match="public"):
         found = audit_estimator(model, X, np.arange(400) % 2, groups=groups, canary=0, max_seconds=SECONDS)
-    told = ["sampling: a lot draws each of 4 rows of the record, which is priced as one."]
+    told = ["sampling: A lot samples each of 4 rows of the record, but the record is accounted for as a single row."]
     assert [str(each) for each in found.findings] == (told if of_rows else [])
 
 

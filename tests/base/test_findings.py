@@ -252,13 +252,13 @@ def test_what_is_no_estimator_is_refused(composition):
 
 
 def test_structural_faults_are_errors():
-    with pytest.raises(ValueError, match="are not unique"):
+    with pytest.raises(ValueError, match="must be unique"):
         check_pipeline(CalibratedClassifierCV(Pipeline([("a", Normalizer()), ("a", model())])))
     for pipeline in (make_pipeline(model(), model()), allocate_budget(make_pipeline(model()), 1.0, DELTA)):
         pipeline.steps = [("a", model()), ("b", model())]
         with pytest.raises(ValueError, match=r"^step 'a': DPLogisticRegression has no transform method\.$"):
             check_pipeline(pipeline)
-    with pytest.raises(TypeError, match=r"^step 'pipeline__b' is a int and no estimator"):
+    with pytest.raises(TypeError, match=r"^Step 'pipeline__b' must be an estimator"):
         check_pipeline(make_pipeline(Normalizer(), Pipeline([("a", Normalizer()), ("b", 3)])))
 
 

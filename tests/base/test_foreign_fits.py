@@ -85,7 +85,10 @@ COMPOSITIONS = {
     "grid": (lambda: GridSearchCV(model(), GRID, cv=2).fit(X, Y), SCORES),
     "one versus rest": (lambda: OneVsRestClassifier(model()).fit(X, Y3), "each class or pair of classes"),
     "bagging": (lambda: BaggingClassifier(model(), n_estimators=3).fit(X, Y), "multiplies the influence of a row"),
-    "foreign": (lambda: Foreign(model()).fit(X, Y), "inside Foreign: skdp does not know what Foreign reads"),
+    "foreign": (
+        lambda: Foreign(model()).fit(X, Y),
+        "inside Foreign: skdp does not recognize Foreign and cannot account for what it reads",
+    ),
     "budgeted": (
         lambda: CalibratedClassifierCV(allocate_budget(pipe(DPPCA(2), model()), 1.0, 1e-4), cv=2).fit(X, Y),
         "PrivatePipeline is fitted inside CalibratedClassifierCV",

@@ -76,7 +76,7 @@ def test_each_tool_works_and_is_told_once(fitted, kind, tool):
     (warning,) = told(caught)
     message = str(warning.message)
     assert f"predicts for sklearn.inspection.{tool}, " in message
-    assert message.endswith("is not paid for: give public rows.")
+    assert message.endswith("is not covered by the privacy guarantee. Pass public data.")
     assert "\n" not in message
     assert warning.filename == __file__
     if tool == "partial_dependence":

@@ -273,8 +273,11 @@ def test_a_table_whose_types_one_row_decides_is_refused():
         ([[1, 2], [3, 4]], "X is a list of rows"),
         (np.array([[b"a"], [b"long"]]), "an array of bytes, whose width depends on its longest value"),
         (pl.DataFrame({"a": [1, 2]}), r"Column 'a' has the polars type Int64, .* Cast it to Float64"),
-        (pl.DataFrame({"a": [1.0], "b": [True]}), "column 'b' is of polars' type Boolean"),
-        (pd.DataFrame({"a": [1, 2]}, dtype="category"), "column 'a' is of pandas' type category of int64, .* to float"),
+        (pl.DataFrame({"a": [1.0], "b": [True]}), "Column 'b' has the polars type Boolean"),
+        (
+            pd.DataFrame({"a": [1, 2]}, dtype="category"),
+            "Column 'a' has the pandas type category of int64, .* to float",
+        ),
         (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "column 'b' .* category of bool"),
         (pd.Series([1, 2], dtype="category", name="one"), "column 'one' .* category of int64"),
     ]

@@ -150,7 +150,7 @@ def test_a_part_of_another_adjacency_has_no_joint_price():
     model = pipeline().fit(X, Y)
     model[0].set_params(adjacency="replace_one", epsilon=4.0).fit(X)
     for name in ("epsilon_", "privacy_event_"):
-        with pytest.raises(ValueError, match="a part was fitted under adjacency='replace_one' and the whole"):
+        with pytest.raises(ValueError, match="A part was fitted with adjacency='replace_one' and the whole"):
             getattr(model, name)
     winner = search().fit(X, Y)
     winner.best_estimator_.set_params(adjacency=AddRemove(N)).fit(X, Y)

@@ -190,7 +190,7 @@ def test_two_runs_at_once_are_told_apart():
 def test_a_pool_of_the_standard_library_obeys_too_and_the_setting_ends_with_the_task():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         with config_context(on_leak="raise"):
-            with pytest.raises(PrivacyLeakWarning, match="classes=None"):
+            with pytest.raises(PrivacyLeakWarning, match="`classes` was not set"):
                 pool.submit(model(classes=None).fit, X, Y).result()
             assert pool.submit(_settings, model()).result() == [True, True]
             assert pool.submit(_afterwards).result() == (False, None)

@@ -145,16 +145,16 @@ def test_public_rows_stand_in_for_made_up_ones():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"estimator": KMeans()}, "must be a private estimator"),
-        ({"estimator": skdp.DPPCA(2)}, "must be a classifier or a regressor"),
-        ({"epsilons": []}, "at least one value"),
-        ({"n": 1}, "n=1"),
+        ({"estimator": KMeans()}, "is not private"),
+        ({"estimator": skdp.DPPCA(2)}, "has no target"),
+        ({"epsilons": []}, "epsilons is empty"),
+        ({"n": 1}, "`n` must be"),
         ({"schema_or_shape": 0}, "schema_or_shape=0"),
-        ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, r"one target per row of `X` \(20\), got 19"),
-        ({"signal": 0.4}, "signal=0.4"),
-        ({"target": 0.0}, "target=0.0"),
-        ({"class_prevalences": [0.5, 0.6]}, "class_prevalences"),
-        ({"n_repeats": 0}, "n_repeats=0"),
+        ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "20 public rows and y has 19"),
+        ({"signal": 0.4}, "got 0.4"),
+        ({"target": 0.0}, "got 0.0"),
+        ({"class_prevalences": [0.5, 0.6]}, "class_prevalences="),
+        ({"n_repeats": 0}, "`n_repeats` must be"),
     ],
 )
 def test_what_is_not_valid_is_refused(given, said):

@@ -376,7 +376,7 @@ def test_a_fit_reads_no_cell_and_costs_nothing():
     cells.fill(UnreadCell())
     made = PublicTreesEmbedding(5, schema={"x0": (0, 1), "x1": ["a"]}).fit(cells)
     assert (made.epsilon_, made.delta_) == (0.0, 0.0)
-    with pytest.raises(ValueError, match=r"^column 'x0' has nested cells"):
+    with pytest.raises(ValueError, match=r"^column 'x0' contains nested values"):
         made.transform(cells)
 
 

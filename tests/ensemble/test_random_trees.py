@@ -373,11 +373,11 @@ def test_all_kinds_of_tables_give_one_model():
 
 
 BAD = {
-    "missing column": ({}, {"columns": ["age", "work"]}, "`schema` declares 'born', 'rank', which X does not have"),
-    "more columns": ({}, {"assign": {"more": 1}}, "`schema` does not declare 'more'"),
-    "no schema": ({"schema": None}, {}, "`schema`, `bounds` and `categories` are None"),
-    "words for a depth": ({"max_depth": "deep"}, {}, "max_depth='deep'"),
-    "a generator": ({"trees_random_state": np.random.RandomState(0)}, {}, "trees_random_state="),
+    "missing column": ({}, {"columns": ["age", "work"]}, "X has no column 'born', 'rank'"),
+    "more columns": ({}, {"assign": {"more": 1}}, "does not name column 'more'"),
+    "no schema": ({"schema": None}, {}, "say nothing about the columns"),
+    "words for a depth": ({"max_depth": "deep"}, {}, "got 'deep'"),
+    "a generator": ({"trees_random_state": np.random.RandomState(0)}, {}, "trees_random_state"),
     "balanced": ({"class_weight": "balanced"}, {}, "class_weight='balanced'"),
     "an unknown label": ({}, {"label": 424242}, "labels that are not in classes"),
     "a cell that is a list": ({}, {"cell": ("work", [424242])}, "work"),
@@ -440,7 +440,7 @@ def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, t
     stopped = make()
     interrupt_after(stopped, 1)
     assert stopped.fit(X, y).n_steps_ == 1
-    with pytest.raises(ValueError, match=f"is of another run .its {name} differs"):
+    with pytest.raises(ValueError, match=f"belongs to another run .different {name}"):
         make(**other).fit(X, y)
     assert make().fit(X, y).n_steps_ == 10
     assert len(accountant.history) == 1

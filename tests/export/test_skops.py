@@ -233,7 +233,7 @@ def test_saved_attributes_without_their_mark_are_rejected(monkeypatch):
     )
     content = skops.dumps(model)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="this is not the saved state of a DPGaussianNB"):
+    with pytest.raises(ValueError, match="This is not the saved state of a DPGaussianNB"):
         skops.loads(content, trusted=skops_types())
 
 

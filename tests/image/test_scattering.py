@@ -333,7 +333,7 @@ GAP[0, 3, 3] = np.nan
         ({"public_images": "icons"}, GREY, r"`public_images` must be one of .*, got 'icons'"),
         ({"symmetric": "yes"}, GREY, r"symmetric='yes' is no truth value"),
         ({}, np.full((1, 4, 4), "0.5"), r"of type <U3"),
-        ({}, [[[0.1, 0.2], [0.3]]], r"no array of numbers"),
+        ({}, [[[0.1, 0.2], [0.3]]], r"must be a numeric array"),
     ],
 )
 def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, images, message):

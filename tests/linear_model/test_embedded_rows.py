@@ -306,7 +306,7 @@ def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
     model = make()
     interrupt_after(model, 12)
     assert model.fit(Z, y).n_steps_ == 12
-    with pytest.raises(ValueError, match=r"is of another run .its row_form differs"):
+    with pytest.raises(ValueError, match=r"belongs to another run .different row_form"):
         make().fit(embedded(n_estimators=24, max_depth=2)[0], y)
     resumed = make().fit(Z, y)
     assert len(accountant.history) == 1

@@ -229,7 +229,7 @@ def test_interrupt_in_standard_errors_keeps_coefficients(monkeypatch):
 
     monkeypatch.setattr(ScoreSum, "add", interrupted)
     accountant = PrivacyAccountant()
-    with pytest.warns(FitInterruptedWarning, match="before that of their standard errors: the model up to there"):
+    with pytest.warns(FitInterruptedWarning, match="before that of their standard errors. The model up to this point"):
         model = fitted(draw(5_000), accountant=accountant)
     assert np.isfinite(model.coef_).all()
     assert accountant.get_epsilon(model.delta_) == pytest.approx(model.epsilon_)
@@ -328,5 +328,5 @@ def test_coefficient_table_with_groups_states_estimand(groups):
     X, y = draw(1000)
     table = DPLinearRegression((-1, 1), inference=True).fit(X, y, groups=groups).summary()
     shown = str(table), table.to_html(), table.to_latex(), str(table.to_frame().attrs)
-    stated = "each group has the weight of one row of the largest norm"
+    stated = "each group has at most the weight of one row of the largest norm"
     assert [stated in each for each in shown] == [groups is not None] * 4

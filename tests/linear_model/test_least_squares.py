@@ -217,7 +217,7 @@ def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     X, y = draw(60)
     model = estimator()
     assert [each.reads for each in check_pipeline(model)] == ["reads its y_bounds from y, which is not paid for"]
-    with pytest.warns(PrivacyLeakWarning, match="y_bounds=None"):
+    with pytest.warns(PrivacyLeakWarning, match="`y_bounds` was not set"):
         model.fit(X, y)
     assert model.y_bounds_ == (y.min(), y.max())
     assert "bounds of the targets were read from `y`" in str(privacy_report(model))

@@ -87,7 +87,7 @@ def test_partial_fit_needs_the_classes_once(table):
     X, y = table
     model = DPLogisticRegression()
     with pytest.raises(
-        ValueError, match="`classes` must be set before the first call of partial_fit. Pass all possible classes"
+        ValueError, match=r"`classes` must be set before the first call of partial_fit. Pass all possible classes"
     ):
         model.partial_fit(X, y)
     model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])

@@ -178,7 +178,7 @@ def test_rows_per_group_leaves_no_bias_of_group_sizes():
     one, ten = (table.to_frame().loc["x1"] for table in tables)
     assert ten["low"] < pooled < ten["high"]
     assert abs(ten["coef"] - pooled) < 0.1 < 0.15 < abs(one["coef"] - pooled)
-    assert "each group has the weight of 10 rows" in str(
+    assert "each group has at most the weight of 10 rows" in str(
         fitted("classes", (X, y, None, groups), rows_per_group=10).summary()
     )
 
@@ -324,7 +324,7 @@ def test_interrupt_in_standard_errors_keeps_coefficients(monkeypatch):
 
     monkeypatch.setattr(ScoreSum, "add", interrupted)
     accountant = PrivacyAccountant()
-    with pytest.warns(UserWarning, match="before that of the standard errors: the model up to there is kept"):
+    with pytest.warns(UserWarning, match="before that of the standard errors. The model up to this point is kept"):
         model = fitted("counts", draw("counts", 2_000), accountant=accountant)
     assert np.isfinite(model.coef_).all()
     assert accountant.get_epsilon(1e-5) == pytest.approx(model.epsilon_)

@@ -592,7 +592,7 @@ def test_randomized_search():
     assert 0.999 <= found.epsilon_ <= 1.0
     assert accountant.history[0].label == "DPRandomizedSearchCV"
     assert clone(made).fit(X, Y).cv_results_["params"] != settings  # drawn anew
-    with pytest.raises(ValueError, match="`n_iter` must be .*, got 0"):
+    with pytest.raises(ValueError, match=r"`n_iter` must be .*, got 0"):
         clone(made).set_params(n_iter=0).fit(X, Y)
 
 

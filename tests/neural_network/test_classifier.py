@@ -381,7 +381,9 @@ def test_partial_fit_names_the_labels_once(table):
         model.partial_fit(X, Y)
     model.partial_fit(X, Y, classes=["a", "b", "c"]).partial_fit(X, Y)
     assert model.classes_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match=r"classes=\['b', 'a', 'c'\] does not name the 3 columns of y as earlier"):
+    with pytest.raises(
+        ValueError, match=r"`classes` must name the 3 columns of y, as in earlier runs, got \['b', 'a', 'c'\]"
+    ):
         model.partial_fit(X, Y, classes=["b", "a", "c"])
 
 
@@ -391,7 +393,7 @@ def test_partial_fit_names_the_labels_once(table):
         ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not fit"),
         ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from the 'zero_out'"),
         ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from the \[0, 1, 2\] of earlier"),
-        ({}, ("classes", "labels"), "the outputs of this run are 'logistic' and those of earlier runs 'softmax'"),
+        ({}, ("classes", "labels"), "The outputs of this run are 'logistic', but those of earlier runs are 'softmax'"),
     ],
 )
 def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes, kinds, message):
@@ -526,9 +528,12 @@ BAD_INPUT = [
     ({"classes": [0, 2]}, ["not in classes=[0, 2]"]),
     ({"y": Y_LABELS + 0.5}, ["several columns, so it must contain only 0 and 1"]),
     ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns, so it must contain only 0 and 1"]),
-    ({"y": Y_LABELS, "classes": [0, 1, 2]}, ["classes=[0, 1, 2] does not name the 2 columns"]),
-    ({"y": Y_LABELS, "classes": 2}, ["classes=2 does not name the 2 columns of y"]),
-    ({"w": -np.ones(40)}, ["sample_weight has negative entries"]),
+    (
+        {"y": Y_LABELS, "classes": [0, 1, 2]},
+        ["`classes` must name the 2 columns of y, as in earlier runs, got [0, 1, 2]"],
+    ),
+    ({"y": Y_LABELS, "classes": 2}, ["`classes` must name the 2 columns of y, as in earlier runs, got 2"]),
+    ({"w": -np.ones(40)}, ["Negative values in data passed to `sample_weight`"]),
     ({"X": spoilt(math.nan)}, ["Input X contains NaN"]),
     ({"X": sp.csr_array(spoilt(math.inf))}, ["Input X contains infinity"]),
     ({"y": np.where(Y_LABELS, 1.0, math.nan)}, ["Input y contains NaN"]),

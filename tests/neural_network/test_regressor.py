@@ -181,7 +181,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(case):
     ("changes", "message"),
     [
         ({"y_bounds": (0, 30)}, "differs from the"),
-        ({"loss": "poisson"}, "the outputs of this run are 'exp' and those of earlier runs 'identity'"),
+        ({"loss": "poisson"}, "The outputs of this run are 'exp', but those of earlier runs are 'identity'"),
     ],
 )
 def test_instalments_that_do_not_fit_are_refused_and_not_charged(changes, message):

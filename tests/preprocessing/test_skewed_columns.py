@@ -42,7 +42,7 @@ def test_cells_between_wide_bounds_have_octaves():
 def test_only_skewed_columns_get_estimated_bins():
     X, _ = frame()
     vectorizer = DPTableVectorizer(SCHEMA, fit_bins=True, epsilon=1.0, random_state=0)
-    with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32"):
+    with pytest.warns(QualityWarning, match="Nearly all values of 'amount' lie within 1/32"):
         vectorizer.fit(X)
     known = vectorizer.schema_
     assert known["amount"].edges is not None

@@ -147,7 +147,7 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
     assert (vectorizer.epsilon_, vectorizer.delta_, vectorizer.noise_multiplier_) == (0.0, 0.0, 0.0)
     assert vectorizer.privacy_event_ == NoOpDpEvent()
     assert len(accountant.history) == 0
-    with pytest.raises(ValueError, match=r"^column 'x0' has nested cells"):
+    with pytest.raises(ValueError, match=r"^column 'x0' contains nested values"):
         vectorizer.transform(cells)
 
 
@@ -241,8 +241,8 @@ SHORT = FRAME[["age", "job"]]
 @over_rows(
     "parameters, behind, message",
     [
-        ({}, DPPCA(2), "step 'dppca': DPPCA takes no sparse rows.* dptablevectorizer__sparse_output=False"),
-        ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* takes no sparse rows"),
+        ({}, DPPCA(2), "Step 'dppca' .DPPCA. does not accept sparse rows.* dptablevectorizer__sparse_output=False"),
+        ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* does not accept sparse rows"),
     ],
 )
 def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, behind, message):

@@ -244,5 +244,5 @@ def test_parts_without_a_joint_price_are_named_above_the_diagram():
     pipe = fit(allocate_budget(make_pipeline(DPPCA(2), linear()), 1.0, 1e-6))
     fit(pipe[-1].set_params(adjacency="replace_one", noise_multiplier=None, epsilon=1.0), pipe[:-1].transform(ROWS))
     assert "no joint epsilon" in pipe._repr_html_()
-    with pytest.raises(ValueError, match="no joint price"):
+    with pytest.raises(ValueError, match="cannot be composed"):
         privacy_report(pipe)

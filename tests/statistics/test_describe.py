@@ -280,9 +280,9 @@ def test_a_row_counts_as_much_as_its_weight():
     assert found.estimates("n")["mean"].value == pytest.approx(2500 / 750, abs=0.02)
     named = describe(frame.assign(w=weights), sample_weight="w", weight_bound=2.0, **given)
     pd.testing.assert_frame_equal(named.to_frame(), found.to_frame())
-    with pytest.raises(ValueError, match="sample_weight='v' is no column"):
+    with pytest.raises(ValueError, match="sample_weight='v' is not a column"):
         describe(frame, sample_weight="v", **given)
-    with pytest.warns(UserWarning, match="weight_bound=None"):
+    with pytest.warns(UserWarning, match="`weight_bound` was not set"):
         cut = describe(frame, sample_weight=weights, **given)
     assert cut.n == pytest.approx(500 + 500, abs=1.0)
     homes = describe(frame, sample_weight=weights, weight_bound=2.0, groups=np.arange(1500) // 2, **given)

@@ -331,7 +331,9 @@ def test_wide_bounds_leave_quantiles_and_are_told():
     """Simulated amounts far within their bounds: the rank of each quantile, and the columns that the warning names."""
     frame = payments(5_000)
     fit = describe_seeded(schema=WIDE, epsilon=1.0, noise_multiplier=None)
-    with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32 of one of the bounds"):
+    with pytest.warns(
+        QualityWarning, match="Nearly all values of 'amount' lie within 1/32 of the range from one of the bounds"
+    ):
         found = PrivateDescription.of(fit(frame))
     figures = found.estimates("amount")
     for q in (0.05, 0.25, 0.5, 0.75, 0.95):

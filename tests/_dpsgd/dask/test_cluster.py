@@ -96,7 +96,7 @@ def test_a_restart_forgets_rows_that_were_persisted_and_says_so(client, monkeypa
     accountant = PrivacyAccountant()
     A, Y = split(X).persist(), split(y).persist()
     before_step(monkeypatch, 3, client.restart)
-    with pytest.raises(RuntimeError, match=r"which stands, failed .*: it was restarted, and rows that were persisted"):
+    with pytest.raises(RuntimeError, match=r"after the budget was charged.* It was restarted, and persisted data"):
         classifier(accountant=accountant, max_iter=6).fit(A, Y)
     assert len(accountant.history) == 1
 
@@ -114,7 +114,7 @@ def test_a_cluster_without_workers_is_told_of(monkeypatch, capfd):
     with cluster, Client(cluster):
         assert engine.on_engine("a step", lambda: told.wait(60))
     found = capfd.readouterr().err
-    assert found.startswith("skdp: a step has waited for Dask for 0 s (it has no worker): see its dashboard, or")
+    assert found.startswith("has waited for Dask for 0 s (it has no worker). See the Dask dashboard, or")
     assert found.count("\n") == 1
 
 

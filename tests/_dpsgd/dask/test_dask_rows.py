@@ -471,7 +471,7 @@ def test_collections_that_may_mix_rows_must_be_persisted(how, held, tmp_path):
 def test_rows_that_a_reader_filters_are_refused(tmp_path):
     X, y = make_people()
     parquet(tmp_path, X, y)
-    with pytest.raises(ValueError, match="with filters at its source"):
+    with pytest.raises(ValueError, match="with filters at the source"):
         check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
 
 
@@ -484,7 +484,7 @@ def test_a_file_that_a_list_names_twice_is_refused(tmp_path):
     (tmp_path / "link").symlink_to(one)
     for again in (one, str(tmp_path / "link")):
         accountant = PrivacyAccountant()
-        with pytest.raises(ValueError, match="X is a lazy collection with rows that occur several times"):
+        with pytest.raises(ValueError, match="X is a lazy collection with duplicate rows"):
             classifier(accountant=accountant).fit(dd.read_parquet([one, two, again]), "y")
         assert not accountant.history
 
@@ -530,14 +530,20 @@ def shifted(X):
 REFUSED = {
     "columns in chunks": (lambda X, y: (shifted(X), y), "cut into 2 chunks of columns"),
     "one dimension": (lambda X, y: (X[:, 0], y), "Expected 2D array"),
-    "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y is split differently from X"),
+    "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y must have the same partitions as X"),
     "too few labels": (
         lambda X, y: (X, y.compute()[:-1]),
         r"must have shape \(1000,\), one entry per row of X, got \(999,\)",
     ),
-    "complex numbers": (lambda X, y: (X.astype(complex), y), "X has the dtype complex128"),
-    "sparse chunks": (lambda X, y: (X.map_blocks(sp.csr_matrix).persist(), y), "X has chunks that are csr_matrix"),
-    "words as weights": (lambda X, y: (X, y, y.compute().astype("U1")), "sample_weight has the dtype <U1"),
+    "complex numbers": (lambda X, y: (X.astype(complex), y), "X must have a real numeric dtype, got complex128"),
+    "sparse chunks": (
+        lambda X, y: (X.map_blocks(sp.csr_matrix).persist(), y),
+        "must be a dask array of NumPy chunks, got chunks of type csr_matrix",
+    ),
+    "words as weights": (
+        lambda X, y: (X, y, y.compute().astype("U1")),
+        "sample_weight must contain numbers, got dtype <U1",
+    ),
     "no labels": (lambda X, y: (X, None), "`y` must be a column name or an array"),
 }
 
@@ -557,10 +563,14 @@ def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge(
     X, y = make_people()
     table, accountant = frame(X, y).assign(town="x", day=pd.Timestamp("2020-01-01")).persist(), PrivacyAccountant()
     for rows, target, message in [
-        (TableRows(table, NAMES), "day", "y has the dtype datetime64"),
+        (TableRows(table, NAMES), "day", "y must contain numbers or strings, got dtype datetime64"),
         (table, "y", "'town'"),
         (table, "z", "no column 'z'"),
-        (TableRows(table, ["a", "y"]), "y", "columns has 'y', which is y, sample_weight or groups"),
+        (
+            TableRows(table, ["a", "y"]),
+            "y",
+            "`columns` must not contain 'y', which is used as y, sample_weight or groups",
+        ),
         (table["a"], y, "got a dask series"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -601,7 +611,7 @@ def changed_people(kind):
         (classifier, "NaN", "partition 2 of .*NaN"),
         (classifier, "label", "partition 3 of .*not in classes"),
         (classifier, "dtype", "partition 3 of .*types"),
-        (classifier, "rows", "X has 999 rows where 1000 were planned with"),
+        (classifier, "rows", "X has 999 rows, but 1000 were planned"),
         (DPRidge, "width", r"partition 3 of .*shape \(250, 2\)"),
         (DPRidge, "labels", "partition 3 of .*249 entries"),
         (DPPCA, "NaN", "NaN"),

@@ -244,8 +244,20 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
     given = {"accountant": ledger, "delta": 1e-6}
     for estimator, X, target, groups, message in [
         (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' is not a column of X"),
-        (GRADIENT["linear"](**given), rows, "label", "lists", "groups is a column of list<.*>, where cells are"),
-        (GRADIENT["linear"](**given), mapped, y, "home", "groups='home' names a column, and a memory map has no names"),
+        (
+            GRADIENT["linear"](**given),
+            rows,
+            "label",
+            "lists",
+            "`groups` must be a column of numbers, strings or dates, got a column of type list<.*>",
+        ),
+        (
+            GRADIENT["linear"](**given),
+            mapped,
+            y,
+            "home",
+            "groups='home' is a column name, but a memory map has no column names",
+        ),
         (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "groups with an iterator of blocks"),
         (DPStandardScaler((0, 1), **given), rows, None, "home", "which is not in memory, and .* does not support"),
     ]:

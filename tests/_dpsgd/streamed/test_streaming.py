@@ -328,14 +328,14 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, TableRows(path, columns=["c0", "c0"]), "label", "twice"),
         (estimator, TableRows(path, columns=[]), "label", "no columns"),
         (estimator, TableRows(named.slice(0, 0)), "label", "no rows"),
-        (estimator, mapped(tmp_path / "x.npy", X), da.from_array(y), "y is lazy where X is not"),
+        (estimator, mapped(tmp_path / "x.npy", X), da.from_array(y), "`y` is a lazy Dask object"),
         (estimator, named, "label", "string in column 'who'"),
         (estimator, odd, "odd", "^y is a column of list"),
         (estimator, TableRows([path, tmp_path / "other.parquet"]), "label", "no column 'c1'"),
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
         (clone(estimator).set_params(classes=None), TableRows(path), "label", "classes=None"),
         (clone(estimator).set_params(adjacency="add_remove"), TableRows(path), "label", "AddRemove"),
-        (clone(ridge).set_params(y_bounds=None), TableRows(path), "label", "y_bounds=None"),
+        (clone(ridge).set_params(y_bounds=None), TableRows(path), "label", "`y_bounds` must be set"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:
             model_.fit(rows, target)
@@ -515,12 +515,12 @@ def a_pipe(path):
 
 
 UNREADABLE = {
-    "cut off, second": (lambda to: [write(to / "b", *arrays()[:2]), cut_off(to / "a")], "a' is no Parquet file, or is"),
-    "s3": (lambda to: "s3://key:secret@bucket/a.parquet", "^X is a URL of s3, where a path names files on this"),
-    "pipe": (lambda to: a_pipe(to / "a"), "a' is a pipe, a socket or a device, which cannot be read"),
+    "cut off, second": (lambda to: [write(to / "b", *arrays()[:2]), cut_off(to / "a")], "a' must be a Parquet file"),
+    "s3": (lambda to: "s3://key:secret@bucket/a.parquet", "^X must be a path on this machine, got a URL of s3"),
+    "pipe": (lambda to: a_pipe(to / "a"), "a' must be a regular file, got a pipe, a socket or a device"),
     "pipe in a folder": (
         lambda to: folder_with(to, lambda folder: a_pipe(folder / "pipe.parquet")),
-        "pipe.parquet' is a pipe, a socket or a device, which cannot be read twice",
+        "pipe.parquet' must be a regular file, got a pipe, a socket or a device, which cannot be read twice",
     ),
     "missing": (lambda to: to / "a.parquet", r"a.parquet' cannot be read \(No such file or directory\)"),
     "pattern": (lambda to: to / "*.parquet", r"cannot be read .* Patterns are not expanded. Pass sorted\(glob"),
@@ -758,10 +758,10 @@ def test_memory_map_is_array_like_any_other(tmp_path):
     """joblib hands its workers maps of large arrays: what an array may be, they may be."""
     X, y, _ = arrays(np.float64)
     rows = mapped(tmp_path / "x.npy", X)
-    with pytest.warns(skdp.PrivacyLeakWarning, match="classes=None"):
+    with pytest.warns(skdp.PrivacyLeakWarning, match="`classes` was not set"):
         found, expected = (logistic(classes=None).fit(each, y) for each in (rows, X))
     assert (found.predict(X) == expected.predict(rows)).all()
-    with pytest.warns(skdp.PrivacyLeakWarning, match="y_bounds=None"):
+    with pytest.warns(skdp.PrivacyLeakWarning, match="`y_bounds` was not set"):
         found, expected = (least_squares(y_bounds=None).fit(each, y) for each in (rows, X))
     np.testing.assert_array_equal(found.coef_, expected.coef_)
     found, expected = (network().fit(each, np.column_stack([y, 1 - y])) for each in (rows, X))

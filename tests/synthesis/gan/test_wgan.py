@@ -185,7 +185,7 @@ def test_parameters_decay():
 
 
 BAD_INPUT = [
-    ({"bounds": None}, {}, ["bounds=None leaves bounds out"]),
+    ({"bounds": None}, {}, ["`bounds` must be a pair .*, got None"]),
     ({"bounds": [(0, 1)]}, {}, ["1 entries for 4 columns"]),
     ({"critic_layer_sizes": ()}, {}, ["at least one hidden layer"]),
     ({"generator_layer_sizes": "wide"}, {}, ["generator_layer_sizes='wide'"]),

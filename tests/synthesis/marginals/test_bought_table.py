@@ -165,7 +165,9 @@ def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
 def test_wide_bounds_keep_the_marginal_and_are_told():
     """Simulated amounts far within their bounds: Kolmogorov distance, which is 0.9 with bins of equal width."""
     table, settings = payments(20_000), {"epsilon": 1.0, "delta": 1e-6, **FAST}
-    with pytest.warns(QualityWarning, match="nearly all of 'amount' lie within 1/32 of one of the bounds"):
+    with pytest.warns(
+        QualityWarning, match="Nearly all values of 'amount' lie within 1/32 of the range from one of the bounds"
+    ):
         model = DPMarginalSynthesizer(WIDE, random_state=0, **settings).fit(table)
     assert kstest(model.sample(20_000, random_state=0)["amount"], table["amount"]).statistic < 0.12
     assert model.schema_["height"] == TableSchema(WIDE)["height"]

@@ -621,14 +621,22 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
 @over_rows(
     "first, parameters, words",
     [
-        (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* Set bounds"),
-        (DPOneHotEncoder(sparse_output=False), {"bounds": [(0, 1), None]}, "bounds is a list for columns whose number"),
+        (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* give bounds"),
+        (
+            DPOneHotEncoder(sparse_output=False),
+            {"bounds": [(0, 1), None]},
+            "`bounds` is a list with one entry per column",
+        ),
         (
             DPOneHotEncoder().set_output(transform="pandas"),
             {"bounds": (0, 1)},
-            r"step 'dponehotencoder' gives sparse rows, and its output is a frame.* set_output\(transform='default'\)",
+            r"Step 'dponehotencoder' returns sparse rows.* set_output\(transform='default'\)",
         ),
-        (DPOneHotEncoder(), {"bounds": (0, 1)}, "takes no sparse rows.* set dponehotencoder__sparse_output=False"),
+        (
+            DPOneHotEncoder(),
+            {"bounds": (0, 1)},
+            "does not accept sparse rows.* Set dponehotencoder__sparse_output=False",
+        ),
     ],
 )
 def test_what_does_not_fit_behind_a_private_step_is_refused_before_the_charge(first, parameters, words):
