@@ -1,6 +1,6 @@
-"""What the checks of private estimators share: tables, neighbours of them, and what one fit leaves behind.
+"""Helpers of the conformance checks: tables, neighboring tables, and the results of a fit.
 
-A check demands something, or is `Inapplicable` where the estimator does not offer what it is about.
+A check demands something, or is `Inapplicable` if the estimator does not support what it tests.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ROW = 7
 """The number of the row that neighbours differ in."""
 
 MAY_BE_REFUSED = ("gaps", "infinite numbers")
-"""Far rows that are no numbers."""
+"Rows with values that are not numbers."
 
 SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
-"""What no message may show."""
+"Values that no message may contain."
 
 SHOWN = ("4711", SECRET_WORD)
 
@@ -39,21 +39,21 @@ BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
     "delta": (-1.0, 1.5, float("nan"), "small"),
     "adjacency": ("neighbour",),
 }
-"""Values that every private estimator refuses, if it has the parameter."""
+"Values that every private estimator must reject, if it has the parameter."
 
 
 class Inapplicable(SkipTest):
-    """The estimator does not offer what a check is about: pytest skips the test."""
+    """The estimator does not support what a check tests: pytest skips the test."""
 
 
 def demand(condition: bool, wrong: str, mend: str) -> None:
-    """Raise an `AssertionError` that says what is wrong, and what to mend."""
+    """Raise an `AssertionError` with the violation and the fix, unless the condition holds."""
     if not condition:
         raise AssertionError(f"{wrong.rstrip('.')}. {mend}.")
 
 
 def made_up(estimator: Any, seed: int = 0) -> GivenRows:
-    """Rows within the public bounds of an estimator, with targets that it takes and that none of them decides."""
+    """Return simulated rows within the public bounds of an estimator, with targets that are independent of the rows."""
     n = max(80, 2 * int(parameter(estimator, "lot_size") or 0))
     rng = np.random.default_rng(seed)
     low, high = corners(estimator, 4)
@@ -64,14 +64,14 @@ def made_up(estimator: Any, seed: int = 0) -> GivenRows:
 
 
 def other_than(table: GivenRows, seed: int = 1) -> GivenRows:
-    """A table of the same shape, whose rows and targets are drawn anew among those of this one."""
+    """Return a table of the same shape, whose rows and targets are resampled from this one."""
     rng, n = np.random.default_rng(seed), table.X.shape[0]
     y = None if table.y is None else take(table.y, rng.integers(0, n, n))
     return GivenRows(take(table.X, rng.integers(0, n, n)), y)
 
 
 def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
-    """Rows that could move a sum too far, by what they are; of rows of numbers, else cells of other kinds."""
+    """Generate extreme rows, with a description; for data frames, other values of a column."""
     if hasattr(table.X, "iloc"):
         column = table.X.iloc[:, 0]
         yield "gaps", None
@@ -95,7 +95,7 @@ def far_rows(table: GivenRows) -> Iterator[tuple[str, Any]]:
 
 
 def with_row(table: GivenRows, row: Any) -> GivenRows:
-    """The neighbour that has another row, and the target that is farthest from that of the row which was there."""
+    """Return the neighboring table with another row, whose target is farthest from that of the original row."""
     if hasattr(table.X, "iloc"):
         X = table.X.astype(object)
         X.iloc[ROW, 0] = row
@@ -110,7 +110,7 @@ def with_row(table: GivenRows, row: Any) -> GivenRows:
 
 
 def with_strings(table: GivenRows, rows: list[int]) -> GivenRows | None:
-    """Return the table with a string of its own in some rows, the last in order, of the last column of strings."""
+    """Return the table with unique strings in some rows of the last string column."""
     columns = {name: table.X[name].astype(object) for name in getattr(table.X, "columns", ())}
     names = [name for name, column in columns.items() if all(isinstance(each, str) for each in column)]
     if not names:
@@ -122,7 +122,7 @@ def with_strings(table: GivenRows, rows: list[int]) -> GivenRows | None:
 
 
 def with_units(table: GivenRows, size: int, row: int) -> GivenRows:
-    """Pairs of rows as units, and one more unit, of `size` copies of a row."""
+    """Return the table with pairs of rows as groups, and one more group of `size` copies of a row."""
     n = table.X.shape[0]
     rows = take(table.X, [row] * size)
     y = None if table.y is None else np.concatenate([np.asarray(table.y), np.asarray(take(table.y, [row] * size))])
@@ -131,7 +131,7 @@ def with_units(table: GivenRows, size: int, row: int) -> GivenRows:
 
 
 class Sealed:
-    """A table, or targets, of a public shape, that note when somebody looks at a cell."""
+    """Table, or targets, of a public shape, that record an access to their values."""
 
     def __init__(self, like: Any) -> None:
         self.shape, self.ndim, self.was_read = tuple(like.shape), len(like.shape), False
@@ -149,9 +149,9 @@ class Sealed:
 
 
 def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tuple[str, bool, GivenRows]]:
-    """What is wrong, whether it has to be refused, and the table, which has a cell that no message may show.
+    """Generate invalid tables: a description, whether rejection is required, and the table, with a secret value.
 
-    Where the number of rows is private, a table may have none.
+    If the number of rows is private, a table may be empty.
     """
     # Rows of numbers, whose shape or cells are wrong; a frame has types of its own.
     X = table.X
@@ -186,14 +186,14 @@ def bad_tables(table: GivenRows, *, n_is_private: bool = False) -> Iterator[tupl
 
 
 class CheckedEstimator:
-    """An estimator under test, and the tables that it is fitted to.
+    """Estimator under test, and the tables to which it is fitted.
 
     Parameters
     ----------
     estimator : object
         It is cloned, and neither fitted nor charged to its own accountant.
     X, y : array-like or None, default=None
-        Rows and targets that it takes, public or made up. None makes some up.
+        Public or simulated data that it accepts. None simulates data.
     """
 
     def __init__(self, estimator: Any, X: Any = None, y: Any = None) -> None:
@@ -205,12 +205,12 @@ class CheckedEstimator:
         self._template = prepared(estimator)
 
     def make(self, ledger: Any = None, **parameters: Any) -> Any:
-        """A clone that charges a ledger, with other values of some of its own parameters."""
+        """Return a clone with an accountant, with other values of some of its own parameters."""
         model = clone(self._template).set_params(**parameters)
         return model if ledger is None else model.set_params(**dict.fromkeys(self.places("accountant"), ledger))
 
     def places(self, name: str) -> list[str]:
-        """Where a parameter can be set: on the estimator itself, or else on the private parts of it."""
+        """Return where a parameter can be set: on the estimator itself, or else on its private parts."""
         own = self._template.get_params(deep=False)
         if name in own:
             return [name]
@@ -221,16 +221,16 @@ class CheckedEstimator:
         ]  # fmt: skip
 
     def takes(self, name: str) -> bool:
-        """Whether ``fit`` has an argument of this name."""
+        """Return whether ``fit`` has an argument of this name."""
         return name in inspect.signature(self._template.fit).parameters
 
     def fit(self, table: GivenRows, /, forced: AuditedFit | None = None, **parameters: Any) -> AuditedFit:
-        """Fit a clone under a known seed; all releases of a `forced` fit take the place of its own."""
+        """Fit a clone with a known seed; the releases of a `forced` fit replace its own."""
         return heard_fit(self.make(**parameters), table, Tape(0, None if forced is None else forced.tape))
 
 
 def tape_that_calls(hook: Callable[[], None]) -> Tape:
-    """A tape that calls a function whenever something is to be released; its noise is secret."""
+    """Return a recorder that calls a function before each release; its noise is secret."""
 
     class Calling(Track):
         def release(self, mechanism: Any, exact: Any, noisy: Any) -> Any:
@@ -241,7 +241,7 @@ def tape_that_calls(hook: Callable[[], None]) -> Tape:
 
 
 def learned(model: Any) -> dict[str, Any]:
-    """Everything that a fit has published on a model, by attribute, but for the schema of the rows and for ledgers."""
+    """Return all published attributes of a fit, except the schema of the rows and accountants."""
     names = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
     names -= {"n_features_in_", "feature_names_in_", *model.get_params(deep=False)}
     return {
@@ -251,7 +251,7 @@ def learned(model: Any) -> dict[str, Any]:
 
 
 def answers(model: Any, X: Any) -> dict[str, Any]:
-    """What the methods of a fitted model make of rows, by the name of the method."""
+    """Return the output of the methods of a fitted model, by method name."""
     methods = ("predict", "predict_proba", "decision_function", "transform")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -259,7 +259,7 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
 
 
 def refusal(act: Callable[[], Any]) -> Exception | None:
-    """The error by which something is refused; None if it is not. Leaks are warned of, and that is for other checks."""
+    """Return the error by which something is rejected, or None. Leaks issue warnings, which other checks test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         try:
@@ -270,7 +270,7 @@ def refusal(act: Callable[[], Any]) -> Exception | None:
 
 
 def said_by(error: BaseException | None) -> str:
-    """All words of an error, and of those that it was raised from or beside."""
+    """Return the text of an error and of the errors from which it was raised."""
     words: list[str] = []
     while error is not None:
         words += [*map(str, error.args), str(error), *getattr(error, "__notes__", ())]
@@ -279,7 +279,7 @@ def said_by(error: BaseException | None) -> str:
 
 
 def moves(one: AuditedFit, other: AuditedFit) -> list[float]:
-    """How far each release is from that of the other fit, in times of its sensitivity."""
+    """Return the change of each release from that of the other fit, relative to its sensitivity."""
     pairs = zip(
         (each for track in one.tape.tracks for each in track.releases),
         (each for track in other.tape.tracks for each in track.releases),

@@ -1,4 +1,4 @@
-"""Noise and lots that were heard, against the laws that they are priced by."""
+"""Tests of recorded noise and lots against the declared distributions, and audit findings."""
 
 from __future__ import annotations
 

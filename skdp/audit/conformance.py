@@ -1,4 +1,4 @@
-"""Checks of charges: asked before a row is read, made before a release, kept whatever happens."""
+"""Conformance checks of the charge: the budget is checked before rows are read, and the charge precedes releases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from skdp.mechanisms.streams import SecretStream
 
 
 def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> None:
-    """A fit above the budget is refused without a look at a cell, and publishes and releases nothing."""
+    """A fit above the budget is rejected before a value is read, and publishes and releases nothing."""
     ledger = PrivacyAccountant(1e-9, 1e-30)
     model, tape = subject.make(ledger), Tape()
     X, y = (
@@ -55,7 +55,7 @@ def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> No
 
 
 def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
-    """One charge, of all that the fit costs, stands when the first value is released."""
+    """A single charge, of the whole privacy cost, is recorded before the first release."""
     ledger, found = PrivacyAccountant(), []
     model = subject.make(ledger)
     heard_fit(model, subject.table, checking.tape_that_calls(lambda: found.append(len(ledger.history))))
@@ -79,7 +79,7 @@ def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
 
 
 def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
-    """`epsilon_` is the price of `privacy_event_`, and no more than the parameter `epsilon`."""
+    """`epsilon_` is the privacy cost of `privacy_event_`, and at most the parameter `epsilon`."""
     model = subject.fit(subject.table).model
     delta = max(model.delta_, LEAST_DELTA)
     price = get_epsilon(model.privacy_event_, delta, adjacency=model.adjacency_)
@@ -94,7 +94,7 @@ def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
 
 
 def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
-    """All that was heard, priced as it was released, costs no more than `epsilon_`."""
+    """The privacy cost of all recorded releases is at most `epsilon_`."""
     for adjacency in ("zero_out", "replace_one", AddRemove(subject.table.X.shape[0])):
         fitted = subject.fit(subject.table, None, **dict.fromkeys(subject.places("adjacency"), adjacency))
         parts = parts_of(fitted)
@@ -112,7 +112,7 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
 
 
 def check_charge_survives_failures(subject: CheckedEstimator) -> None:
-    """After an error in the middle the charge stands, nothing new is published, and an earlier fit is whole."""
+    """After an error during a fit the charge is kept, nothing new is published, and an earlier fit is unchanged."""
     mend = "Set attributes with publish of the fit object, and charge before the first release"
     for error in (MemoryError, KeyboardInterrupt):
         for fitted_before in (False, True):
@@ -141,7 +141,7 @@ def check_charge_survives_failures(subject: CheckedEstimator) -> None:
 
 
 def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
-    """Clones, copies and pickles charge the ledger that they were given, or refuse to fit."""
+    """Clones, copies and pickles charge the same accountant, or cannot be fitted."""
     table = subject.table
     mend = "Store `accountant` unchanged in __init__ (absolute_path of it), and return it from get_params"
     with tempfile.TemporaryDirectory() as folder:
@@ -176,7 +176,7 @@ def _pickled(model: Any) -> Any:
 
 
 def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator) -> None:
-    """Fits of clones in several threads are charged one by one, and share no noise."""
+    """Fits of clones in several threads are charged separately, and share no noise."""
     ledger, start = PrivacyAccountant(), threading.Barrier(3)
     models = [subject.make(ledger) for _ in range(3)]
 
@@ -193,7 +193,7 @@ def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator)
 
 
 def check_processes_have_charges_and_noise_of_their_own(subject: CheckedEstimator) -> None:
-    """A forked process charges the file of the ledger, and draws other noise than its parent."""
+    """A forked process charges the budget file of the accountant, and draws other noise than its parent."""
     if not hasattr(os, "fork"):
         raise Inapplicable("this system does not support fork")
     with tempfile.TemporaryDirectory() as folder:
@@ -236,7 +236,7 @@ def _no_noise_twice(drawn: list[list[float]], what: str) -> None:
 
 
 def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
-    """Nothing that can be reached from a fitted estimator holds the state of its noise."""
+    """No object that is reachable from a fitted estimator contains the state of its noise."""
     model = heard_fit(subject.make(), subject.table, Tape()).model
     answers(model, subject.table.X)
     left, found = [model], set()
@@ -253,7 +253,7 @@ def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
 
 
 def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
-    """A bad parameter of the budget is refused by name, in one line, before a row is read, and costs nothing."""
+    """An invalid budget parameter is rejected by name, in one line, before a row is read, at no privacy cost."""
     own = subject.make().get_params(deep=False)
     for name, values in checking.BAD_PARAMETERS.items():
         for value in values if name in own else ():
@@ -273,7 +273,7 @@ def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
 
 
 def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
-    """Rows and targets that are refused cost nothing, and no message shows a cell."""
+    """Invalid rows and targets are rejected at no privacy cost, and no message shows a value."""
     given = subject.make().get_params(deep=True)
     n_is_private = any(isinstance(given[place], AddRemove) for place in subject.places("adjacency"))
     for what, has_to, table in checking.bad_tables(subject.table, n_is_private=n_is_private):
@@ -299,7 +299,7 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
 
 
 def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> None:
-    """A fit that is refused changes nothing of what an earlier one published."""
+    """A rejected fit does not change the results of an earlier one."""
     model = subject.make()
     heard_fit(model, subject.table, Tape())
     before = learned(model)
@@ -310,7 +310,7 @@ def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> Non
 
 
 def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
-    """As a later step of a pipeline, it checks labels, weights and groups before it has rows."""
+    """A later step of a pipeline checks labels, weights and groups before it has rows."""
     private = getattr(subject.make(), "__private_step__", lambda: None)()
     if not isinstance(private, PrivateStep):
         raise Inapplicable("it uses no fit object")
@@ -328,7 +328,7 @@ def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
 
 
 def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
-    """Under ``config_context(on_leak="raise")`` a known seed is refused, and costs nothing."""
+    """Under ``config_context(on_leak="raise")`` a known seed is rejected, at no privacy cost."""
     seeds = subject.places("random_state")
     if not seeds:
         raise Inapplicable("it has no random_state")
@@ -350,14 +350,14 @@ _ALL = tuple(
 
 
 class PrivateCheck:
-    """One check, which takes an estimator.
+    """A check, which is a function of an estimator.
 
     Parameters
     ----------
     function : callable
-        Takes a `CheckedEstimator`.
+        Function of a `CheckedEstimator`.
     X, y : array-like or None, default=None
-        Rows and targets that the estimator takes.
+        Data that the estimator accepts.
     """
 
     def __init__(self, function: Callable[[CheckedEstimator], None], X: Any = None, y: Any = None) -> None:
@@ -370,9 +370,9 @@ class PrivateCheck:
         Raises
         ------
         AssertionError
-            A promise is broken. The message names the class, what is wrong, and what to mend.
+            A guarantee is violated. The message contains the class, the violation and the fix.
         Inapplicable
-            The estimator does not offer what the check is about.
+            The estimator does not support what the check tests.
         """
         subject = CheckedEstimator(estimator, *self._given)
         with warnings.catch_warnings():

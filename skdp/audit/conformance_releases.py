@@ -1,4 +1,4 @@
-"""Checks of what a fit releases: how far a record moves it, and that all else follows from it."""
+"""Checks of the releases of a fit: sensitivity to a record, and post-processing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FITS, _FEW_FITS = 100, 8
 
 
 def check_noise_has_its_law(subject: CheckedEstimator) -> None:
-    """What is added to releases is normal noise of the declared scale, which no two releases share."""
+    """The noise of releases is Gaussian with the declared scale, and no two releases share it."""
     parts: list[Any] = []
     for seed in range(_FITS):
         fitted = heard_fit(subject.make(), subject.table, Tape(seed))
@@ -53,7 +53,7 @@ def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: s
 
 
 def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
-    """Another row, however far it is, moves each release by twice its sensitivity at most, and nothing else."""
+    """Replacing a row, by any row, changes each release by at most twice its sensitivity, and nothing else."""
     one, seen = subject.fit(subject.table), 0
     for what, row in checking.far_rows(subject.table):
         table = checking.with_row(subject.table, row)
@@ -71,7 +71,7 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
 
 
 def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
-    """A row that leaves, however far it is, moves each release by its sensitivity at most, under add/remove."""
+    """Removing any row changes each release by at most its sensitivity, under add/remove."""
     places, n = subject.places("adjacency"), subject.table.X.shape[0]
     if not places:
         raise Inapplicable("it does not support add_remove")
@@ -95,7 +95,7 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
 
 
 def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
-    """A string that one record alone has changes a release by its sensitivity, and neither its noise nor the output."""
+    """A string of a single record changes a release by at most its sensitivity, and neither noise nor output."""
     near = checking.with_strings(subject.table, [ROW])
     many = checking.with_strings(subject.table, list(range(subject.table.X.shape[0])))
     if near is None or many is None:
@@ -116,7 +116,7 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
 
 
 def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
-    """A weight makes no row add more than its sensitivity."""
+    """No weight makes the contribution of a row larger than the sensitivity."""
     if not subject.takes("sample_weight"):
         raise Inapplicable("fit has no parameter sample_weight")
     weights = np.linspace(0.1, 1.0, subject.table.X.shape[0])
@@ -131,7 +131,7 @@ def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) ->
 
 
 def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) -> None:
-    """Quite other rows and targets, and the same releases: the same attributes, messages, report and answers."""
+    """Other rows and targets with the same releases give the same attributes, messages, report and answers."""
     one = subject.fit(subject.table)
     other = subject.fit(subject.other, one)
     _same_releases(subject, one, other, "other rows")
@@ -146,7 +146,7 @@ def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) ->
 
 
 def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimator) -> None:
-    """Under ``"add_remove"`` one row more, and other rows, leave behind what the same releases do."""
+    """Under ``"add_remove"`` the number of rows affects the result only through the releases."""
     places = subject.places("adjacency")
     if not places:
         raise Inapplicable("it does not support add_remove")
@@ -158,14 +158,14 @@ def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimat
 
 
 def check_a_seed_repeats_a_fit(subject: CheckedEstimator) -> None:
-    """All randomness is that of the stream of the fit: the same seed, the same releases."""
+    """All randomness comes from the stream of the fit: the same seed gives the same releases."""
     one, other = subject.fit(subject.table), subject.fit(subject.table)
     mend = "Draw only from the stream of the fit: the state of another generator allows removing the noise"
     demand(not differences(one, other) and not any(moves(one, other)), "two fits with the same seed differ", mend)
 
 
 def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
-    """`privacy_report` states the price, in words and in JSON, and follows from the releases."""
+    """`privacy_report` states the privacy cost, as text and as JSON, and depends only on the releases."""
     one = subject.fit(subject.table)
     other = subject.fit(subject.other, one)
     report = privacy_report(one.model)
@@ -177,7 +177,7 @@ def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
 
 
 def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> None:
-    """Under ``numpy.errstate(all="raise")`` a row that underflows is as quiet as any other."""
+    """Under ``numpy.errstate(all="raise")`` a row that underflows raises no error."""
     if hasattr(subject.table.X, "iloc"):
         raise Inapplicable("its rows are not a numeric array")
     table, single = subject.table, subject.table._replace(X=np.asarray(subject.table.X, np.float32))
@@ -204,7 +204,7 @@ def _of_arithmetic(messages: list[tuple[type, str]]) -> list[tuple[type, str]]:
 
 
 def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
-    """All rows of a group together move a release by what one row may, however many they are; or groups are refused."""
+    """All rows of a group together change a release by at most the sensitivity of one row; or groups are rejected."""
     one_table, other_table = (
         checking.with_units(subject.table, 3, ROW),
         checking.with_units(subject.table, 40, ROW + 1),

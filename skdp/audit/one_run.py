@@ -162,12 +162,7 @@ def _found_at(event: accounting.DpEvent) -> Callable[[float], float]:
 
 
 class Likelihoods(Track):
-    """A track that keeps how much likelier each number of all releases is with a canary in the fit, and nothing exact.
-
-    A canary moves a number by -1, in units of the sensitivity, wherever it is in the lot, which is at the rate q. So
-    with noise s the logarithm of the ratio of both likelihoods at x is log(1 - q + q exp(-(x + 1/2) / s**2)), and its
-    sum over the releases is the best score there is (Neyman & Pearson 1933).
-    """
+    """A track that records the likelihood ratio of each released number for each canary, and no exact value."""
 
     total: Any = 0.0
 
@@ -185,7 +180,7 @@ class Likelihoods(Track):
         return noisy
 
     def event_at(self, scale: float) -> accounting.DpEvent:
-        """What was released, with the noise times `scale`."""
+        """Return the event of the releases, with the noise times `scale`."""
         steps = []
         for (rate, noise), count in self.seen.items():
             step = accounting.PoissonSampledDpEvent(rate, accounting.GaussianDpEvent(noise * scale))
@@ -197,10 +192,7 @@ class Likelihoods(Track):
 
 
 def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed: int) -> Attack:
-    """Fit once, with canaries that have a column each, and guess them from the releases and from `coef_`.
-
-    The noise is secret and the fit is charged. Coins are seeded without `X`, and secret with it.
-    """
+    """Fit once, with canaries that have one column each, and guess them from the releases and from `coef_`."""
     if groups is not None or not isinstance(estimator, DPLogisticRegression) or estimator.classes is None:
         raise ValueError(
             "method='one_run' supports only DPLogisticRegression(classes=[...]) without groups, got "

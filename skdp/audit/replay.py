@@ -1,9 +1,9 @@
-"""Forced replay: two fits that see the same releases, one with the canary and one without.
+"""Coupled runs with a shared transcript: two fits with the same releases, one with the canary and one without.
 
-The fit without the canary is heard first. The fit with it is given the noisy values of the first in the place of its
-own, and its lots, with the canary in each of them. So both follow one trajectory, and the difference of the exact
-values is what the canary adds to each release, its shift. What the shifts are worth is priced by the accountant, with
-the noise that was heard and not with the declared one. All else that the fits leave behind must be equal, bit for bit.
+The fit without the canary is recorded first. The fit with it receives the noisy values and the lots of the first fit
+instead of its own, with the canary in each lot. So both follow one trajectory, and the difference of the exact values
+is the contribution of the canary to each release, its shift. The accountant computes the privacy loss of the shifts,
+with the observed noise and not with the declared one. Everything else that the fits return must be bit-identical.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ _Lots = tuple[float, float, int]  # rate, noise multiplier, and how many there a
 
 
 def least_delta(event: DpEvent, epsilon: float, adjacency: str) -> float:
-    """Delta that a composition has at least at an epsilon, found without the accountant.
+    """Return a lower bound on the delta of a composition at an epsilon, computed without the accountant.
 
     Parameters
     ----------
     event : DpEvent
-        Gaussian releases, Poisson-sampled ones among them, each moved by what it declares, and counts with discrete
-        Laplace noise. What else is in it is left out.
+        Gaussian releases, with or without Poisson sampling, each changed by its sensitivity, and counts with discrete
+        Laplace noise. Other events are ignored.
     epsilon : float
     adjacency : {"zero_out", "add_remove", "replace_one"}
 
     Returns
     -------
     float
-        In [0, 1]. 0.0 where nothing of `event` is such a release.
+        In [0, 1]. 0.0 if `event` contains no such release.
 
     Notes
     -----
-    An attacker adds up what the record moves in all Gaussian releases, full batches and the kind of lots that has the
-    largest mean over its deviation, in proportion to the means, and compares with a threshold. Where the record is in K
-    lots, K binomial, the sum is normal, so both of its error rates are sums over K; delta is no less than the
-    probability that one table passes, less ``exp(epsilon)`` times that of the other, at any threshold (Dwork et al.
-    2006). Of full batches alone it is exact (Balle & Wang 2018, theorem 8). Masses that are left out make the first
-    smaller, and the second is raised by them.
+    The attack compares a weighted sum of the changes in the Gaussian releases with a threshold. It uses the full
+    batches and the lots with the largest ratio of mean to standard deviation, with weights proportional to the means.
+    If the record is in K lots, K binomial, the sum is Gaussian, so both error rates are sums over K. At any threshold,
+    delta is at least the probability that one table exceeds it, minus ``exp(epsilon)`` times that of the other table
+    (Dwork et al. 2006). For full batches alone this bound is exact (Balle & Wang 2018, theorem 8). Truncated
+    probabilities decrease the first term and increase the second.
 
-    A count that moves by k steps of a nats is on the far side of what it moves to with probability 1 / (1 + exp(-a)),
-    and with exp(-k a) times that from where it was. So delta is that probability times the delta of all else at
-    epsilon - k a, or more; ``"replace_one"`` costs no less.
+    A count that changes by k steps of a nats exceeds its new value with probability 1 / (1 + exp(-a)), and exp(-k a)
+    times that from its old value. So delta is at least this probability times the delta of all other releases at
+    epsilon - k a. ``"replace_one"`` has no smaller cost.
     """
     lots, full, mass, loss = defaultdict[tuple[float, float], int](int), 0.0, 1.0, 0.0
     for kind, count in _releases_of(event, 1):
@@ -130,10 +130,10 @@ _SPLITS = 20  # of a search, until the canary was in each part of the rows
 
 
 class World(NamedTuple):
-    """One trajectory: a fit without a canary, and how far each view of the canaries moves its releases.
+    """One trajectory: a fit without a canary, and the changes of its releases for each view of the canaries.
 
-    A view is a canary, which leaves, or under ``"replace_one"`` a pair of them, of which one takes the other's place.
-    `moves` has an array for each view and track, in units of what one record adds.
+    A view is a canary that is removed, or under ``"replace_one"`` a pair of canaries of which one replaces the other.
+    `moves` has an array for each view and track, in units of the contribution of one record.
     """
 
     fitted: AuditedFit
@@ -142,7 +142,7 @@ class World(NamedTuple):
 
 
 class Heard:
-    """Noise by its kind, and lots by their law, over all fits."""
+    """Recorded noise by its kind, and lots by their distribution, over all fits."""
 
     def __init__(self) -> None:
         self.noise: dict[tuple[int, float], list[np.ndarray]] = defaultdict(list)
@@ -153,7 +153,7 @@ class Heard:
         self._start = time.monotonic()
 
     def add(self, fitted: AuditedFit) -> None:
-        """Take what one fit drew."""
+        """Record the noise and the lots of one fit."""
         self._are_words_repeated |= fitted.tape.words.are_repeated
         for number, track in enumerate(fitted.tracks):
             for release in (each for each in track.releases if each.exact.size and np.isfinite(each.noisy).all()):
@@ -173,7 +173,7 @@ class Heard:
         return order[place < lot.rows[group]]
 
     def is_enough(self) -> bool:
-        """Whether the laws are known well enough; after some seconds less is enough."""
+        """Whether the distributions are known well enough; after some seconds less is enough."""
         patient = time.monotonic() - self._start < _PATIENCE
         enough, lots = (_ENOUGH, _LOTS) if patient else (_ENOUGH // 4, _LOTS // 4)
         of_rate: Counter[float] = Counter()  # a search draws lots of tables of many sizes
@@ -182,13 +182,13 @@ class Heard:
         return self.n_normals >= enough and all(n_lots >= lots for n_lots in of_rate.values())
 
     def scale(self) -> float:
-        """The most that the standard deviation of the noise can be, in declared ones."""
+        """Upper bound on the standard deviation of the noise, relative to the declared one."""
         if not self.noise:
             return 1.0
         return scale_interval(np.concatenate([each for parts in self.noise.values() for each in parts]), 2 * LEVEL)[1]
 
     def findings(self) -> Iterator[AuditFinding]:
-        """What noise and lots are not as they are declared; that of releases of several scales may be one noise."""
+        """Violations of the declared noise and lots; releases of several scales may share their noise."""
         if self._are_words_repeated:
             yield AuditFinding(
                 "noise", "A secret random word is drawn twice, so the noise computed from it is not independent."
@@ -206,9 +206,9 @@ class Heard:
 
 
 def replay(subject: Subject, seed: int, until: float) -> Attack:
-    """Audit by forced replay; no further fit begins after the time `until` of the monotonic clock, but for the second.
+    """Audit by coupled runs; no fit begins after the time `until` of the monotonic clock, except for the second.
 
-    The first trajectory is gone through with every canary. Then others, of which each epsilon is the least.
+    The first trajectory is run with every canary. The bound is the smallest epsilon over this and further trajectories.
     """
     heard, found = Heard(), []
     worlds: list[World] = []
@@ -261,7 +261,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 
 
 def canaries_of_a_view(first: AuditedFit, canaries: list[GivenRows]) -> int:
-    """Return how many canaries make two neighbours of a table: two where one takes the place of another, else one."""
+    """Return how many canaries make neighboring tables: two if one replaces the other, otherwise one."""
     n = 2 if first.model.adjacency_ == "replace_one" else 1
     if len(canaries) < n:
         raise ValueError(
@@ -294,7 +294,7 @@ def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
 
 
 def differences(without: AuditedFit, fitted: AuditedFit) -> list[AuditFinding]:
-    """What is not a function of the releases."""
+    """Return results that are not a function of the releases."""
     if _declared(without) != _declared(fitted):
         text = "The number, shape, noise or sensitivity of releases depends on the record."
         return [AuditFinding("post-processing", text)]
@@ -328,8 +328,8 @@ def _declared(fitted: AuditedFit) -> list[list[tuple[Any, ...]]]:
 def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[np.ndarray]]:
     """Return the change of each release of each track by the canary, in units of the sensitivity.
 
-    Numbers that the release without the canary lacks are left out: they are published with the probability of the
-    threshold alone, so they are not part of a lower bound.
+    Numbers that only the release with the canary has are ignored: their publication depends on the noisy threshold, so
+    they are not part of a lower bound.
     """
     return [
         [
@@ -341,7 +341,7 @@ def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[np.ndarray]]
 
 
 def change(one: HeardRelease, other: HeardRelease) -> float:
-    """Return the norm of the difference of two releases, in units of the sensitivity; names that one lacks have 0."""
+    """Return the norm of the difference of two releases, in units of the sensitivity; missing names count as 0."""
     names = None if one.names is None or other.names is None else (*dict.fromkeys([*one.names, *other.names]),)
     moved = one.of_names(names, one.exact) - other.of_names(names, other.exact)
     return float(np.linalg.norm(moved, one.norm_order)) / one.sensitivity
@@ -377,13 +377,11 @@ def _drawn_more_than_once(without: AuditedFit, fitted: AuditedFit) -> Iterator[A
 
 
 def views_of(shifts: list[list[list[np.ndarray]]], without: AuditedFit) -> list[list[np.ndarray]]:
-    """How far each view moves each release, from the shifts of each canary.
+    """Return how far each view changes each release, from the shifts of each canary.
 
-    Who takes the place of another moves a release by half of the difference, as ``"replace_one"`` counts it. In a lot,
-    a on one side and -b on the other (of the shifts, along their difference) are told apart as well as b and -b at
-    least, for b <= a: the best tests of these two compare the sum with a threshold, and what lies farther out passes
-    it more often. So the smaller one counts there. Of counts with discrete Laplace noise the one that moves farthest
-    counts alone where a record leaves: all of them tell no less.
+    A replacement changes a release by half of the difference, as ``"replace_one"`` counts it. In a lot, with shifts a
+    and -b along their difference, the smaller one of a and b counts, because the best tests compare a sum with a
+    threshold. For counts with discrete Laplace noise and a removed record, only the count that changes most is used.
     """
     is_exchange = without.model.adjacency_ == "replace_one"
     of_counts = 1 if is_exchange else math.inf
@@ -446,12 +444,12 @@ def _undercharged(world: World, claim: Claim) -> Iterator[AuditFinding]:
 
 
 def least_epsilon(event: DpEvent, delta: float, adjacency: str) -> float:
-    """What an event costs at least.
+    """Return a lower bound on the privacy cost of an event.
 
-    Of one count that moves by k steps of a nats, all numbers on one side have the loss k a, and their probability is
-    1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). Under ``"replace_one"`` counts move by
-    2 k in all: no more than so many of them, whose losses add up where each number is on its side. It costs no less
-    than a record that leaves where counts have discrete Gaussian noise.
+    If one count changes by k steps of a nats, all numbers on one side have the privacy loss k a, and their probability
+    is 1 / (1 + exp(-a)). So delta is at least that times 1 - exp(epsilon - k a). Under ``"replace_one"`` counts change
+    by 2 k in total: at most 2 k counts, whose losses add up if each number is on its side. With discrete Gaussian noise
+    the cost is no smaller than that of a removed record.
     """
     if isinstance(event, accounting.DiscreteLaplaceDpEvent):
         a, twice = event.noise_parameter, 2.0 * event.sensitivity
@@ -531,11 +529,11 @@ def _strength(world: World, tracks: tuple[int, ...], view: int) -> float:
 
 
 def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scale: float) -> DpEvent:
-    """What is seen of the releases of some tracks that move so far, with noise of `scale` times the declared one.
+    """Return the event of the releases of some tracks with these changes, and noise of `scale` times the declared one.
 
-    Moves under sampling are rounded down to few levels, each of which is one event. Counts of a lot, which nothing here
-    releases, are left out. Where a record takes the place of another, so are counts with discrete Gaussian noise, and
-    all counts beside other releases: what is not seen is no bound.
+    Changes under sampling are rounded down to few levels, each of which is one event. Counts of a lot are ignored. If a
+    record replaces another, counts with discrete Gaussian noise, and counts in addition to other releases, are ignored
+    too.
     """
     is_exchange = fitted.model.adjacency_ == "replace_one"
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()

@@ -26,22 +26,22 @@ class AuditError(AssertionError):
 
 
 class Attack(NamedTuple):
-    """What an attack found, whichever it was.
+    """Result of an attack.
 
     Attributes
     ----------
     model : object
-        A fitted clone, which states what is claimed.
+        A fitted clone with the claimed guarantee.
     bounds : dict of str to float
-        Lower bounds of epsilon, by what they assume; the first is the one that counts.
+        Lower bounds on epsilon by their assumptions; the first is the reported bound.
     sure_epsilon : float
-        The same at a confidence of 1 - 1e-6, above which a claim is wrong.
+        Lower bound with confidence 1 - 1e-6, for the decision whether a claim is violated.
     n_fits : int
     findings : sequence of AuditFinding
     steps : mapping of str to (float, float)
         Bound and claim of the parts of a composition.
     event : DpEvent
-        What the canary saw.
+        Event that the canary affected.
     """
 
     model: Any
@@ -153,7 +153,7 @@ class AuditResult:
 
 
 class Claim(NamedTuple):
-    """Releases that have a claim, by the numbers of their tracks; `alone` says that each of them has it."""
+    """Releases with a claim, by the numbers of their tracks; `alone` states that each of them has it."""
 
     name: str
     tracks: tuple[int, ...]
@@ -163,27 +163,19 @@ class Claim(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """The parts of a fit, and the tracks on which its whole claim rests.
-
-    `given` says whether a part sees the canary in some splits of the rows only, as in a search, or where a fit and what
-    is counted of it are of disjoint rows.
-    """
+    """Parts of a fit, and the tracks of its whole claim."""
 
     parts: list[Claim]
     whole: tuple[int, ...]
     given: bool = False
 
     def tracks_of(self, name: str) -> tuple[int, ...]:
-        """The tracks of a part, the whole for an empty name; none where there is no such part."""
+        """Return the tracks of a part, the whole for an empty name; none for an unknown part."""
         return self.whole if not name else next((each.tracks for each in self.parts if each.name == name), ())
 
 
 def parts_of(fitted: AuditedFit) -> Claims:
-    """The private steps of a pipeline; trials, scores and refit of a search; nothing for an estimator alone.
-
-    Of a search that draws its number of trials, what is published of these is the best, and what this choice costs is a
-    theorem that no attack of ours tests: its whole claim is set beside the refit alone.
-    """
+    """Return the private steps of a pipeline, or trials, scores and refit of a search; otherwise nothing."""
     model, everything = fitted.model, tuple(range(len(fitted.tracks)))
     if hasattr(model, "_fitted_tuning"):
         return _of_search(model, everything)
@@ -216,7 +208,7 @@ def _of_search(model: Any, tracks: tuple[int, ...]) -> Claims:
 
 
 class AuditedFit(NamedTuple):
-    """A fitted clone, what was heard of its fit, and what the fit said."""
+    """A fitted clone, its recorded releases, and its messages."""
 
     model: Any
     tape: Tape
@@ -224,7 +216,7 @@ class AuditedFit(NamedTuple):
 
     @property
     def tracks(self) -> list[Track]:
-        """Those on which something was released. Each score of a search is a release, drawn together as they are."""
+        """Tracks with releases. Each score of a search is a release, although scores are drawn together."""
         tracks = [track for track in self.tape.tracks if track.releases]
         if hasattr(self.model, "_fitted_tuning") and self.model._fitted_tuning:
             scores = Track()
@@ -237,23 +229,17 @@ class AuditedFit(NamedTuple):
         return tracks
 
     def is_finite(self) -> bool:
-        """Whether all releases are, before and after the noise."""
+        """Whether all releases are finite, before and after the noise."""
         values = (value for track in self.tracks for each in track.releases for value in (each.exact, each.noisy))
         return all(np.isfinite(value).all() for value in values)
 
     def published(self) -> dict[str, Any]:
-        """All that the fit left behind."""
+        """Return all results of the fit."""
         return dict(leaves(vars(self.model)))
 
 
 class Subject:
-    """An estimator and two neighbouring tables.
-
-    Parameters
-    ----------
-    estimator : object
-    tables : Neighbours
-    """
+    """An estimator and two neighboring tables."""
 
     def __init__(self, estimator: Any, tables: Neighbours) -> None:
         if not states_its_price(estimator):
@@ -265,7 +251,7 @@ class Subject:
         self._settle_merging()
 
     def fit(self, canary: GivenRows | None, seed: int | None, forced: Tape | None = None) -> AuditedFit:
-        """Fit a clone to the table with a canary, or to the one without; a `forced` tape is that of an earlier fit."""
+        """Fit a clone to the table with or without a canary; a `forced` transcript is that of an earlier fit."""
         table = GivenRows(*self.tables[:3])
         if canary is not None:
             pairs = zip(table, canary, strict=True)
@@ -287,7 +273,7 @@ class Subject:
 
 
 def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
-    """Fit a model, with its releases on a tape and what it says kept."""
+    """Fit a model, and record its releases and messages."""
     with running(tape), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(table.X, table.y, **table.given())
@@ -295,15 +281,12 @@ def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
 
 
 def states_its_price(estimator: Any) -> bool:
-    """Whether it is a private estimator, or a pipeline or a search with one budget."""
+    """Return whether an object is a private estimator, or a pipeline or a search with one budget."""
     return is_private(estimator) or isinstance(estimator, JointPrivacyCost)
 
 
 def prepared(estimator: Any, n_records: int | None = None) -> Any:
-    """A clone that charges nobody, and whose public randomness is fixed.
-
-    With `n_records`, what is private under zero-out is fitted under add/remove, which costs the same: a record leaves.
-    """
+    """Return a clone without an accountant, whose public randomness is fixed."""
     model = clone(estimator)
     parameters = model.get_params(deep=True)
     settings: dict[str, Any] = {}
@@ -320,7 +303,7 @@ def prepared(estimator: Any, n_records: int | None = None) -> Any:
 
 
 def stacked(rows: Any, more: Any) -> Any:
-    """Rows of any kind of table, and then others of the same kind."""
+    """Return rows of two tables of the same kind, one after the other."""
     if sp.issparse(rows):
         return sp.vstack([rows, more], format="csr")
     if hasattr(rows, "iloc"):

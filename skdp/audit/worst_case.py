@@ -1,4 +1,4 @@
-"""Two tables that differ in one record, the canary: the worst ones for an estimator's kind, or those of the user."""
+"""Neighboring tables that differ in one record, the canary: worst-case tables, or those of the user."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skdp.base.budget import Release
 
 
 def leaves(value: Any, place: str = "", seen: frozenset[int] = frozenset()) -> Iterator[tuple[str, Any]]:
-    """Generate places and what stands there, so that equal states give equal pairs and no others do.
+    """Generate attribute paths with values, such that two states are equal if and only if their pairs are equal.
 
-    Arrays stand as their type, shape and bytes, functions as their names. Random names of releases are left out.
+    Arrays are represented by type, shape and bytes, functions by names. Random names of releases are left out.
     """
     if id(value) in seen:
         return
@@ -52,7 +52,7 @@ _WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows ha
 
 
 class GivenRows(NamedTuple):
-    """Rows, with targets, labels of units and weights, None where there are none."""
+    """Rows, with targets, group identifiers and weights; None for absent ones."""
 
     X: Any
     y: Any = None
@@ -60,16 +60,16 @@ class GivenRows(NamedTuple):
     sample_weight: Any = None
 
     def given(self) -> dict[str, Any]:
-        """What ``fit`` is given beside X and y."""
+        """Arguments of ``fit`` in addition to X and y."""
         return {name: value for name, value in self._asdict().items() if name not in "Xy" and value is not None}
 
     def chosen(self, numbers: Any) -> GivenRows:
-        """Some of the rows, with all that belongs to them."""
+        """Return some of the rows, with their targets, groups and weights."""
         return GivenRows(*(None if each is None else take(each, numbers) for each in self))
 
 
 class Neighbours(NamedTuple):
-    """What both tables have, and canaries, of which one table has one and the other none."""
+    """Common part of two tables, and canaries, which only one of the tables contains."""
 
     X: Any
     y: Any
@@ -78,7 +78,7 @@ class Neighbours(NamedTuple):
 
 
 def parameter(estimator: Any, name: str) -> Any:
-    """The value of a parameter in the last step that sets it; None if no step does."""
+    """Return the value of a parameter in the last step that sets it; None if no step does."""
     found = [
         value for path, value in estimator.get_params(deep=True).items()
         if path.rpartition("__")[2] == name and value is not None
@@ -87,17 +87,16 @@ def parameter(estimator: Any, name: str) -> Any:
 
 
 def worst_case(estimator: Any) -> Neighbours:
-    """Tables on which the canaries move all that they may: all rows agree, and the canaries contradict them.
+    """Return tables on which the canaries have the largest effect: all rows agree, and the canaries contradict them.
 
-    Rows are at two opposite corners of the bounds, each with a target of its own; a canary has the target of the other.
-    Of models that learn no target each record moves as much as any other does. The first canary is far beyond public
-    bounds, to which an honest estimator brings it.
+    The rows are at two opposite corners of the bounds, each with its own target; a canary has the target of the other
+    corner. For models without targets all records have the same effect. The first canary is far outside the public
+    bounds, to which a correct estimator clips it.
 
-    A record takes another's place at full length only if both move a sum by all of the clip, to opposite sides. Where a
-    linear model is trained in steps, both contradict it then: all rows at both corners have one target, so that the
-    intercept tells it, and canaries have the other one; their gradients have an angle of cosine -(d - 1) / (d + 1) or
-    so. Other models learn nothing of rows at one place with either target, or with one between; canaries are there,
-    with the two targets.
+    A replacement has its full effect only if both records change a sum by the whole clipping norm, in opposite
+    directions. For linear models trained in steps, both canaries therefore contradict the rows: all rows have one
+    target, and the canaries the other; the cosine of the angle of their gradients is about -(d - 1) / (d + 1). Other
+    models cannot learn anything from rows at one place with either target; there the canaries have the two targets.
     """
     if parameter(estimator, "n_clusters") is not None:
         return _of_clusters(estimator)
@@ -160,18 +159,18 @@ def _of_clusters(estimator: Any) -> Neighbours:
 
 
 def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = False) -> Neighbours:
-    """Tables of the user, beside a canary of the user or a row of the table with another target.
+    """Return tables of the user with a canary of the user, or with a row of the table with another target.
 
     Parameters
     ----------
     X, y, groups : array-like
-        Public, or made up.
+        Public or simulated data.
     canary : "contradict", int, (int, int), row, or pair of a row and its target
-        A number is that of a row of the table, which, with all rows of its group, is in one of the tables only. There
-        may be two rows, and two targets; with groups the numbers of two rows.
+        A number is a row number: this row, or with groups all rows of its group, is in only one of the tables. There
+        may be two rows and two targets, or with groups two row numbers.
     is_exchange : bool, default=False
-        Whether one canary takes the place of another: the row that contradicts then takes that of the same row with its
-        own target, or, without targets, of the row that is farthest from it.
+        Whether one canary replaces another: the contradicting row then replaces the same row with its own target, or,
+        without targets, the row that is farthest from it.
     """
     X = X if hasattr(X, "shape") else np.asarray(X)
     if isinstance(canary, numbers.Integral):
@@ -245,7 +244,7 @@ def _squares(X: Any) -> Any:
 
 
 def contradicting(y: Any, number: int) -> Any:
-    """The target that is farthest from that of a row; of labels the first other one."""
+    """Return the target that is farthest from that of a row; for labels, the first other one."""
     others = y[y != y[number]]
     if not len(others):
         raise ValueError(
@@ -256,7 +255,7 @@ def contradicting(y: Any, number: int) -> Any:
 
 
 def take(rows: Any, numbers: Any) -> Any:
-    """Some rows of a table of any kind."""
+    """Return some rows of a table of any kind."""
     if hasattr(rows, "iloc"):
         return rows.iloc[numbers]
     if hasattr(rows, "tocsr"):
@@ -289,7 +288,7 @@ def _has_columns(estimator: Any) -> bool:
 
 
 def corners(estimator: Any, width: int) -> tuple[Any, Any]:
-    """Opposite corners of the public bounds of the rows, each of shape (n_features,); `width` where that is free."""
+    """Return opposite corners of the public bounds of the rows, each of shape (n_features,); `width` if it is free."""
     shape, bounds = parameter(estimator, "image_shape"), parameter(estimator, "bounds")
     width = width if shape is None else math.prod(shape)
     if bounds is not None and not isinstance(bounds, str):
@@ -302,7 +301,7 @@ def corners(estimator: Any, width: int) -> tuple[Any, Any]:
 
 
 def targets(estimator: Any) -> tuple[Any, Any]:
-    """Two targets that are as far from each other as may be; None for what learns without targets."""
+    """Return two targets with the largest possible distance; None for estimators without targets."""
     classes = parameter(estimator, "classes")
     if is_regressor(estimator):
         bounds = parameter(estimator, "y_bounds")
