@@ -111,7 +111,7 @@ def test_sampling_that_was_asked_for():
 @over_rows("bad", [{"lot_size": 50.01}, {"lot_size": -1}, {"sampling_rate": 1.01}, {"sampling_rate": 0}])
 def test_no_lot_is_capped_in_silence(bad):
     (name,) = bad
-    with pytest.raises(ValueError, match=f"^{name}="):
+    with pytest.raises(ValueError, match=f"^`{name}` must be"):
         Newcomer(**bad)._chosen_sampling(50)
 
 

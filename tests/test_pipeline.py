@@ -139,16 +139,16 @@ class Reader(TransformerMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([PCA(3), classifier()], r"step 'pca': PCA .* use skdp.DPPCA instead"),
-        ([DPPCA(3), LogisticRegression()], r"step 'logisticregression': .* use skdp.DPLogisticRegression instead"),
-        ([Reader(), classifier()], r"step 'reader': Reader .* a private estimator or a transformer that learns"),
+        ([PCA(3), classifier()], r"Step 'pca': PCA .* Use skdp.DPPCA instead"),
+        ([DPPCA(3), LogisticRegression()], r"Step 'logisticregression': .* Use skdp.DPLogisticRegression instead"),
+        ([Reader(), classifier()], r"Step 'reader': Reader .* a private estimator or a transformer that learns"),
         (
             [ColumnTransformer([("a", "drop", [0])], remainder=PCA(), sparse_threshold=0), classifier()],
             r"columntransformer__remainder",
         ),
         (
             [FeatureUnion([("a", DPPCA(2))]), classifier()],
-            r"step 'featureunion__a': DPPCA is nested inside another step",
+            r"Step 'featureunion__a': DPPCA is nested inside another step",
         ),
     ],
 )
@@ -234,10 +234,13 @@ def test_callbacks_would_see_the_rows():
         ((pipeline(), 0.0), r"`epsilon` must be .*, got 0.0"),
         ((pipeline(), 1.0, 1e-6, {"dppca": 0.1}), r"got 'dppca'. Expected names from \['pca', 'model'\]"),
         ((pipeline(), 1.0, 1e-6, {"pca": 1.0}), r"leaves no budget for \['model'\]"),
-        ((make_pipeline(DPPCA(2, adjacency="replace_one"), classifier()),), "adjacency differs"),
+        (
+            (make_pipeline(DPPCA(2, adjacency="replace_one"), classifier()),),
+            "`adjacency` must be the same for all steps",
+        ),
         (
             (make_pipeline(DPPCA(2, accountant=PrivacyAccountant()), classifier(accountant=PrivacyAccountant())),),
-            "accountant differs",
+            "`accountant` must be the same for all steps",
         ),
         ((pipeline(warm_start=True),), "warm_start must be False"),
         (

@@ -4,10 +4,9 @@ An error message is one line with the column and the kind of error. Neither the 
 a cell, a label or a weight. So no error is raised while another exception is handled, and scikit-learn's own checks,
 which quote values, receive neither rows nor labels. Messages may contain shapes and column names.
 
-Rows carry public facts from the step that returned them: a bound on their norm, their indicator columns, their form, a
-schema. These are attributes, which slices, copies and results of arithmetic do not have. Norm and schema are only
-defaults of the parameters `data_norm` and `schema`, so a wrong one affects utility, never privacy. A wrong form has no
-effect either: each row is compared with it.
+Rows carry public facts from the step that returned them: a bound on their norm, indicator columns, their form, a
+schema. These attributes are lost in slices, copies and arithmetic. Norm and schema are only defaults of the parameters
+`data_norm` and `schema`, so a wrong one affects utility, never privacy. Each row is compared with its form.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ def read_cells(
 ) -> np.ndarray:
     """Return a block of rows as an array of finite numbers, as `check_table` does, without checking names.
 
-    `names` are the column names of an array. The dtype is that of `check_table` by default. Without `finite`, the
-    caller must check that all numbers are finite.
+    `names` are the column names of an array. Without `finite`, the caller must check that all numbers are finite.
     """
     names_of_frame = column_names(X)
     table = _dense_table(X, names_of_frame, by_blocks=True)
@@ -125,10 +123,7 @@ def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
 
 
 def without_labels(fitted: Any, X: Any) -> Any:
-    """Return rows without the column of group identifiers of ``fit``, if they still have it.
-
-    A column of that name that was a feature in ``fit`` is kept.
-    """
+    """Return rows without the column of group identifiers of ``fit``, unless it was a feature in ``fit``."""
     name = fitted.__dict__.get("_fitted_group_name")
     if name is None or name in getattr(fitted, "feature_names_in_", ()) or name not in (column_names(X) or ()):
         return X
@@ -199,11 +194,7 @@ def _float_dtype(dtype: Any) -> Any:
 
 
 def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
-    """Reject tables without two dimensions, columns or rows.
-
-    Under add_remove a table may have no rows: their number is private, and a random subset drawn after the charge may
-    be empty.
-    """
+    """Reject tables without two dimensions, columns or rows. Under add_remove, tables may have no rows."""
     if len(shape) < 2:
         found = "1D array" if shape else "scalar array"
         raise ValueError(
@@ -504,10 +495,7 @@ class NormedRows(np.ndarray):
 
 
 def with_row_norm(rows: Any, norm: float | None, indicators: Any = None) -> Any:
-    """Return rows that carry a bound on their norm: a view of an array, or the sparse matrix itself.
-
-    Data frames, and rows with a norm of None, carry nothing. `indicators` are for an array (`row_indicators_of`).
-    """
+    """Return rows that carry a bound on their norm: a view of an array, a sparse matrix; other rows unchanged."""
     if norm is None:
         return rows
     if sp.issparse(rows):

@@ -256,7 +256,7 @@ def test_structural_faults_are_errors():
         check_pipeline(CalibratedClassifierCV(Pipeline([("a", Normalizer()), ("a", model())])))
     for pipeline in (make_pipeline(model(), model()), allocate_budget(make_pipeline(model()), 1.0, DELTA)):
         pipeline.steps = [("a", model()), ("b", model())]
-        with pytest.raises(ValueError, match=r"^step 'a': DPLogisticRegression has no transform method\.$"):
+        with pytest.raises(ValueError, match=r"^Step 'a' \(DPLogisticRegression\) has no transform method\."):
             check_pipeline(pipeline)
     with pytest.raises(TypeError, match=r"^Step 'pipeline__b' must be an estimator"):
         check_pipeline(make_pipeline(Normalizer(), Pipeline([("a", Normalizer()), ("b", 3)])))
@@ -267,7 +267,7 @@ def test_it_agrees_with_the_budget():
     for step in (Normalizer(), StandardScaler(), PCA(), SimpleImputer(), FunctionTransformer(lambda X: X)):
         pipeline = make_pipeline(step, model())
         if found(pipeline):
-            with pytest.raises(ValueError, match=r"^step '\w+': \w+ .*; use .* instead\.$"):
+            with pytest.raises(ValueError, match=r"^Step '\w+': \w+ .* Use .* instead\.$"):
                 allocate_budget(pipeline, 1.0, DELTA)
         else:
             allocate_budget(pipeline, 1.0, DELTA)

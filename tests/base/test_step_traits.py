@@ -93,7 +93,7 @@ WARY, CHOOSER = {"fault_behind": unknown_width}, {"width_is_public": False}
         ([{}, {}], ""),
         ([{"gives_sparse_rows": True}, {}], "does not accept sparse rows"),
         ([{}, WARY], ""),
-        ([CHOOSER, WARY], "step 'told-2': it wants to know its columns"),
+        ([CHOOSER, WARY], "Step 'told-2': it wants to know its columns"),
         ([CHOOSER, {}, WARY], "it wants to know its columns"),
         ([CHOOSER, {"sets_width": True}, WARY], ""),
     ],

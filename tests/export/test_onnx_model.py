@@ -342,5 +342,5 @@ def test_methods_of_earlier_versions_name_the_function_to_use():
             ("privacy_report", "skdp.privacy_report"),
             ("to_onnx", "skdp.export.to_onnx"),
         ):
-            with pytest.raises(AttributeError, match=rf"has no method '{name}': use {re.escape(function)}\(model\)\.$"):
+            with pytest.raises(AttributeError, match=rf"has no method '{name}'. Use {re.escape(function)}\(model\)\.$"):
                 getattr(model, name)

@@ -567,7 +567,7 @@ def test_whole_steps_can_be_searched():
     for bad, message in (
         ({"model": [model(), model(accountant=PrivacyAccountant())]}, "must not differ between candidates"),
         ({"model": [model(), model(adjacency="replace_one")]}, "adjacency"),
-        ({"pca": [DPPCA(2), PCA(2)]}, r"PCA learns from its rows; use skdp\.DPPCA"),
+        ({"pca": [DPPCA(2), PCA(2)]}, r"PCA learns from its rows\. Use skdp\.DPPCA"),
     ):
         with pytest.raises(ValueError, match=message):
             search(pipeline(), bad).fit(UnreadTable(N, 3), Y)
