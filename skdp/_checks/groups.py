@@ -336,14 +336,14 @@ class RunReader:
 
     Notes
     -----
-    **Guarantees.** No unit lies in several runs of the rows whose labels were read, or `finish` refuses them.
+    **Guarantees.** No unit lies in several runs of the rows whose labels were read, or `finish` rejects them.
 
     Proof. A run begins where the text of a label is not that of the row before. Of each run the hash of the text is
     kept, and equal texts have equal hashes, so that a unit in two runs is two equal hashes, of which `finish` finds
     every pair.
 
     Hashes are of 128 bits, by BLAKE2b under a key that is drawn for the pass and kept nowhere. Two of n labels have one
-    hash with probability n**2 / 2**129 at most, 10**-21 for 10**9 units: rows would then be refused that need not be.
+    hash with probability n**2 / 2**129 at most, 10**-21 for 10**9 units: rows would then be rejected that need not be.
     """
 
     def __init__(self) -> None:

@@ -50,13 +50,13 @@ def tell_rest(fitted: Any) -> None:
 
 LEAST_SIGNAL = 10.0
 """Below this signal noise decides much of a linear model. On parts of two census tables two fits to the same rows then
-differed by .05 to .1 in AUROC (standard deviation; 12 parameters) or .02 to .1 (200), and 20 rows at epsilon 1 by .2 to
-.3 in accuracy from the best to the worst of 15 fits. Above 30 it was .015 and .006 (benchmarks/README.md)."""
+differed by 0.05 to 0.1 in AUROC (standard deviation; 12 parameters) or 0.02 to 0.1 (200), and 20 rows at epsilon 1 by
+0.2 to 0.3 in accuracy from the best to the worst of 15 fits. Above 30 it was 0.015 and 0.006 (benchmarks/README.md)."""
 
 
 LEAST_SIGNAL_OF_NUMBERS = 3.0 * LEAST_SIGNAL
 """The same where targets are numbers. Of 200 and 800 rows of 3, 10 and 40 columns at epsilon 1, R^2 of five networks
-spread by .1 and more (standard deviation) up to a signal of 26, and by .07 at most from 33 on."""
+spread by 0.1 and more (standard deviation) up to a signal of 26, and by 0.07 at most from 33 on."""
 
 
 def few_rows_notice(
@@ -79,7 +79,7 @@ def few_rows_notice(
 
 FEWEST_CASES = 50.0
 """Rows of a class times epsilon below which noise hides them. The noise of this product is about 40 where the count has
-1 % of mu^2, and with 84 simulated rows of 28,000 at epsilon 0.3 a model is no better than a constant."""
+1% of mu^2, and with 84 simulated rows of 28,000 at epsilon 0.3 a model is no better than a constant."""
 
 
 def rare_classes_notice(names: Any, counts: Any, epsilon: float, deviation: float) -> str:

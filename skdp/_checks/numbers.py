@@ -143,7 +143,7 @@ def shape_of(name: str, given: Any) -> tuple[int, ...]:
 def decoded(column: Any) -> Any:
     """Return a column of Arrow with its cells in the place of positions in a dictionary; any other as it is.
 
-    Arrow hands NumPy the last entry of the dictionary for a gap.
+    Arrow hands NumPy the last entry of the dictionary for a missing value.
     """
     kind: Any = getattr(column, "type", None)
     return column.cast(kind.value_type) if str(kind).startswith("dictionary<") else column
@@ -306,7 +306,7 @@ _WRITTEN = re.compile(
 def number_of(cell: Any) -> float:
     """Return a cell as a number, NaN for anything else.
 
-    In strings, thousands separators and signs of currency and percent are ignored: "$1,234" is 1234 and "12 %" is 12.
+    In strings, thousands separators and signs of currency and percent are ignored: "$1,234" is 1234 and "12%" is 12.
     Numbers in parentheses are negative, as in accounting. A comma is not a decimal point: "12,5" is NaN.
     """
     if isinstance(cell, str | bytes):

@@ -158,7 +158,7 @@ def sparse_table(X: Any, reader: Any) -> Any:
 
 
 def _check_csr(X: Any) -> Any:
-    """Return X in CSR format. Indices beyond its shape are refused: kernels would read and write out of bounds."""
+    """Return X in CSR format. Indices beyond its shape are rejected: kernels would read and write out of bounds."""
     if X.format == "coo":
         return sp.coo_matrix((X.data, (X.row, X.col)), shape=X.shape).tocsr()
     if X.format in ("csr", "csc", "bsr"):
@@ -185,7 +185,7 @@ def _dense_table(X: Any, names: list[Any] | None, *, by_blocks: bool, reader: An
     dtype = values.dtype if names is not None or hasattr(X, "dtype") else np.dtype(np.float64)
     if not by_blocks or dtype.itemsize > 8:
         dtype = _float_dtype(dtype)
-    with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is refused as that
+    with np.errstate(all="ignore"):  # a number too large for float64 becomes infinite, and is rejected as that
         return np.asarray(values, dtype=dtype, order=None if by_blocks else "C")
 
 
@@ -209,7 +209,7 @@ def check_shape(shape: tuple[int, ...], reader: Any = None) -> None:
 
 
 def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) -> np.ndarray:
-    """Convert the columns of a frame, or of an array of objects, to numbers; a gap becomes NaN."""
+    """Convert the columns of a frame, or of an array of objects, to numbers; a missing value becomes NaN."""
     columns = []
     for j in range(shape[1]):
         cells = _column(X, j)
@@ -299,7 +299,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(labels)}] for X and "
             "y. Pass one label per row."
         )
-    # Types first, then values, whose refusals name the kind of fault alone.
+    # Types first, then values, whose errors name the kind of fault alone.
     labels = _check_label_types(labels)
     floats = _floats_among(labels)
     if not all_finite(floats):

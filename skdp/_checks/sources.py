@@ -108,7 +108,7 @@ class TableRows:
 
 
 TargetReading = Callable[[Any, Any, int], tuple[Any, Any]]
-"""Makes target values and weights of (labels, weights or None, number of rows), or refuses them. It can be pickled."""
+"""Makes target values and weights of (labels, weights or None, number of rows), or rejects them. It can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,8 @@ class RowSource:
 
     find_units: ClassVar[Callable[[Any], Any]]
     """Reads the labels of units once, before the charge, and keeps which rows are of one unit. It raises ValueError, in
-    one line without a label, if there are gaps, or a unit does not lie in one run of rows or one partition."""
+    one line without a label, if there are missing values, or a unit does not lie in one run of rows or one
+    partition."""
 
     bind: ClassVar[Callable[[Any, BlockRecipe, Any], Any]]
     """Takes a recipe and a plan, and returns a context manager that gives the model of all rows, for the steps of a

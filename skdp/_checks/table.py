@@ -39,12 +39,12 @@ class CellValues(NamedTuple):
     kind : {"number", "boolean", "date", "mixed"}
         Of its type, not of its values.
     values : ndarray of shape (n,)
-        float64 with NaN for gaps; days since 1970 in UTC if `kind` is "date". If it is "mixed", int64 positions in
-        `distinct`, -1 for gaps.
+        float64 with NaN for missing values; days since 1970 in UTC if `kind` is "date". If it is "mixed", int64
+        positions in `distinct`, -1 for missing values.
     distinct : list
-        Distinct cells of a mixed column, in no order that means anything. Some may be gaps.
+        Distinct cells of a mixed column, in no order that means anything. Some may be missing values.
     exact : ndarray of shape (n,) or None
-        Integers of a type of integers, of which float64 does not hold all; arbitrary for gaps.
+        Integers of a type of integers, of which float64 does not hold all; arbitrary for missing values.
     """
 
     kind: str
@@ -301,7 +301,7 @@ def _coded(codes: NDArray[np.int64], listed: list[Any]) -> tuple[CellValues | No
     found, fault = _read_objects([cell for cell, there in zip(listed, used, strict=True) if there])
     if found is None:
         return None, fault
-    positions = np.full(len(listed) + 1, -1, np.int64)  # the last one is that of gaps
+    positions = np.full(len(listed) + 1, -1, np.int64)  # the last one is that of missing values
     positions[:-1][used] = found.values
     return CellValues("mixed", positions[codes], found.distinct), fault
 

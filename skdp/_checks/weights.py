@@ -32,8 +32,8 @@ class WeightReader:
     -----
     **Guarantees.** A share is a number in [0, 1], a function of the weight of its own row and of the bound. It
     multiplies what the row adds to a sum, which was clipped before. So no weight raises what a row may change, and a
-    row of weight 0 is the null record. Weights that are all equal to the bound have shares of exactly 1, and give the
-    model of no weights; where the sum of weights is released because there are some, but for the noise.
+    row of weight 0 is the zeroed-out record. Weights that are all equal to the bound have shares of exactly 1, and give
+    the model of no weights; where the sum of weights is released because there are some, but for the noise.
 
     A weight before the clip would be private all the same, but would not mean what it says: gradients that are cut to
     one length are votes of one size, whatever their weights were.
@@ -99,11 +99,11 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
         raise ValueError(f"`{name}` must have shape ({n_rows},), one weight per row of X, got {weights.shape}.")
-    # Numbers first, then what they may be; a refusal shows none of them.
+    # Numbers first, then what they may be; an error shows none of them.
     fault, weights = numbers_of(weights)
     if fault != NUMBER:
         refuse(fault, name)
-    with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is refused as that
+    with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is rejected as that
         weights = weights.astype(np.float64, order="C")
     if not all_finite(weights):
         refuse_not_finite(name, nan=bool(np.isnan(weights).any()))

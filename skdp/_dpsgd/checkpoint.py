@@ -247,7 +247,7 @@ def _keep_the_latest(path: Path) -> None:
             # Of the same run, with later releases: of steps, or beside them.
             n_done = [(each["n_done"], len(each["bought"])) for each in headers]
             latest = len({each["receipt"] for each in headers}) == 1 and n_done[1:] < n_done[:1]
-        except ValueError:  # cut short; a damaged main file is refused later
+        except ValueError:  # cut short; a damaged main file is rejected later
             latest = False
         if latest:
             os.replace(part, path)

@@ -20,12 +20,12 @@ SMALLEST_LOT = 4096
 TWO_CLASSES_CLIP = 0.5
 """C of linear models of two classes. Rows of norm 1 to which the model gives a probability of 1/2 are just not
 shortened by it; a smaller C shortens all rows and acts as this one does. The clip does not look at labels there, so no
-C has a bias to fear. At C = 1, AUROC was .002 to .006 lower at epsilon .2 and .001 to .005 at 1 (four tables), and log
-loss as much higher."""
+C has a bias to fear. At C = 1, AUROC was 0.002 to 0.006 lower at epsilon 0.2 and 0.001 to 0.005 at 1 (four tables), and
+log loss as much higher."""
 TABLE_CLIP = 1.0
-"""C of more classes, where rows are those of a table, whose classes may be rare. Against .7, log loss of seven classes
-of Adult fell by .002 to .014 at epsilon 1 and by .005 in the mean at .2, where accuracy fell by .003; at 1 it rose by
-.001 (trees and linear models, two splits each)."""
+"""C of more classes, where rows are those of a table, whose classes may be rare. Against 0.7, log loss of seven classes
+of Adult fell by 0.002 to 0.014 at epsilon 1 and by 0.005 in the mean at 0.2, where accuracy fell by 0.003; at 1 it rose
+by 0.001 (trees and linear models, two splits each)."""
 
 STEP_LENGTH = 2.0
 LARGEST_STEP = 200.0
@@ -72,7 +72,7 @@ def default_learning_rate(noise_multiplier: float, max_grad_norm: float, lot_siz
 
 INPUT_NORM = 8.0
 """Rows of norm `data_norm` enter the network with this norm. Unit rows starve the first layer: what it learns grows
-with their length. On tables 5 and 10 gave the same mean AUROC within .001; on images 5 cost .5 points of accuracy."""
+with their length. On tables 5 and 10 gave the same mean AUROC within 0.001; on images 5 cost 0.5 points of accuracy."""
 CHUNK_VALUES = 1 << 20
 """Size of a chunk at the widest layer: it stays in cache, and few calls are made."""
 
@@ -92,16 +92,16 @@ class NetworkRule(NamedTuple):
 
 ONE_OUTPUT = NetworkRule(INPUT_NORM, 2.0, 0.2, 40.0)
 """Two classes, whose clip does not look at the label. On dev rows of four tables, C of 1, 2 and 4 gave the same AUROC
-within .003 at epsilon 1; steps of 0.3 lost .001 to .004 of it on three of them, steps of 0.1 up to .011 on two."""
+within 0.003 at epsilon 1; steps of 0.3 lost 0.001 to 0.004 of it on three of them, steps of 0.1 up to 0.011 on two."""
 SEVERAL_OUTPUTS = NetworkRule(INPUT_NORM, 6.0, 0.3, 60.0)
 """Rows are clipped by the norm that the gradient of their own label has: the bias of a clip far below it shows in
-probabilities. MNIST at epsilon 2 and C of .5, 2, 4 and 8: accuracy .925, .925, .930 and .927, log loss .43, .34, .29
-and .27. Seven classes of Adult, some rare, at C of .5, 4 and 8: log loss .72, .53 and .48."""
+probabilities. MNIST at epsilon 2 and C of 0.5, 2, 4 and 8: accuracy 0.925, 0.925, 0.930 and 0.927, log loss 0.43, 0.34,
+0.29 and 0.27. Seven classes of Adult, some rare, at C of 0.5, 4 and 8: log loss 0.72, 0.53 and 0.48."""
 TABLE_INPUT_NORM = 4.0
 """For rows that bring their exact norm along: others are mostly shorter than their bound. Where 4 replaced 8, AUROC at
-epsilon .1, 1 and 4 changed by -.003, -.001 and +.001 on Fulton, -.001, +.001 and +.001 on Adult, and +.010, +.013 and
-+.009 on credit default (four fifths each); with 5, credit default gained half as much. With 32 units in place of 100
-it gained .015 more at epsilon 1, and Fulton lost .004."""
+epsilon 0.1, 1 and 4 changed by -0.003, -0.001 and +0.001 on Fulton, -0.001, +0.001 and +0.001 on Adult, and +0.010,
++0.013 and +0.009 on credit default (four fifths each); with 5, credit default gained half as much. With 32 units in
+place of 100 it gained 0.015 more at epsilon 1, and Fulton lost 0.004."""
 
 
 def network_sampling(n: int) -> Sampling:

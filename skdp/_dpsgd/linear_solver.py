@@ -182,7 +182,7 @@ class LinearSolver(LinearSteps):
 
 
 def refuse_another_form(model: Any, form: Any) -> None:
-    """Refuse a warm start whose rows do not have the public form of those of earlier runs, or that follows no run."""
+    """Reject a warm start whose rows do not have the public form of those of earlier runs, or that follows no run."""
     if getattr(model, "_fitted_inference", None) is not None:
         raise ValueError("A fit with inference=True cannot be continued. Start a new fit with warm_start=False.")
     if model._fitted_form_of_coef not in (None, form):
@@ -293,7 +293,7 @@ class FormSolver(LookupSolver):
         return np.full(geometry.blocks.n_columns, geometry.unit)
 
     def before_steps(self, run: Run, rows: Any, targets: Targets) -> tuple[Any, Targets]:
-        """See `Solver`. A row of a CSR matrix that does not fit the form is a null row."""
+        """See `Solver`. A row of a CSR matrix that does not fit the form is a zeroed-out record."""
         _, fits = rows_of_sparse(rows, self.form)
         targets = targets._replace(weights=weight_of_each(targets.weights, rows.shape[0]) * fits)
         return super().before_steps(run, rows, targets)

@@ -14,7 +14,7 @@ from scipy.special import expit, softmax
 from skdp.mechanisms.bounded_sum import VectorQuery, VectorSum, column_sensitivity
 
 OFFSET_SHARE = 0.02
-"""Part of mu^2 of a fit that the means get. The steps then have 1 % less of mu. In a first run of a classifier, the
+"""Part of mu^2 of a fit that the means get. The steps then have 1% less of mu. In a first run of a classifier, the
 counts of its classes have half of it."""
 
 ENOUGH = 8.0
@@ -38,7 +38,7 @@ _MOST = 10.0
 
 _SMOOTHED = 8.0
 """Standard deviations of the noise of a count that each class is given in addition, before its log-odds are taken. A
-start at equal scores is a shrinkage, which helps where noise decides: without it, trees of a class of 3.6 % lost at
+start at equal scores is a shrinkage, which helps where noise decides: without it, trees of a class of 3.6% lost at
 epsilon 0.1."""
 
 
@@ -135,9 +135,9 @@ class OutcomeCounts(OfClasses):
 
     Notes
     -----
-    **Guarantees.** A row of class y and weight w in [0, 1] adds w to the count of y, and a row of weight 0, the null
-    record, adds nothing; with d labels, one such count each: a vector of norm sqrt(d) at most. If a row is replaced,
-    the counts move by sqrt(2 d) at most.
+    **Guarantees.** A row of class y and weight w in [0, 1] adds w to the count of y, and a row of weight 0, the
+    zeroed-out record, adds nothing; with d labels, one such count each: a vector of norm sqrt(d) at most. If a row is
+    replaced, the counts move by sqrt(2 d) at most.
 
     Proof. The vector has at most d entries other than 0, which are w. Two such vectors have no negative entry, so
     |a - b|^2 <= |a|^2 + |b|^2 <= 2 d. The same holds for sums over the rows of two units, each clipped to sqrt(d).

@@ -24,7 +24,7 @@ RELATIVE_ERROR = 1e-6
 """Relative error of a sum of rows, and of a price."""
 
 ROW = 7
-"""The number of the row that neighbours differ in."""
+"""The number of the row that neighbors differ in."""
 
 MAY_BE_REFUSED = ("gaps", "infinite numbers")
 "Rows with values that are not numbers."

@@ -219,7 +219,7 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     counts = np.bincount(numbers, minlength=n)
     found += _dispersion(sizes, n, q, level, "The lot sizes vary", "those of independently sampled rows")
     found += _dispersion(counts, n_lots, q, level, "The numbers of lots per row vary", "those of independent lots")
-    # Neighbours in a lot, and of a row in the next lot.
+    # Neighbors in a lot, and of a row in the next lot.
     keys = np.concatenate([number * (n + 1) + each for number, each in enumerate(rows)])  # n + 1: no row has a next lot
     beside = int(np.isin(keys + 1, keys, assume_unique=True).sum())
     found += _pairs(beside, n, n_lots, q, level, "Neighboring rows share lots")
@@ -246,7 +246,7 @@ def _dispersion(counts: np.ndarray, trials: int, q: float, level: float, what: s
 
 
 def _pairs(count: int, length: int, n_lines: int, q: float, level: float, what: str) -> list[str]:
-    """Test how many of the neighbours along lines of independent ones are both one.
+    """Test how many of the neighbors along lines of independent ones are both one.
 
     The mean of exp(s times their number in a line) is a product of matrices, one for each number and the next.
     """

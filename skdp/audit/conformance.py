@@ -469,7 +469,7 @@ def check_private_estimator(
     if on_fail not in ("raise", "warn", None):
         raise ValueError(f"`on_fail` must be 'raise', 'warn' or None, got {on_fail!r}.")
     expected = _expected(expected_failed_checks)
-    CheckedEstimator(estimator, X, y)  # refuses what is no private estimator
+    CheckedEstimator(estimator, X, y)  # rejects what is no private estimator
     found = []
     for check in private_checks(X, y):
         status, reason = "passed", ""

@@ -230,7 +230,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     other = subject.fit(other_table, one, **counted)
     _same_releases(subject, one, other, "a group of 40 rows in place of a group of 3")
     _moved_by_two_at_most(one, other, "a group of 40 rows", mend)
-    # A ledger of rows rejects the charge.
+    # A accountant of rows rejects the charge.
     rows = PrivacyAccountant()
     error = checking.refusal(
         lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups)

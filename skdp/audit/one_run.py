@@ -143,7 +143,7 @@ def _refuted(m: int, n_guesses: int, v: int, found_at: Callable[[float], float],
 def _found_at(event: accounting.DpEvent) -> Callable[[float], float]:
     """Return x -> f(1 - x) for the trade-off function f of an event.
 
-    That of a profile is a polygon, symmetric, and its corners are where neighbouring lines meet.
+    That of a profile is a polygon, symmetric, and its corners are where neighboring lines meet.
     """
     if isinstance(event, accounting.GaussianDpEvent):
         mu = 1.0 / event.noise_multiplier

@@ -231,7 +231,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     while (number := len(worlds)) < 2 or (number < n_splits and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
         heard.add(without)
-        shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbour
+        shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbor
         for canary in canaries:
             fitted = subject.fit(canary, seed + number, without.tape)
             reference = reference or fitted
@@ -279,7 +279,7 @@ def _without_releases(subject: Subject, first: AuditedFit, seed: int) -> Attack:
     """
     found, canaries = [], subject.tables.canaries
     if not differences(first, subject.fit(None, seed)):
-        is_exchange = canaries_of_a_view(first, canaries) == 2  # a table with one row less is no neighbour
+        is_exchange = canaries_of_a_view(first, canaries) == 2  # a table with one row less is no neighbor
         reference = subject.fit(canaries[0], seed) if is_exchange else first
         found = [each for canary in canaries for each in differences(reference, subject.fit(canary, seed))]
     if not found:

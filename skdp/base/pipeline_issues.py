@@ -349,7 +349,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
             target = target_of(copied.epsilon, copied.delta)
             noise = calibrate_to(first, target, adjacency=copied.adjacency)
         return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
-    except Exception:  # a budgeted pipeline, a search, or parameters that fit will refuse
+    except Exception:  # a private pipeline, a search, or parameters that fit will reject
         return None
 
 
@@ -476,7 +476,7 @@ def fault_of_split(node: Any, cv: Any, unit: str = "") -> str:
 
 
 def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
-    """Find what is read around a private estimator, and within a budgeted pipeline or a search."""
+    """Find what is read around a private estimator, and within a private pipeline or a search."""
     if isinstance(node, Pipeline):
         check_structure(node)
         yield from _of_parts(node, path)

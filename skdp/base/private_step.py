@@ -150,7 +150,7 @@ class PrivateStep:
     """
 
     maker: Any = None
-    """The public step that is given the table itself, and gives its rows to this one; None for any other place."""
+    """The stateless step that is given the table itself, and gives its rows to this one; None for any other place."""
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

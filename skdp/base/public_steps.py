@@ -296,10 +296,10 @@ _ANY_TYPES: set[type] = set()
 
 
 def register(cls: type, rule: Callable[[Any], Iterator[tuple[str, str]]], checked: tuple[str, ...] = ()) -> None:
-    """Add a class of this package to the list of public steps.
+    """Add a class of this package to the list of stateless steps.
 
     It takes columns of any types, each cell for itself, so `check_types` does not look at what it is given; and no
-    message of its refusals shows a cell, so `run_publicly` passes them on.
+    message of its errors shows a cell, so `run_publicly` passes them on.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ def register(cls: type, rule: Callable[[Any], Iterator[tuple[str, str]]], checke
 
 
 def takes_any_types(step: Any) -> bool:
-    """Whether a public step reads each cell for itself, whatever the types of the columns, and shows none."""
+    """Whether a stateless step reads each cell for itself, whatever the types of the columns, and shows none."""
     return type(step) in _ANY_TYPES
 
 
@@ -423,7 +423,7 @@ def output_of(step: Any) -> Any:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Run public steps without warnings of Python or of NumPy's arithmetic, which reveal single rows.
+    """Run stateless steps without warnings of Python or of NumPy's arithmetic, which reveal single rows.
 
     NumPy's settings apply to one thread, so ``n_jobs`` is ignored: other threads and processes would warn.
     """
@@ -500,7 +500,7 @@ def takes_sparse(step: Any) -> bool:
 
 
 def value_refusals(step: Any, name: str) -> Iterator[Fault]:
-    """Find the parts of a public step that refuse some values, which is not allowed after a private step."""
+    """Find the parts of a stateless step that reject some values, which is not allowed after a private step."""
     for path, part, _ in walk(step, name):
         kind = type(part)
         if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):

@@ -143,7 +143,7 @@ def check_row_wise(marked: RowWise, like: Any, keywords: dict[str, Any] | None =
             given = copy.deepcopy(table)
             try:
                 whole = run(given)
-            except Exception:  # some functions refuse gaps, or text
+            except Exception:  # some functions reject missing values, or text
                 continue
             tested = True
             if not (_same(table, given) and _keeps_index(table, given)):
@@ -271,7 +271,7 @@ def _equal(x: Any, y: Any) -> bool:
         return bool(np.array_equal(x, y))
 
 
-# --- made-up rows with the columns and types of a table, on which `skdp.row_wise` tests a function ---
+# --- simulated rows with the columns and types of a table, on which `skdp.row_wise` tests a function ---
 
 N_ROWS = 16
 CODES = (-99999, -9999, -999, -99, -9, -1, 0, 99, 999, 9999, 99999)
@@ -353,7 +353,7 @@ def _polars_table(like: Any, values: Callable[[Any, tuple[int, ...]], Any]) -> A
 
 
 def _draw_tame(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Positive numbers, words, days; no gaps."""
+    """Positive numbers, words, days; no missing values."""
     return _values(_positive, rng, text, dtype, shape)
 
 
@@ -379,12 +379,12 @@ def _draw_coded(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[i
 
 
 def _draw_gapped(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Tame values with gaps, if the type can hold them: the first row, and some others."""
+    """Tame values with missing values, if the type can hold them: the first row, and some others."""
     return _add_gaps(rng, dtype, _draw_tame(rng, text, dtype, shape))
 
 
 def _draw_wild(rng: np.random.Generator, text: bool, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Extreme values, a row of gaps, and a row of zeros."""
+    """Extreme values, a row of missing values, and a row of zeros."""
     drawn = _values(_around_zero, rng, text, dtype, shape)
     kind = "" if _is_listed(dtype) else _kind(dtype)
     extremes: tuple[float, ...] = ()
@@ -430,7 +430,7 @@ def _around_zero(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray
 
 
 def _add_gaps(rng: np.random.Generator, dtype: Any, drawn: Any, share: float = 0.3) -> Any:
-    """Replace a share of the values, and the whole first row, by gaps."""
+    """Replace a share of the values, and the whole first row, by missing values."""
     gap = _gap(dtype)
     if gap is _NO_GAP:
         return drawn

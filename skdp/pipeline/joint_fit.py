@@ -147,9 +147,9 @@ class JointFit:
                     raise ValueError(f"Step {name!r}: {fault}")
 
     def prepare(self, X: Any, y: Any, like: Any = None) -> None:
-        """Run the leading public steps, and check all that can be checked of rows and labels.
+        """Run the leading stateless steps, and check all that can be checked of rows and labels.
 
-        scikit-learn's steps refuse a table without rows, such as a part that coins left empty. They are given `like`
+        scikit-learn's steps reject a table without rows, such as a part that coins left empty. They are given `like`
         then, a row that they have taken before the charge, and what they make of it goes again.
         """
         self._n_rows, self._y = table_shape(X)[0], y
@@ -191,7 +191,7 @@ class JointFit:
             note(first.public_n_samples(self._n), epsilon)
 
     def _rehearse(self, width: int) -> None:
-        """Run what stands behind the first private step on made-up rows: it must not fail after the charge.
+        """Run what stands behind the first private step on simulated rows: it must not fail after the charge.
 
         Not behind a step that chooses its width by what it releases; a last step that is private takes any width, but
         for parameters that list columns.
@@ -221,7 +221,7 @@ class JointFit:
         return rows
 
     def _fit_for(self, number: int, rows: Any) -> Any:
-        """Rows for a step: those with NaN or infinity as zeros, unless it takes codes, in which NaN is a gap."""
+        """Rows for a step, with NaN and infinity as zeros, unless NaN is a missing value of encoded columns."""
         private = self._private.get(self.steps[number][0])
         return rows if private is not None and traits_of(private.estimator).takes_codes else zero_wild_rows(rows)
 
@@ -364,7 +364,7 @@ def _number_of(cell: Any) -> float:
 
 
 def _find_wild_rows(made: Any) -> np.ndarray:
-    """Rows of an array or a frame of numbers that hold NaN, infinity or a gap."""
+    """Rows of an array or a frame of numbers that hold NaN, infinity or a missing value."""
     values = np.asarray(made)
     if values.dtype.kind == "f":
         return ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))

@@ -183,7 +183,7 @@ def _on_features(name: str) -> Any:
 
 
 class _FittedSteps(Pipeline):
-    """Methods for rows to predict: of public steps too, which know neither labels nor `silent_arithmetic`."""
+    """Methods for rows to predict: of stateless steps too, which know neither labels nor `silent_arithmetic`."""
 
     predict = _on_features("predict")
     predict_proba = _on_features("predict_proba")
@@ -447,7 +447,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         return rows
 
     def _payment(self) -> Payment:
-        """Where a fit of this pipeline is charged: the ledger that the steps share, if they have one."""
+        """Where a fit of this pipeline is charged: the accountant that the steps share, if they have one."""
         steps = private_steps(self.steps)
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
         kept: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "fractions": self.fractions}

@@ -138,7 +138,7 @@ class DaskRows(RowSource):
     def find_units(self) -> CountedUnits:
         """See `RowSource`. Labels are hashed where they lie, and no unit may be in two partitions.
 
-        Within a partition its rows may lie anywhere. The fit refuses partitions with other labels than these.
+        Within a partition its rows may lie anywhere. The fit rejects partitions with other labels than these.
         """
         column, hashes = self._layout.groups, RepeatedHashes()
         given = self._groups if column is None else self._X[column]
@@ -181,7 +181,7 @@ class DaskRows(RowSource):
                 raise ValueError(f"{name} must contain {needed}, got dtype {dtype}.")
 
     def read_column(self, parameter: str, column: str) -> np.ndarray:
-        """See `RowSource`. Gaps are for what reads the labels to refuse."""
+        """See `RowSource`. Missing values are for what reads the labels to reject."""
         if self._whole is None:
             return super().read_column(parameter, column)
         refuse_unknown_column(parameter, column, list(self._whole.columns))
@@ -209,7 +209,7 @@ class DaskRows(RowSource):
         return bound, list(found)
 
     def _check_number(self, n_rows: int) -> None:
-        """Refuse rows of which there are not as many as the charge and the plan say."""
+        """Reject rows of which there are not as many as the charge and the plan say."""
         if n_rows != self.n_rows:
             raise ValueError(
                 f"X has {n_rows} rows, but {self.n_rows} were planned. The budget was already charged for this fit. "
@@ -224,7 +224,7 @@ class DaskRows(RowSource):
         return total
 
     def _total(self, new_sum: Callable[..., Any], read_targets: TargetReading | None) -> Any:
-        """Return the sum over all rows, or why they are refused."""
+        """Return the sum over all rows, or why they are rejected."""
         parts = [
             engine.task(partitions.add_up_partition, new_sum, read_targets, self._layout, number, *given)
             for number, given in enumerate(
@@ -287,7 +287,7 @@ def partitions_of(collection: Any) -> list[Any]:
 
 
 def refuse_partition(number: int, refused: partitions.Refused) -> None:
-    """Raise the refusal of a partition."""
+    """Raise the error of a partition."""
     raise ValueError(
         f"Partition {number} of the collection: {refused.why} The budget was already charged for this fit."
     )
@@ -333,7 +333,7 @@ class DistributedModel(Model):
         self._keep(bound)
 
     def _keep(self, bound: list[Any]) -> None:
-        """Keep partitions on their workers, those of few rows with their neighbours: a task takes milliseconds."""
+        """Keep partitions on their workers, those of few rows with their neighbors: a task takes milliseconds."""
         parts = [
             bound[each.start]
             if len(each) == 1

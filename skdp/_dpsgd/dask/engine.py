@@ -5,7 +5,7 @@ Which lazy collections a fit accepts: those whose every row comes from one row o
 Dask computes a graph anew whenever it needs the rows, so ``X - X.mean()`` or a random array would be part of the fit:
 one row would act on many, or every step would see other people. Accepted are collections that are in memory already,
 of which it is the user's word that they were made row by row, and graphs of which every task is listed here: readers
-of a source, and functions of one row each, of one partition. What is not listed is refused.
+of a source, and functions of one row each, of one partition. What is not listed is rejected.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def constant(value: Any) -> Delayed:
 def in_a_tree(add: Callable[[list[Any]], Delayed], parts: Sequence[Any]) -> list[Any]:
     """Return at most `FAN_IN` sums of parts, to be added here, in an order that no worker's speed changes.
 
-    On workers, `FAN_IN` neighbours are added at a time. The last sum is not worth the way to one of them and back.
+    On workers, `FAN_IN` neighbors are added at a time. The last sum is not worth the way to one of them and back.
     """
     parts = list(parts)
     while len(parts) > FAN_IN:
@@ -97,7 +97,7 @@ class Asking:
 
 
 def check_engine(name: str, collection: Any) -> None:
-    """Refuse an engine that a fit cannot wait for, or that does not find these rows; nothing is asked of it.
+    """Reject an engine that a fit cannot wait for, or that does not find these rows; nothing is asked of it.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ _GETTERS = frozenset({"getter", "getter_nofancy", "getter_inline"})
 
 
 def check_graph(name: str, collection: Any) -> None:
-    """Refuse a collection of Dask that is neither in memory nor known to be made row by row.
+    """Reject a collection of Dask that is neither in memory nor known to be made row by row.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What a worker does with the rows of one partition. Its functions never raise what could quote a cell.
 
-The log of a worker shows the errors of its tasks, and Dask sends them around: what is refused is therefore a result
+The log of a worker shows the errors of its tasks, and Dask sends them around: what is rejected is therefore a result
 like any other, in one line without a value.
 """
 
@@ -92,7 +92,7 @@ _OTHER_LABELS = "The groups changed since they were first read. Pass a collectio
 
 
 class Refused(NamedTuple):
-    """Why a partition was refused, and its number."""
+    """Why a partition was rejected, and its number."""
 
     why: str
     number: int = 0
@@ -148,7 +148,7 @@ class SeenLabels(NamedTuple):
     digest: bytes
 
     def units(self, layout: Layout, groups: Any, n_rows: int) -> Units:
-        """Return the units of a partition, or refuse labels that are not those that were looked at."""
+        """Return the units of a partition, or reject labels that are not those that were looked at."""
         found = _hashes(self.key, layout.type_of_groups, groups, n_rows)
         if isinstance(found, Refused) or digest_of(found) != self.digest:
             raise ValueError(_OTHER_LABELS)
@@ -156,7 +156,7 @@ class SeenLabels(NamedTuple):
 
 
 def hash_units(key: bytes, kind: str, groups: Any) -> Any:
-    """Return the hashes of the units of a partition, each once and sorted, or say why its labels are refused."""
+    """Return the hashes of the units of a partition, each once and sorted, or say why its labels are rejected."""
     return _or_refused(lambda: _hashes(key, kind, groups, len(groups)))
 
 
@@ -214,7 +214,7 @@ def bind_partition(
     groups: Any = None,
     seen: SeenLabels | None = None,
 ) -> Any:
-    """Bind the rows of a partition, or say why they are refused."""
+    """Bind the rows of a partition, or say why they are rejected."""
     return _or_refused(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
 
 
@@ -229,7 +229,7 @@ def _bind(
 
 
 def size_of(bound: Any) -> int | Refused:
-    """Return the number of rows of a bound partition, or why it was refused."""
+    """Return the number of rows of a bound partition, or why it was rejected."""
     return bound.n_rows if isinstance(bound, BoundPartition) else bound
 
 
@@ -239,7 +239,7 @@ def count_records(bound: BoundPartition | list[BoundPartition]) -> list[int]:
 
 
 def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:
-    """Return neighbouring partitions of few rows as one result, on one worker."""
+    """Return neighboring partitions of few rows as one result, on one worker."""
     return list(bound)
 
 
@@ -270,7 +270,7 @@ def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64]
 def add_up_partition(
     new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, number: int, *parts: Any
 ) -> Any:
-    """Return a new sum to which the rows of a partition are added, or say why they are refused."""
+    """Return a new sum to which the rows of a partition are added, or say why they are rejected."""
     *sides, seen = parts
     found = _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
     return found._replace(number=number) if isinstance(found, Refused) else found
@@ -297,7 +297,7 @@ def _add_up(
 def _units_of(
     layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
 ) -> Units | None:
-    """Return the units of a partition, None without any, or refuse its shape, its types or what is beside its rows."""
+    """Return the units of a partition, None without any, or reject its shape, its types or what is beside its rows."""
     if fault := layout.fault_of(rows):
         raise ValueError(fault)
     for name, column in (("y", labels), ("sample_weight", weights)):
@@ -309,7 +309,7 @@ def _units_of(
 
 
 def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
-    """Return a new sum of sums, in the given order, or the first refusal among them."""
+    """Return a new sum of sums, in the given order, or the first error among them."""
     total = new_sum()
     for part in parts:
         if isinstance(part, Refused):

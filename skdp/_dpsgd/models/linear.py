@@ -292,7 +292,7 @@ class LinearModel(SpanModel):
     labels : ndarray of shape (n,)
         Numbers of the classes, from 0.
     weights : ndarray of shape (n,) or float
-        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a zeroed-out record.
     n_outputs : int
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry

@@ -32,17 +32,17 @@ class ColumnModel(Model):
     labels : ndarray of shape (n,)
         Numbers of the classes, from 0.
     weights : ndarray of shape (n,) or float
-        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a zeroed-out record.
     n_outputs : int
         1 for the logistic loss (two classes), else the number of classes.
     geometry : LinearGeometry
     names : list of str or None
-        Names of the columns, for refusals.
+        Names of the columns, for errors.
 
     Notes
     -----
     **Guarantees.** As of `skdp._dpsgd.models.linear.LinearModel`: a row adds at most C (1 + 8 u), and exactly
-    nothing if its weight is 0. A row that holds NaN or infinity is refused.
+    nothing if its weight is 0. A row that holds NaN or infinity is rejected.
 
     Proof. As there, with u = 2**-53: it remains to show that the length of a row as computed is at least its norm
     ``|u|``. A root of d squares has a relative error of at most (d / 2 + 3) u, divided by the largest number or not.
@@ -118,7 +118,7 @@ class WideLinearModel(LinearModel):
     X, labels, weights, n_outputs, geometry, n_threads
         As for `LinearModel`. Products have the threads of BLAS.
     dtype : dtype
-        Of the products of dense rows: that of X, or float64. Where a neighbour's rows do not keep their places, as
+        Of the products of dense rows: that of X, or float64. Where a neighbor's rows do not keep their places, as
         under ``add_remove``, it must be float64.
 
     Notes
@@ -137,7 +137,7 @@ class WideLinearModel(LinearModel):
     magnitudes of its products, gamma = b u / (1 - b u) (Higham 2002, section 4.2), and by 2 b times the smallest normal
     number for results that are not normal. As matrices, the magnitudes of g_i have the norm of g_i. So the error of a
     block has a norm of at most gamma b times the longest \\|g_i\\|, and 2 b sqrt(K d) times the smallest normal number
-    for K outputs and d columns. The sums of two neighbours are rounded each, so one row changes the sum by at most
+    for K outputs and d columns. The sums of two neighbors are rounded each, so one row changes the sum by at most
     C' (1 + u) (1 + 8 v) (1 + 2 b gamma) + 4 b sqrt(K d) tiny, which is C by the choice of C'.
 
     The score of a row is a function of the row, of the parameters, and of its place in a block of its size: BLAS runs

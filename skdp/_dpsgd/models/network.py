@@ -6,7 +6,7 @@ gradient the root of the sum of their squares (Goodfellow 2015, "Efficient per-e
 clipping", Li et al. 2022). To clip a row is to multiply either factor; the sum of all rows' clipped gradients is then a
 matrix product. No row's gradient is ever in memory.
 
-**Rounding.** The products are in the dtype of the rows. Two neighbouring lots differ in one row. All other rows keep
+**Rounding.** The products are in the dtype of the rows. Two neighboring lots differ in one row. All other rows keep
 their places and the bits of both their factors (`skdp._kernels.tiles`), so the lots differ in one block of at
 most `SUMMED_ROWS` rows. Rounding changes the sum of a block of b rows, none longer than C, by at most
 ``u b (b + 3) / 2`` times C in each of the two lots: each of the b products has an error of at most the unit roundoff u
@@ -16,7 +16,7 @@ their order. Norms of rows of width w have a relative error of at most ``u (w + 
 rounding included. Sums of blocks are float64. The bound grows with the square of b and the cost of the float64
 additions falls with its inverse: 128 rows leave it at a twentieth of the product's.
 
-**Units.** With units of several rows a neighbour may have more rows or fewer, which shifts the places of all others:
+**Units.** With units of several rows a neighbor may have more rows or fewer, which shifts the places of all others:
 products are in float64 then, as under ``add_remove``. The rows of a unit are clipped first and then their sum, whose
 norm comes from products of pairs of rows (`skdp._kernels.dense.clip_units`) or, for many rows, from the sum itself.
 
@@ -143,7 +143,7 @@ class NetworkModel(SpanModel):
     targets : ndarray of shape (n,), int64, or (n, k)
         Numbers of the classes for the softmax, one column an output for other losses.
     weights : ndarray of shape (n,) or float
-        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a zeroed-out record.
     architecture : Architecture
     clip : Clip
     radius, unit : float
@@ -184,7 +184,9 @@ class NetworkModel(SpanModel):
             targets = targets.astype(target_dtype or targets.dtype)
         self._X, self._targets, self._dtype = X, targets, np.dtype(dtype)
         scale = row_scales(X, radius, unit)
-        self._weights = np.where(scale > 0.0, weights, 0.0).astype(dtype)  # a row that overflows becomes a null row
+        self._weights = np.where(scale > 0.0, weights, 0.0).astype(
+            dtype
+        )  # a row that overflows becomes a zeroed-out record
         # The rows at the input do not change from step to step, so their norms are computed once.
         self._scale, self._row_squares = scale, np.empty(self.n_rows)
         if isinstance(X, np.ndarray):

@@ -239,7 +239,7 @@ class OneHotModel(SpanModel):
     targets : ndarray of shape (n,)
         Numbers of the classes from 0, or numbers.
     weights : ndarray of shape (n,) or float
-        In [0, 1]. They multiply clipped gradients; 0 makes a row a null record.
+        In [0, 1]. They multiply clipped gradients; 0 makes a row a zeroed-out record.
     n_outputs : int
         More than 1 for the multinomial loss alone.
     geometry : OneHotGeometry

@@ -59,7 +59,7 @@ class ParquetRows:
     def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
         """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order.
 
-        `paid` says whether the fit was charged, for refusals.
+        `paid` says whether the fit was charged, for errors.
         """
         self._is_paid, n_read = paid, 0
         with closing(self._open(columns, n_rows)) as batches:
@@ -146,7 +146,7 @@ def _local_path_of(fragment: Any) -> str | None:
 
 
 def refuse_repeated(parts: list[ParquetRows]) -> None:
-    """Refuse rows that are named several times: one person would count as many."""
+    """Reject rows that are named several times: one person would count as many."""
     seen: set[tuple[Any, int]] = set()
     for part in parts:
         if seen & part.row_groups:
@@ -180,17 +180,17 @@ def is_label(kind: pa.DataType) -> bool:
 
 
 def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> np.ndarray:
-    """Return the numbers of an Arrow array, refused if it has gaps, or with NaN for each."""
+    """Return the numbers of an Arrow array. Missing values are rejected, or become NaN with `gaps`."""
     return _values_of(column, "X", f" in column {format_names([name])}", gaps=gaps)
 
 
 def targets_of_column(column: Any, name: str) -> np.ndarray:
-    """Return the labels or weights in an Arrow array, refused if it has gaps, which change the dtype of a part."""
+    """Return the labels or weights in an Arrow array; missing values, which change the dtype, are rejected."""
     return _values_of(column, name, "", as_stored=True)
 
 
 def unit_labels_of_column(column: Any) -> np.ndarray:
-    """Return the labels of units in an Arrow array, refused if it has gaps or nested cells."""
+    """Return the group identifiers in an Arrow array, without missing values and nested cells."""
     _refuse_nested(column, "groups")
     if column.null_count:
         refuse_gaps()
@@ -198,7 +198,7 @@ def unit_labels_of_column(column: Any) -> np.ndarray:
 
 
 def subgroups_of_column(column: Any) -> np.ndarray:
-    """Return the labels of subgroups in an Arrow array, with its gaps, refused if it has nested cells.
+    """Return the labels of subgroups in an Arrow array, with its missing values, rejected if it has nested cells.
 
     A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
     """
@@ -212,9 +212,9 @@ def _refuse_nested(column: Any, name: str) -> None:
 
 
 def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> np.ndarray:
-    """Return the values of an Arrow array: of decimals, and of truth values with gaps, numbers unless `as_stored`.
+    """Return the values of an Arrow array. Decimals and missing booleans become numbers unless `as_stored`.
 
-    Gaps are refused, or NaN among numbers with `gaps`.
+    Missing values are rejected, or become NaN with `gaps`.
     """
     values: np.ndarray | None = None
     has_gaps = False
@@ -224,7 +224,7 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
         has_gaps = column.null_count > 0 and not gaps
         if not has_gaps:
             if column.null_count and pa.types.is_boolean(column.type) and not as_stored:
-                column = column.cast(pa.int8())  # of truths with gaps NumPy has no numbers
+                column = column.cast(pa.int8())  # of truths with missing values NumPy has no numbers
             if pa.types.is_decimal(column.type) and not as_stored:
                 column = column.cast(pa.float64())
             values = column.to_numpy(zero_copy_only=False)
@@ -285,7 +285,7 @@ class ArrowRows(BlockSource):
         self._parts = parts
         self.n_rows = sum(part.n_rows for part in parts)
         schema = pa.schema([field for field in schema if parts and field.name in parts[0].schema.names])
-        column_names(schema.empty_table())  # refuses names that repeat
+        column_names(schema.empty_table())  # rejects names that repeat
         self._columns = schema
         others = {"y": y, "sample_weight": sample_weight, "groups": groups}
         self.names = _chosen_names(schema.names, columns, others) if self.n_rows else []
@@ -333,7 +333,7 @@ class ArrowRows(BlockSource):
         return np.concatenate([read(batch.column(column)) for batch in batches])
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
-        """See `RowSource`. Gaps are NaN, which the function refuses, or not."""
+        """See `RowSource`. Missing values are NaN, which the function rejects, or not."""
         found = copy(self)
         found._keeps_gaps = True
         return super(ArrowRows, found).map_blocks(function)
@@ -373,7 +373,7 @@ class ArrowRows(BlockSource):
         where = f"Rows {start} to {start + len(table) - 1} of X"
         numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
         columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
-        with np.errstate(all="ignore"):  # a number too large becomes infinite, and is refused as that
+        with np.errstate(all="ignore"):  # a number too large becomes infinite, and is rejected as that
             tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
             for first in range(0, len(table), tile):
                 part = table[first : first + tile]
@@ -408,7 +408,7 @@ def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
 
 
 def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[str, Any]) -> list[str]:
-    """Return the names of the features, or refuse what names no column; `others` may name columns that are none."""
+    """Return the names of the features, or reject what names no column; `others` may name columns that are none."""
     named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
     chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
     for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:
@@ -422,7 +422,7 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
 
 
 def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> None:
-    """Refuse files whose columns are not those of the dataset, by default those of the first file."""
+    """Reject files whose columns are not those of the dataset, by default those of the first file."""
     for number, part in enumerate(parts):
         for name in names:
             kind = schema.field(name).type
@@ -433,7 +433,7 @@ def _check_same_types(parts: list[Any], names: list[str], schema: pa.Schema) -> 
 
 
 def _dtype_of(schema: Any) -> np.dtype[Any]:
-    """Return the dtype of rows of these columns, float32 or float64, as of a table in memory; refuse other columns."""
+    """Return the dtype of rows of these columns, float32 or float64, as of a table in memory; reject other columns."""
     dtypes = []
     for field in schema:
         dtype = dtype_of_column(field.type)

@@ -103,7 +103,7 @@ def _local(path: Any) -> str:
 
 
 def _regular(path: str) -> str:
-    """Return the path of a regular file, or refuse it."""
+    """Return the path of a regular file, or reject it."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -127,7 +127,7 @@ def _refuse_missing(path: str, error: OSError) -> NoReturn:
 
 
 def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
-    """Iterate over the files of a folder, and refuse a folder that is linked twice, whose rows would count twice."""
+    """Iterate over the files of a folder, and reject a folder that is linked twice, whose rows would count twice."""
     try:
         found = os.stat(folder)
         entries = sorted(os.listdir(folder))
@@ -308,7 +308,7 @@ class MappedRows(BlockSource):
         return RowBlock(0, np.asarray(self._X[places]), part_of(self._labels, places), part_of(self._weights, places))
 
     def _check_files(self) -> None:
-        """Refuse a file that is not what it was when the fit began; to read beyond its end would kill the process."""
+        """Reject a file that is not what it was when the fit began; to read beyond its end would kill the process."""
         for name, before in self._files.items():
             if state_of(name) != before:
                 raise ValueError(
@@ -326,7 +326,7 @@ def source_of_rows(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
 
 
 def one_per_row(name: str, given: Any, n_rows: int) -> Any:
-    """Return labels or weights as an array, refused if they are not one a row."""
+    """Return labels or weights as an array, rejected if they are not one a row."""
     if given is None:
         return None
     if hasattr(given, "__dask_graph__"):

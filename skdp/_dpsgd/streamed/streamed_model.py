@@ -61,7 +61,7 @@ class StreamedModel(Model):
     cut it.
 
     Proof. The blocks of a pass partition the rows. Where they begin is a function of the numbers of rows and columns,
-    so all other rows of a neighbour (zero_out, replace_one) stay in their blocks at their places, and one block's sum
+    so all other rows of a neighbor (zero_out, replace_one) stay in their blocks at their places, and one block's sum
     differs, as the model of that block bounds it. Blocks are added in float64, for whose rounding the noise has
     room (`skdp.mechanisms.GaussianMechanism`); under add_remove so are the sums within them.
 
@@ -72,7 +72,7 @@ class StreamedModel(Model):
     **Units.** Where rows have units, these are what is drawn, and each adds at most C. Units that lie in one block are
     clipped as in memory. Of a unit that blocks cut apart, the clipped gradients of its rows are added up until it ends,
     and that sum is clipped (`add_clipped`). So memory holds a block and one more sum, however many rows a unit has.
-    What shifts where a neighbour has another number of rows is added in float64.
+    What shifts where a neighbor has another number of rows is added in float64.
     """
 
     def __init__(self, source: Any, recipe: BlockRecipe, n_steps: int, n_gathered: int | None = None) -> None:
