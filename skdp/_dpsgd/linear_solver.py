@@ -59,7 +59,7 @@ class LinearSteps(DescentSolver):
             kept = defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
         momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
         alpha = check_real(
-            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 is no penalty)"
+            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 disables the penalty)"
         )
         optimizer = momentum_sgd(lambda step: learning_rate, momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)

@@ -142,7 +142,7 @@ class NetworkSolver(DescentSolver):
     def _make_optimizer(self, schedule: loop.Schedule, shape: _Shape) -> loop.Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
         alpha = check_real(
-            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 is no penalty)"
+            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 disables the penalty)"
         )
         penalty: Any = 0.0
         if alpha:  # the second derivative of the penalty of each parameter
