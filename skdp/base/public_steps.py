@@ -148,7 +148,7 @@ def _one_hot(step: Any) -> Iterator[tuple[str, str]]:
     if step.handle_unknown not in ("error", "ignore", "infrequent_if_exist"):
         yield "warns about an unknown category of a single row", "OneHotEncoder(handle_unknown='ignore')"
     elif step.drop is not None and step.handle_unknown != "error":
-        yield "warns of one row's unknown category", "warns about an unknown category of a single row"
+        yield "warns about an unknown category of a single row", "OneHotEncoder(drop=None), or handle_unknown='error'"
 
 
 def _ordinal(step: Any) -> Iterator[tuple[str, str]]:

@@ -25,11 +25,9 @@ from skdp.base.estimator import with_parameters
 class DPMLPClassifier(GradientClassifier):
     """Differentially private multi-layer perceptron classifier.
 
-    The model minimizes the logistic loss for binary and multilabel targets, and the multinomial loss for multiclass
-    targets. It is trained with DP-SGD (Abadi et al. 2016): each step samples rows at random, clips the gradient of each
-    row, sums the clipped gradients and adds Gaussian noise. All defaults depend on public quantities only, so `epsilon`
-    is often the only parameter to set. If a tight bound on the norm of the rows is known, set `data_norm`: it improves
-    the model most.
+    A network for binary, multiclass or multilabel targets, trained with DP-SGD (Abadi et al. 2016): each step samples
+    rows, clips the gradient of each row and adds Gaussian noise to their sum. All defaults depend on public quantities,
+    so `epsilon` is often the only parameter to set. A tight `data_norm` helps most.
 
     Parameters
     ----------
@@ -38,120 +36,95 @@ class DPMLPClassifier(GradientClassifier):
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later fits (`warm_start`, ``partial_fit``) keep the first.
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float, sequence of float or "auto", default="auto"
-        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. With ``clipping="per_layer"``, a
-        sequence sets one bound per layer, and C is the root of the sum of their squares; a number is split equally.
-        "auto" is 2 for binary targets and 6 otherwise. For binary targets clipping does not bias the probabilities.
-        For multiclass and multilabel targets a small C makes probabilities extreme and rare classes rarer.
+        Clipping norm C of the gradient of each row; a sequence sets one bound per layer (``clipping="per_layer"``).
+        "auto" is 2 for binary targets and 6 otherwise.
     clipping : {"flat", "per_layer", "automatic"}, default="flat"
-        How gradients are clipped:
-
-        - "flat" clips the whole gradient.
-        - "per_layer" clips the part of each layer separately.
-        - "automatic" scales each gradient to a norm of nearly C (Bu et al. 2023).
+        Clip the whole gradient, the part of each layer separately, or scale each gradient to nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
-        the norm of rows transformed by `skdp.preprocessing.DPTableVectorizer`, and otherwise sqrt(n_features), which
-        suits columns in [-1, 1]. Neither reads private data.
+        Public bound on the Euclidean norm of a row. Rows are clipped to it. None uses the norm of rows transformed by
+        `skdp.preprocessing.DPTableVectorizer`, and otherwise sqrt(n_features), which suits columns in [-1, 1].
     input_norm : float or "auto", default="auto"
-        Norm to which a row of norm `data_norm` is scaled: rows are multiplied by ``input_norm / data_norm``. With
-        privacy noise, this scale affects the model more than other hyperparameters. "auto" is 4 for rows of
-        `skdp.preprocessing.DPTableVectorizer`, whose norm is known, and 8 otherwise.
+        Norm to which a row of norm `data_norm` is scaled. "auto" is 4 for rows of
+        `skdp.preprocessing.DPTableVectorizer` and 8 otherwise.
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If
-        `lot_size` and `sampling_rate` are both None, the rate is chosen from public quantities.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). None selects it.
     sampling_rate : float or None, default=None
-        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
+        `lot_size` as a fraction of the number of rows. Set at most one of the two.
     max_iter : int or None, default=None
-        Number of epochs. None selects it from public quantities.
+        Number of epochs. None selects it.
     solver : {"sgd", "adam"}, default="sgd"
-        Optimizer that is applied to the noisy gradients.
+        Optimizer. DP-Adam is that of Schwabedal, Michel & Riontino (2020).
     learning_rate : {"constant", "linear", "cosine"}, default="linear"
-        Schedule of the step size from `learning_rate_init` to `learning_rate_end`.
+        Schedule of the step size.
     learning_rate_init : float or "auto", default="auto"
-        Initial step size for the scaled rows and the mean gradient. "auto" selects it from public quantities.
+        Initial step size. "auto" selects it.
     learning_rate_end : float, tuple (float, float) or None, default=None
-        Final step size, which is reached after the last epoch. A pair (step size, epochs) reaches it after that number
-        of epochs. None is half of the initial step size for "linear" and 0 for "cosine".
+        Final step size, or a pair with the number of epochs after which it is reached. None is half of the initial
+        step size for "linear" and 0 for "cosine".
     momentum : float, default=0.9
-        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
-        ``solver="sgd"``.
-    beta_1 : float, default=0.9
-        Decay rate of the first moment, in [0, 1). Only used if ``solver="adam"``.
-    beta_2 : float, default=0.999
-        Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
+    beta_1, beta_2 : float, default=0.9, 0.999
+        Decay rates of Adam, in [0, 1).
     adam_epsilon : float, default=1e-8
-        Value added to the root of the second moment. Only used if ``solver="adam"``.
+        Value added to the denominator of Adam.
     average : {"ema", "tail"} or None, default="ema"
-        Average of the iterates: an exponential moving average over about 10% of the steps ("ema"), or the mean over the
-        second half of the steps ("tail"). None returns the last iterate. Averaging is post-processing and has no
-        privacy cost.
+        Exponential moving average of the iterates ("ema"), mean over the second half of the steps ("tail"), or the
+        last iterate (None).
     alpha : float, default=0.0
-        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
+        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``.
     batch_size : int or "auto", default="auto"
-        Number of rows that are processed at once. It affects memory and speed only.
+        Number of rows that are processed at once.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued. For multilabel targets, names of the labels.
     class_weight : dict of class to float, or None, default=None
-        Public weights of the classes; a class that is not named has weight 1. They are divided by the largest, so only
-        their ratios count, and multiply the clipped gradients. "balanced" is rejected, because it would read the
-        labels: pass ``1 / proportion`` with public class proportions. Not supported for multilabel targets.
+        Public weights of the classes; a class that is not named has weight 1.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped.
+        mean weight. None is a bound of 1, with a warning.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, the
-          arithmetic is float64, and all defaults use `n_public`, a public number near it.
-
-        None uses the relation of `accountant`, otherwise "zero_out".
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group: it is replaced
+        by a zeroed-out record ("zero_out"), replaced by another one ("replace_one"), or added or removed, with a
+        private number of rows (``skdp.AddRemove(n_public=10_000)``). None uses the relation of `accountant`, otherwise
+        "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
-        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
-        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
-        rejects any other fit that uses it, before that fit is charged.
+        File that stores the state until the fit completes. An interrupted ``fit`` with the same parameters and rows
+        resumes from it, at no additional privacy cost.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
-        Whether equal rows, with equal targets and weights, are found once and then computed once a step. The result is
-        the same, except for rounding, in less time. "auto" merges float64 rows if the expected lot has at least 4,096
-        rows and at least eight times as many rows as distinct rows. True always merges, in float64. The run time then
-        depends on duplicates in the private data (see ``docs/limitations.md``).
+        Whether equal rows, with equal targets and weights, are found once and then computed once a step
+        (``docs/limitations.md``).
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
         against anyone who knows the value.
     verbose : int, default=0
-        If 1, show a progress bar on standard error, with the privacy cost of the completed steps.
+        If 1, show a progress bar with the privacy cost so far.
 
     Attributes
     ----------
     coefs_ : list of ndarray of shape (n_inputs, n_outputs)
-        Weights of the layers. The first layer applies to the original rows, before scaling by `input_norm`.
+        Weights of the layers, for the original rows.
     intercepts_ : list of ndarray of shape (n_outputs,)
         Intercepts of the layers.
     n_layers_ : int
-        Number of layers, including the input layer.
+        Number of layers, including the input.
     n_outputs_ : int
         Number of outputs.
     out_activation_ : {"logistic", "softmax"}
@@ -159,25 +132,24 @@ class DPMLPClassifier(GradientClassifier):
     classes_ : ndarray of shape (n_classes,)
         Class labels, or the names of the labels for multilabel targets.
     weight_bound_ : float
-        Bound of the weights in the last run; 1.0 for ``weight_bound=None``.
+        Bound of the weights in the last run.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns seen during ``fit``, if all of them are strings.
     epsilon_ : float
         Privacy cost of the fitted state at `delta_`, over all calls of ``fit`` with `warm_start` and of
-        ``partial_fit``. At most `epsilon` after a single fit.
+        ``partial_fit``.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit: one row, or all rows of one group.
     privacy_event_ : DpEvent
         Event whose privacy cost is `epsilon_`.
     noise_multiplier_ : float
-        Noise multiplier of the last run. If the noise varies between steps, as in `skdp.DPLogisticRegression`, the
-        constant noise multiplier with the same privacy cost.
+        Noise multiplier of the last run; if it varies, the constant one of equal cost.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float
@@ -195,7 +167,7 @@ class DPMLPClassifier(GradientClassifier):
     --------
     DPLogisticRegression : Linear classifier trained in the same way.
     DPGridSearchCV : Private hyperparameter search.
-    allocate_budget : Share one privacy budget between the private steps of a pipeline.
+    allocate_budget : One budget for a pipeline.
 
     Notes
     -----
@@ -205,41 +177,25 @@ class DPMLPClassifier(GradientClassifier):
       `random_state` is None.
     - One row changes the sum of a step by at most `max_grad_norm_`, for any row and weight, including the rounding of
       the sum.
-    - The noisy sum is divided by a public constant, the expected number of rows of a step.
-    - With `groups` all of this holds for all rows of one group together: the sum of their clipped gradients is clipped
-      to `max_grad_norm_` again. Other sums over the rows of a group are clipped to the sensitivity of one row.
-    - `intercepts_` are those of the last step, corrected for the bias of the mean prediction. The correction is a
-      function of noisy sums over the rows, which are released once, after the last step.
-    - The first run starts at scores that are a function of noisy class counts, which are released once, before the
-      first step, unless the constructor names three or more classes or labels. Counts and sums each use 1% of the
-      squared mu of a fit to all rows (sums without counts use 2%) and are part of `privacy_event_`.
+    - The noisy sum is divided by a public constant.
+    - With `groups` all of this holds for all rows of one group: the sum of their clipped gradients, and each other sum
+      over them, is clipped again.
+    - `intercepts_` are corrected by a function of noisy sums over the rows, which are released once, after the last
+      step.
+    - The first run starts at scores from noisy class counts, which are released once, before the first step, unless the
+      constructor names three or more classes or labels. Counts and sums use 2% of the squared mu of a fit to all rows
+      and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge and the model of the
       completed steps.
-    - Invalid input (NaN, infinity, unknown labels, negative weights) is rejected before any charge, or, for data that
-      are not in memory, when its block is read after the charge. Such an error depends on the data and is not covered
-      by the guarantee.
+    - Invalid input (NaN, infinity, unknown labels, negative weights) is rejected before any charge; data that are not
+      in memory are checked after it. Such an error depends on the data and is not covered.
     - The initial weights are random and do not depend on the rows.
 
-    **When to use it.** For tables, `skdp.DPRandomTreesClassifier` has better scores on average.
-    `skdp.DPLogisticRegression` is also better, unless features interact and the budget is not very small. See
-    ``docs/choosing_an_estimator.md``. With the defaults and `skdp.preprocessing.DPTableVectorizer`, the ROC AUC at
-    epsilon 0.1, 1 and 4 (means over three splits; logistic regression in parentheses) was:
-
-    - Fulton (marital status): 0.756, 0.792, 0.802 (0.765, 0.785, 0.785)
-    - Adult: 0.874, 0.912, 0.916 (0.887, 0.914, 0.917)
-    - Credit default: 0.734, 0.759, 0.768 (0.740, 0.763, 0.772)
-
-    scikit-learn's ``early_stopping``, ``tol`` and ``loss_curve_`` are not available, because they would read private
-    data in every step. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee does not
-    cover floating-point rounding of the noise or the run time (see ``docs/limitations.md``).
+    See ``docs/choosing_an_estimator.md`` and ``docs/limitations.md``.
 
     References
     ----------
     Abadi et al. (2016), "Deep learning with differential privacy".
-
-    Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
-
-    Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
 
     Examples
     --------

@@ -21,11 +21,9 @@ from skdp.base.estimator import with_parameters
 class DPMLPRegressor(GradientRegressor):
     """Differentially private multi-layer perceptron regressor.
 
-    The model minimizes the squared error, the Huber loss or the Poisson loss for targets between public bounds. It is
-    trained with DP-SGD (Abadi et al. 2016): each step samples rows at random, clips the gradient of each row, sums the
-    clipped gradients and adds Gaussian noise. All defaults depend on public quantities only, so `epsilon` and
-    `y_bounds` are often the only parameters to set. If a tight bound on the norm of the rows is known, set `data_norm`:
-    it improves the model most.
+    A network for targets between public bounds, trained with DP-SGD (Abadi et al. 2016): each step samples rows, clips
+    the gradient of each row and adds Gaussian noise to their sum. All defaults depend on public quantities, so
+    `epsilon` and `y_bounds` are often the only parameters to set. A tight `data_norm` helps most.
 
     Parameters
     ----------
@@ -34,122 +32,96 @@ class DPMLPRegressor(GradientRegressor):
     activation : {"identity", "logistic", "tanh", "relu"}, default="relu"
         Activation function of the hidden layers.
     loss : {"squared_error", "huber", "poisson"}, default="squared_error"
-        Loss function. "huber" is quadratic for errors up to 5% of the range of `y_bounds` and linear beyond.
-        "poisson" is for counts: the network predicts the logarithm of their mean.
+        "huber" is linear for errors beyond 5% of the range of `y_bounds`; "poisson" is for counts.
     y_bounds : (float, float) or None, default=None
         Public bounds on the targets. Targets beyond them are moved to the nearest bound, and so are predictions. If
-        None, they are read from `y`; this is not covered by the guarantee, and a `PrivacyLeakWarning` is issued. For
-        ``loss="poisson"`` pass 0 and the largest count of interest.
+        None, they are read from `y`; this is not covered by the guarantee, and a `PrivacyLeakWarning` is issued.
     y_transform : {"log"} or None, default=None
-        Transformation of the targets. "log" fits the logarithm of the targets, clipped to `y_bounds`, which must be
-        public and above 0. Predictions are transformed back, so they estimate a conditional median, not a mean.
+        "log" fits the logarithm of the targets, with public `y_bounds` above 0. Predictions then estimate a median.
     epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
-        inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
-        `noise_multiplier` is given.
+        Privacy budget of one ``fit``, or a bound on the risk of membership inference such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). None if `noise_multiplier` is set.
     delta : float or "auto", default="auto"
         The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
         "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more. Later fits (`warm_start`, ``partial_fit``) keep the first.
+        rounded down to a power of ten, for more.
     noise_multiplier : float or None, default=None
         Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
         `epsilon`.
     max_grad_norm : float, sequence of float or "auto", default="auto"
-        Clipping norm C: the gradient of each row is clipped to this Euclidean norm. With ``clipping="per_layer"``, a
-        sequence sets one bound per layer, and C is the root of the sum of their squares; a number is split equally.
+        Clipping norm C of the gradient of each row; a sequence sets one bound per layer (``clipping="per_layer"``).
         "auto" selects C for the loss.
     clipping : {"flat", "per_layer", "automatic"}, default="flat"
-        How gradients are clipped:
-
-        - "flat" clips the whole gradient.
-        - "per_layer" clips the part of each layer separately.
-        - "automatic" scales each gradient to a norm of nearly C (Bu et al. 2023).
+        Clip the whole gradient, the part of each layer separately, or scale each gradient to nearly C (Bu et al. 2023).
     data_norm : float or None, default=None
-        Public bound on the Euclidean norm of a row. Rows are clipped to it, in ``fit`` and in predictions. None uses
-        the norm of rows transformed by `skdp.preprocessing.DPTableVectorizer`, and otherwise sqrt(n_features), which
-        suits columns in [-1, 1]. Neither reads private data.
+        Public bound on the Euclidean norm of a row. Rows are clipped to it. None uses the norm of rows transformed by
+        `skdp.preprocessing.DPTableVectorizer`, and otherwise sqrt(n_features), which suits columns in [-1, 1].
     input_norm : float or "auto", default="auto"
-        Norm to which a row of norm `data_norm` is scaled: rows are multiplied by ``input_norm / data_norm``. With
-        privacy noise, this scale affects the model more than other hyperparameters. "auto" is 3.
+        Norm to which a row of norm `data_norm` is scaled. "auto" is 3.
     lot_size : float or None, default=None
-        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). If
-        `lot_size` and `sampling_rate` are both None, the rate is chosen from public quantities.
+        Expected number of rows in one step. Each row is drawn independently (Poisson sampling). None selects it.
     sampling_rate : float or None, default=None
-        `lot_size` as a fraction of the number of rows, in (0, 1]. Set at most one of the two.
+        `lot_size` as a fraction of the number of rows. Set at most one of the two.
     max_iter : int or None, default=None
-        Number of epochs. None selects it from public quantities.
+        Number of epochs. None selects it.
     solver : {"sgd", "adam"}, default="sgd"
-        Optimizer that is applied to the noisy gradients.
+        Optimizer. DP-Adam is that of Schwabedal, Michel & Riontino (2020).
     learning_rate : {"constant", "linear", "cosine"}, default="linear"
-        Schedule of the step size from `learning_rate_init` to `learning_rate_end`.
+        Schedule of the step size.
     learning_rate_init : float or "auto", default="auto"
-        Initial step size for the scaled rows and the mean gradient. "auto" selects it from public quantities.
+        Initial step size. "auto" selects it.
     learning_rate_end : float, tuple (float, float) or None, default=None
-        Final step size, which is reached after the last epoch. A pair (step size, epochs) reaches it after that number
-        of epochs. None is half of the initial step size for "linear" and 0 for "cosine".
+        Final step size, or a pair with the number of epochs after which it is reached. None is half of the initial
+        step size for "linear" and 0 for "cosine".
     momentum : float, default=0.9
-        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``. Only used if
-        ``solver="sgd"``.
-    beta_1 : float, default=0.9
-        Decay rate of the first moment, in [0, 1). Only used if ``solver="adam"``.
-    beta_2 : float, default=0.999
-        Decay rate of the second moment, in [0, 1). Only used if ``solver="adam"``.
+        Momentum in [0, 1), with dampening: ``v = momentum * v + (1 - momentum) * gradient``.
+    beta_1, beta_2 : float, default=0.9, 0.999
+        Decay rates of Adam, in [0, 1).
     adam_epsilon : float, default=1e-8
-        Value added to the root of the second moment. Only used if ``solver="adam"``.
+        Value added to the denominator of Adam.
     average : {"ema", "tail"} or None, default="ema"
-        Average of the iterates: an exponential moving average over about 10% of the steps ("ema"), or the mean over the
-        second half of the steps ("tail"). None returns the last iterate. Averaging is post-processing and has no
-        privacy cost.
+        Exponential moving average of the iterates ("ema"), mean over the second half of the steps ("tail"), or the
+        last iterate (None).
     alpha : float, default=0.0
-        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``, which is added to the mean loss.
+        Strength of the L2 penalty ``alpha / 2 * ||coefs_||**2``.
     batch_size : int or "auto", default="auto"
-        Number of rows that are processed at once. It affects memory and speed only.
+        Number of rows that are processed at once.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped.
+        mean weight. None is a bound of 1.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, the
-          arithmetic is float64, and all defaults use `n_public`, a public number near it.
-
-        None uses the relation of `accountant`, otherwise "zero_out".
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group: it is replaced
+        by a zeroed-out record ("zero_out"), replaced by another one ("replace_one"), or added or removed, with a
+        private number of rows (``skdp.AddRemove(n_public=10_000)``). None uses the relation of `accountant`, otherwise
+        "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
         Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     checkpoint : str, path-like or None, default=None
-        File that stores the state of the fit until it completes. An interrupted ``fit`` resumes from it when it is
-        called again with the same parameters and rows, and an accountant that already recorded the fit is not charged
-        again. The file is removed when the fit completes. While a fit uses the file, a lock on ``<checkpoint>.lock``
-        rejects any other fit that uses it, before that fit is charged.
+        File that stores the state until the fit completes. An interrupted ``fit`` with the same parameters and rows
+        resumes from it at no privacy cost.
     warm_start : bool, default=False
         If True, ``fit`` starts from the current coefficients, and `epsilon_` covers all calls.
     merge_equal_rows : {"auto", True, False}, default="auto"
-        Whether equal rows, with equal targets and weights, are found once and then computed once a step. The result is
-        the same, except for rounding, in less time. "auto" merges float64 rows if the expected lot has at least 4,096
-        rows and at least eight times as many rows as distinct rows. True always merges, in float64. The run time then
-        depends on duplicates in the private data (see ``docs/limitations.md``).
+        Whether equal rows, with equal targets and weights, are found once and then computed once a step
+        (``docs/limitations.md``).
     random_state : int, RandomState or Generator instance or None, default=None
         Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
         other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
         against anyone who knows the value.
     verbose : int, default=0
-        If 1, show a progress bar on standard error, with the privacy cost of the completed steps.
+        If 1, show a progress bar with the privacy cost so far.
 
     Attributes
     ----------
     coefs_ : list of ndarray of shape (n_inputs, n_outputs)
-        Weights of the layers. The first layer applies to the original rows, before scaling by `input_norm`. The last
-        layer returns scaled targets (see Notes).
+        Weights of the layers, for the original rows and scaled targets.
     intercepts_ : list of ndarray of shape (n_outputs,)
         Intercepts of the layers.
     n_layers_ : int
-        Number of layers, including the input layer.
+        Number of layers, including the input.
     n_outputs_ : int
         Number of outputs.
     out_activation_ : {"identity", "exp"}
@@ -157,25 +129,24 @@ class DPMLPRegressor(GradientRegressor):
     y_bounds_ : (float, float)
         Bounds of targets and predictions.
     weight_bound_ : float
-        Bound of the weights in the last run; 1.0 for ``weight_bound=None``.
+        Bound of the weights in the last run.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of columns seen during ``fit``. Defined only if all column names of `X` are strings.
+        Names of columns, if all are strings.
     epsilon_ : float
         Privacy cost of the fitted state at `delta_`, over all calls of ``fit`` with `warm_start` and of
-        ``partial_fit``. At most `epsilon` after a single fit.
+        ``partial_fit``.
     delta_ : float
         Delta at which `epsilon_` is computed.
     adjacency_ : str
         Neighboring relation for which `epsilon_` holds.
     privacy_unit_ : {"row", "group"}
-        Privacy unit of the guarantee: one row, or all rows of one group.
+        Privacy unit: one row, or all rows of one group.
     privacy_event_ : DpEvent
         Event whose privacy cost is `epsilon_`.
     noise_multiplier_ : float
-        Noise multiplier of the last run. If the noise varies between steps, as in `skdp.DPLogisticRegression`, the
-        constant noise multiplier with the same privacy cost.
+        Noise multiplier of the last run; if it varies, the constant one of equal cost.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float
@@ -192,9 +163,8 @@ class DPMLPRegressor(GradientRegressor):
     See Also
     --------
     DPMLPClassifier : Classifier trained in the same way.
-    DPRidge : Linear regression from one release.
     DPGridSearchCV : Private hyperparameter search.
-    allocate_budget : Share one privacy budget between the private steps of a pipeline.
+    allocate_budget : One budget for a pipeline.
 
     Notes
     -----
@@ -204,44 +174,26 @@ class DPMLPRegressor(GradientRegressor):
       `random_state` is None.
     - One row changes the sum of a step by at most `max_grad_norm_`, for any row and weight, including the rounding of
       the sum.
-    - The noisy sum is divided by a public constant, the expected number of rows of a step.
-    - With `groups` all of this holds for all rows of one group together: the sum of their clipped gradients is clipped
-      to `max_grad_norm_` again. Other sums over the rows of a group are clipped to the sensitivity of one row.
-    - `intercepts_` are those of the last step, corrected by a function of noisy sums of errors and weights, or of
-      predicted counts, which are released once, after the last step. These sums use 2% of the squared mu of a fit to
-      all rows and are part of `privacy_event_`.
+    - The noisy sum is divided by a public constant.
+    - With `groups` all of this holds for all rows of one group: the sum of their clipped gradients, and each other sum
+      over them, is clipped again.
+    - `intercepts_` are corrected by a function of noisy sums over the rows, which are released once, after the last
+      step. These sums use 2% of the squared mu of a fit to all rows and are part of `privacy_event_`.
     - `accountant` is charged before the rows are read; an interrupted fit keeps its charge and the model of the
       completed steps.
-    - Invalid input (NaN, infinity, negative counts, negative weights) is rejected before any charge, or, for data that
-      are not in memory, when its block is read after the charge. Such an error depends on the data and is not covered
-      by the guarantee.
+    - Invalid input (NaN, infinity, negative counts, negative weights) is rejected before any charge; data that are not
+      in memory are checked after it. Such an error depends on the data and is not covered.
     - The initial weights are random and do not depend on the rows.
 
-    **Scale of the targets.** For "squared_error" and "huber" the network fits ``(y - middle) / half``, where ``middle``
-    is the center of `y_bounds` and ``half`` is half of their range. For "poisson" it fits the logarithm of the mean of
-    ``y / r``, where ``r`` is the square root of the largest count, so a score of 0 is a mean of ``r``. The Poisson loss
-    is linear beyond a mean of the largest count, so that its derivative is bounded. Gradient clipping reduces the
-    influence of large residuals: with "squared_error" the prediction lies between the mean and the median.
+    The network fits ``(y - middle) / half`` for the center and half of the range of
+    `y_bounds`. For "poisson" it fits the logarithm of the mean of ``y / r``, where ``r`` is the square root of the
+    largest count.
 
-    **When to use it.** For tables, scaled numeric columns (``DPTableVectorizer(numbers="scale")``) gave better models
-    than bins. On held-out data that were not used to choose the defaults, R² at epsilon 0.1, 1 and 4
-    (`skdp.DPRidge` in parentheses) was:
-
-    - California housing, 16,512 rows: 0.646, 0.731, 0.741 (0.428, 0.631, 0.665)
-    - Elevators, 13,200 rows: 0.637, 0.845, 0.861 (0.370, 0.605, 0.787)
-    - Wine quality, 5,198 rows: 0.051, 0.259, 0.307 (-0.028, 0.192, 0.246)
-
-    scikit-learn's ``early_stopping``, ``tol`` and ``loss_curve_`` are not available, because they would read private
-    data in every step. Its ``epsilon``, a parameter of Adam, is called `adam_epsilon` here. The guarantee does not
-    cover floating-point rounding of the noise or the run time (see ``docs/limitations.md``).
+    See ``docs/choosing_an_estimator.md`` and ``docs/limitations.md``.
 
     References
     ----------
     Abadi et al. (2016), "Deep learning with differential privacy".
-
-    Bu, Wang, Zha & Karypis (2023), "Automatic clipping".
-
-    Schwabedal, Michel & Riontino (2020), "Differentially private generation of small images", for DP-Adam.
 
     Examples
     --------
@@ -250,8 +202,6 @@ class DPMLPRegressor(GradientRegressor):
     >>> X = np.random.default_rng(0).uniform(-1, 1, size=(20_000, 3))
     >>> y = X[:, 0] * X[:, 1] + X[:, 2]
     >>> model = DPMLPRegressor(y_bounds=(-2, 2), epsilon=1.0).fit(X, y)
-    >>> print(f"{model.epsilon_:.2f}")
-    1.00
     >>> print(f"{model.score(X, y):.1f}")
     1.0
     """

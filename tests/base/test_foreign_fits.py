@@ -273,15 +273,15 @@ def test_callers_that_are_no_compositions_are_silent():
 PREFIT = {
     "calibrated": (
         lambda m: CalibratedClassifierCV(FrozenEstimator(m), method="isotonic").fit(X, Y),
-        "use skdp.DPCalibratedClassifier",
+        "Use skdp.DPCalibratedClassifier",
     ),
     "calibrated pipeline": (
         lambda m: CalibratedClassifierCV(pipe(Normalizer(), FrozenEstimator(m))).fit(X, Y),
-        "use skdp.DPCalibratedClassifier",
+        "Use skdp.DPCalibratedClassifier",
     ),
     "threshold": (
         lambda m: TunedThresholdClassifierCV(FrozenEstimator(m), cv="prefit", refit=False).fit(X, Y),
-        "use skdp.DPThresholdClassifier",
+        "Use skdp.DPThresholdClassifier",
     ),
     "scores": (lambda m: cross_val_score(FrozenEstimator(m), X, Y, cv=2), SCORES),
 }
@@ -317,7 +317,7 @@ def test_prefit_wrapper_warns_or_raises(name, backend):
 def test_frozen_transformer_before_public_model_warns():
     fitted = DPPCA(2).fit(X)
     (warning,) = told(lambda: pipe(FrozenEstimator(fitted), LogisticRegression()).fit(X, Y))
-    assert "use skdp.DPLogisticRegression" in str(warning.message)
+    assert "Use skdp.DPLogisticRegression" in str(warning.message)
 
 
 def test_pipeline_changed_after_safe_fit_warns():

@@ -158,12 +158,12 @@ def test_parameter_of_peer_exists_or_is_explained(cls, peer):
 
 def test_steps_and_candidates_say_it_too():
     pipe = allocate_budget(make_pipeline(DPPCA(2), DPLogisticRegression(classes=[0, 1])), 1.0)
-    with pytest.raises(TypeError, match="has no parameter 'C'. Use `alpha`"):
+    with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):
         pipe.set_params(dplogisticregression__C=1.0)
     search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"C": [1.0, 2.0]})
-    with pytest.raises(TypeError, match="has no parameter 'C'. Use `alpha`"):
+    with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):
         search.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
-    with pytest.raises(TypeError, match="has no parameter 'C'. Use `alpha`"):
+    with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):
         search.set_params(estimator__C=1.0)
 
 

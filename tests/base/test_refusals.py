@@ -102,7 +102,7 @@ def test_parameters_and_ceiling_are_looked_at_before_the_rows(kind):
     with pytest.raises(BudgetExceededError):
         MAKERS[kind](budget).fit(Table(), Y)
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="delta=2"):
+    with pytest.raises(ValueError, match=r"`delta` must be .*, got 2"):
         MAKERS[kind](accountant).set_params(delta=2.0).fit(Table(), Y)
     assert (budget.history, accountant.history) == ((), ())
 
@@ -237,9 +237,9 @@ WHOLE_COLUMNS = FunctionTransformer(skdp.row_wise(lambda rows: rows - rows.mean(
 REJECTED = {
     "components": (lambda accountant: pipeline(accountant, pca={"n_components": 9}), "n_components=9"),
     "center": (lambda accountant: pipeline(accountant, pca={"center": "mean"}), "center='mean'"),
-    "clip": (lambda accountant: pipeline(accountant, max_grad_norm=-1), "max_grad_norm=-1"),
+    "clip": (lambda accountant: pipeline(accountant, max_grad_norm=-1), "`max_grad_norm` must be .*, got -1"),
     "one class": (lambda accountant: pipeline(accountant, classes=[1]), "classes"),
-    "words": (lambda accountant: pipeline(accountant, alpha="0.1"), "alpha='0.1'"),
+    "words": (lambda accountant: pipeline(accountant, alpha="0.1"), "`alpha` must be .*, got '0.1'"),
     "components behind": (budgeted(DPPCA(5)), "n_components=5"),
     "column behind": (searched(MISSING_COLUMN), "columntransformer"),
     "words behind": (budgeted(Binarizer(threshold="a")), "binarizer"),
