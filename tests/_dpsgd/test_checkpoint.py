@@ -76,7 +76,7 @@ def test_a_run_that_released_more_than_is_planned_is_refused(tmp_path, monkeypat
         with pytest.warns(UserWarning, match="interrupted"):
             make("network", path, classes=None, **parameters).fit(X, y)
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="of a run that released class counts, which is not part of this run"):
+    with pytest.raises(ValueError, match="to a run that released class counts, which is not part of this run"):
         make("network", path, classes=[0, 1, 2], accountant=accountant, **parameters).fit(X, y)
     assert len(accountant.history) == 0
 

@@ -328,7 +328,7 @@ REFUSED = {
     "two canaries with one target": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=(X[:2], 1.0)), "or two"),
     "canary that is no row": (lambda: audit_estimator(DPRidge(), X, X[:, 0], canary=500), "row number .*, got 500"),
     "one target": (lambda: audit_estimator(DPRidge(), X, np.ones(120)), "only one target value"),
-    "one run of another kind": (lambda: audit_estimator(DPRidge(), method="one_run"), "method='one_run' with DPRidge"),
+    "one run of another kind": (lambda: audit_estimator(DPRidge(), method="one_run"), "got DPRidge"),
     "one canary in the place of none": (
         lambda: audit_estimator(DPRidge(**RIDGE, adjacency="replace_one"), X, X[:, 0], canary=3), "X has only one"
     ),

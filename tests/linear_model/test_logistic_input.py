@@ -46,7 +46,7 @@ BAD_INPUT = [
     ({"epsilon": 1e-12, "delta": 1e-15}, ["epsilon=1e-12, delta=1e-15", "cannot be reached", "raise epsilon or delta"]),
     ({"lot_size": 41}, ["`lot_size` must be ", "from 1 to the 40 rows", "got 41"]),
     ({"sampling_rate": 1.5}, ["`sampling_rate` must be a probability from 1e-9 to 1", "got 1.5"]),
-    ({"lot_size": 20, "sampling_rate": 0.5}, ["lot_size=20 and sampling_rate=0.5", "at most one"]),
+    ({"lot_size": 20, "sampling_rate": 0.5}, ["lot_size=20 and sampling_rate=0.5", "At most one"]),
     ({"max_iter": 0}, ["`max_iter` must be ", "got 0"]),
     ({"momentum": 1}, ["`momentum` must be a number in [0, 1)", "got 1"]),
     ({"learning_rate": "x"}, ["`learning_rate` must be a number above 0, or 'auto'", "got 'x'"]),
