@@ -171,7 +171,7 @@ def test_runs_for_groups_by_two_columns_have_no_joint_price():
     home, person = (pd.Series(labels, name=name) for name in ("home", "person"))
     model = skdp.DPLogisticRegression(classes=[0, 1]).partial_fit(X, y, groups=home)
     before = model.epsilon_
-    with pytest.raises(ValueError, match=r"groups='person' differs from the 'home' of earlier runs"):
+    with pytest.raises(ValueError, match=r"groups='person' differs from 'home' in earlier runs"):
         model.partial_fit(X, y, groups=person)
     assert model.epsilon_ == before
     assert model.partial_fit(X, y, groups=home).epsilon_ > before

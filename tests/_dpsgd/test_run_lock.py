@@ -152,7 +152,9 @@ def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, mon
 
 def test_a_folder_that_is_not_there_is_refused_before_any_charge(tmp_path):
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\). Pass a path in an existing") as error:
+    with pytest.raises(
+        ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\). Pass a path in an existing"
+    ) as error:
         make(tmp_path / "none" / "run.npz", accountant=accountant).fit(X, Y)
     assert "\n" not in str(error.value)
     assert accountant.history == ()

@@ -91,7 +91,7 @@ def test_partial_fit_needs_the_classes_once(table):
     ):
         model.partial_fit(X, y)
     model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
-    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from the \[0, 1\] of earlier runs"):
+    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from \[0, 1\] in earlier runs"):
         model.partial_fit(X, y, classes=[0, 2])
 
 
@@ -233,7 +233,7 @@ def test_interrupted_fit_keeps_model_and_full_charge(table, readings, lines_by_s
     model = binary(accountant=accountant, random_state=0, verbose=1)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", StderrThat(readings, interrupt))
-        with pytest.warns(UserWarning, match="interrupted after .* full charge"):
+        with pytest.warns(UserWarning, match="interrupted after .* full privacy cost"):
             model.fit(X, y)
     planned = binary().fit(X, y)
     assert model.n_steps_ == model.n_iter_ == 10 * readings < 200

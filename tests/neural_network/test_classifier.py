@@ -390,9 +390,9 @@ def test_partial_fit_names_the_labels_once(table):
 @pytest.mark.parametrize(
     ("changes", "kinds", "message"),
     [
-        ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not fit"),
-        ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from the 'zero_out'"),
-        ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from the \[0, 1, 2\] of earlier"),
+        ({"hidden_layer_sizes": (6, 6)}, ("classes", "classes"), r"hidden_layer_sizes=\(6, 6\) does not match"),
+        ({"adjacency": "replace_one"}, ("classes", "classes"), "adjacency='replace_one' differs from 'zero_out'"),
+        ({"classes": [0, 1]}, ("classes", "binary"), r"classes=\[0, 1\] differs from \[0, 1, 2\] in earlier"),
         ({}, ("classes", "labels"), "The outputs of this run are 'logistic', but those of earlier runs are 'softmax'"),
     ],
 )
@@ -405,7 +405,7 @@ def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes,
     with pytest.raises(ValueError, match=message) as caught:
         model.fit(X, other)
     assert "\n" not in str(caught.value)
-    assert "start again with fit and warm_start=False" in str(caught.value)
+    assert "start a new fit with warm_start=False" in str(caught.value)
     assert len(accountant.history) == 1
     np.testing.assert_array_equal(parameters_of(model), before[0])
     assert model.epsilon_ == before[1]
@@ -429,7 +429,7 @@ def interrupted(monkeypatch):
                 return super().clipped_gradient_sum(*arguments)
 
         monkeypatch.setattr(skdp._dpsgd.network_solver, "NetworkModel", Interrupted)
-        return pytest.warns(UserWarning, match=f"interrupted after {n_sums} of 20 steps: .* full charge")
+        return pytest.warns(UserWarning, match=f"interrupted after {n_sums} of 20 steps.* full privacy cost")
 
     return at
 
@@ -499,32 +499,35 @@ def spoilt(value):
 
 # What is changed, and what the message must contain: the parameter and its value (data are not quoted).
 BAD_INPUT = [
-    ({"hidden_layer_sizes": (5, 0)}, ["hidden_layer_sizes=0 "]),
-    ({"hidden_layer_sizes": (2.0,)}, ["hidden_layer_sizes=2.0 "]),
-    ({"hidden_layer_sizes": "5"}, ["hidden_layer_sizes='5' "]),
-    ({"hidden_layer_sizes": None}, ["hidden_layer_sizes=None "]),
-    ({"hidden_layer_sizes": [[5]]}, ["hidden_layer_sizes=<list> "]),
-    ({"activation": "swish"}, ["activation='swish' ", "'identity', 'logistic', 'tanh', 'relu'"]),
-    ({"solver": "lbfgs"}, ["solver='lbfgs' ", "'sgd', 'adam'"]),
-    ({"clipping": "ghost"}, ["clipping='ghost' ", "'flat', 'per_layer', 'automatic'"]),
-    ({"learning_rate": 0.1}, ["learning_rate=0.1 ", "'constant', 'linear', 'cosine'"]),
-    ({"average": True}, ["average=True ", "'ema', 'tail'"]),
-    ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "clipping='per_layer' and 2 layers"]),
+    ({"hidden_layer_sizes": (5, 0)}, ["`hidden_layer_sizes` must be", "got 0"]),
+    ({"hidden_layer_sizes": (2.0,)}, ["`hidden_layer_sizes` must be", "got 2.0"]),
+    ({"hidden_layer_sizes": "5"}, ["`hidden_layer_sizes` must be", "got '5'"]),
+    ({"hidden_layer_sizes": None}, ["`hidden_layer_sizes` must be", "got None"]),
+    ({"hidden_layer_sizes": [[5]]}, ["`hidden_layer_sizes` must be", "got <list>"]),
+    ({"activation": "swish"}, ["`activation` must be", "got 'swish'", "'identity', 'logistic', 'tanh', 'relu'"]),
+    ({"solver": "lbfgs"}, ["`solver` must be", "got 'lbfgs'", "'sgd', 'adam'"]),
+    ({"clipping": "ghost"}, ["`clipping` must be", "got 'ghost'", "'flat', 'per_layer', 'automatic'"]),
+    ({"learning_rate": 0.1}, ["`learning_rate` must be", "got 0.1", "'constant', 'linear', 'cosine'"]),
+    ({"average": True}, ["`average` must be", "got True", "'ema', 'tail'"]),
+    ({"max_grad_norm": (0.1, 0.2)}, ["max_grad_norm=(0.1, 0.2)", "2 layers"]),
     ({"max_grad_norm": (0.1,), "clipping": "per_layer"}, ["max_grad_norm=(0.1,)", "one bound per layer"]),
-    ({"max_grad_norm": (0.1, math.nan), "clipping": "per_layer"}, ["max_grad_norm=nan ", "from 1e-30 to 1e30"]),
-    ({"max_grad_norm": math.inf}, ["max_grad_norm=inf "]),
-    ({"max_grad_norm": "x"}, ["max_grad_norm='x' "]),
-    ({"input_norm": "big"}, ["input_norm='big' ", "from 1e-6 to 1e6"]),
-    ({"input_norm": 1e7}, ["input_norm=10000000.0 "]),
-    ({"batch_size": 1.5}, ["batch_size=1.5 ", "'auto'"]),
-    ({"learning_rate_init": "x"}, ["learning_rate_init='x' ", "'auto'"]),
-    ({"learning_rate_end": -1}, ["learning_rate_end=-1 "]),
+    (
+        {"max_grad_norm": (0.1, math.nan), "clipping": "per_layer"},
+        ["`max_grad_norm` must be", "got nan", "from 1e-30 to 1e30"],
+    ),
+    ({"max_grad_norm": math.inf}, ["`max_grad_norm` must be", "got inf"]),
+    ({"max_grad_norm": "x"}, ["`max_grad_norm` must be", "got 'x'"]),
+    ({"input_norm": "big"}, ["`input_norm` must be", "got 'big'", "from 1e-6 to 1e6"]),
+    ({"input_norm": 1e7}, ["`input_norm` must be", "got 10000000.0"]),
+    ({"batch_size": 1.5}, ["`batch_size` must be", "got 1.5", "'auto'"]),
+    ({"learning_rate_init": "x"}, ["`learning_rate_init` must be", "got 'x'", "'auto'"]),
+    ({"learning_rate_end": -1}, ["`learning_rate_end` must be", "got -1"]),
     ({"learning_rate_end": (0.1, math.inf)}, ["learning_rate_end"]),
-    ({"momentum": 1}, ["momentum=1 "]),
-    ({"beta_1": 1.0}, ["beta_1=1.0 "]),
-    ({"beta_2": -0.1}, ["beta_2=-0.1 "]),
-    ({"adam_epsilon": -1e-8}, ["adam_epsilon=-1e-08 "]),
-    ({"alpha": -1}, ["alpha=-1 "]),
+    ({"momentum": 1}, ["`momentum` must be", "got 1"]),
+    ({"beta_1": 1.0}, ["`beta_1` must be", "got 1.0"]),
+    ({"beta_2": -0.1}, ["`beta_2` must be", "got -0.1"]),
+    ({"adam_epsilon": -1e-8}, ["`adam_epsilon` must be", "got -1e-08"]),
+    ({"alpha": -1}, ["`alpha` must be", "got -1"]),
     ({"classes": [0, 2]}, ["not in classes=[0, 2]"]),
     ({"y": Y_LABELS + 0.5}, ["several columns, so it must contain only 0 and 1"]),
     ({"y": np.where(Y_LABELS, "yes", "no")}, ["several columns, so it must contain only 0 and 1"]),

@@ -180,7 +180,7 @@ def test_an_interrupted_fit_pays_in_full(path, budget, rows, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(skdp._dpsgd.solver, "run_dpsgd", interrupted)
-    with pytest.warns(UserWarning, match="full charge"):
+    with pytest.warns(UserWarning, match="full privacy cost"):
         fitted = model(budget).fit(*rows)
     assert seen == [1]
     assert budget.verify() == 1
