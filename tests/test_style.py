@@ -1,7 +1,4 @@
-"""Style of README, docs, public docstrings and messages: words that the style guide rejects, and lengths.
-
-``tests/style_debt.txt`` lists files that still have such words. It may only shrink.
-"""
+"""Style of README, docs, public docstrings and messages: words that the style guide rejects, and lengths."""
 
 import ast
 import importlib
@@ -12,7 +9,6 @@ from pathlib import Path
 import skdp
 
 ROOT = Path(__file__).resolve().parents[1]
-DEBT = (ROOT / "tests" / "style_debt.txt").read_text(encoding="utf-8").split()
 COMPARATIVES = "longer|more|less|fewer|better|worse|larger|smaller|greater|higher|lower|wider|narrower|closer"
 REJECTED = re.compile(
     r"(?<![\"`])\b(?:made-up|bought|mended|heard|dearer|unpaid|whoever|what goes with what"
@@ -61,15 +57,11 @@ def _checked_files():
 
 def test_no_file_has_rejected_words():
     found = {}
-    for name in {*_checked_files(), *DEBT}:
+    for name in _checked_files():
         path = ROOT / name
         private = any(_is_private(part) for part in Path(name).with_suffix("").parts)
-        source = path.read_text(encoding="utf-8") if path.exists() else ""
-        found[name] = rejected_words(source, python=path.suffix == ".py", private=private)
-    finished = [name for name in DEBT if not found[name]]
-    assert not finished, "these have no rejected words: remove them from the list tests/style_debt.txt"
-    wrong = {name: words for name, words in found.items() if words and name not in DEBT}
-    assert not wrong, "replace them by the terms of the style guide"
+        found[name] = rejected_words(path.read_text(encoding="utf-8"), python=path.suffix == ".py", private=private)
+    assert {name: words for name, words in found.items() if words} == {}
 
 
 def test_rejected_words_only_in_user_facing_text():

@@ -85,9 +85,9 @@ class TreesSolver(LookupSolver):
         else:
             name, schema = "schema", None if self.model.schema is None else self.model._embedding()._read_schema([])
         described = super().describe_rows() | ({} if schema is None else {name: schema.to_json()})
-        return described if self.anew else described | {"bought before": self._digest_of_bought()}
+        return described if self.anew else described | {"estimated before": self._digest_of_estimates()}
 
-    def _digest_of_bought(self) -> str:
+    def _digest_of_estimates(self) -> str:
         """Return a digest of the trees, which differs from that of another fit."""
         return hashlib.sha256(repr(self.model.embedding_.marginals).encode()).hexdigest()
 

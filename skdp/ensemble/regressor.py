@@ -322,9 +322,9 @@ class TreesOfTargets(TreesSolver):
         self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
-    def _digest_of_bought(self) -> str:
+    def _digest_of_estimates(self) -> str:
         """See `TreesSolver`: includes the estimated units of the targets."""
-        return f"{super()._digest_of_bought()}, {self.model._fitted_units!r}"
+        return f"{super()._digest_of_estimates()}, {self.model._fitted_units!r}"
 
 
 _TARGETS = "targets"

@@ -59,7 +59,7 @@ class Backwards:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("d", "n_rectangles"), [(14, 3), (300, 10)])
 def test_threads_change_no_bit(d, n_rectangles, dtype, monkeypatch):
-    """Whoever adds which part, and in which order: also in blocks of any size, in which rows are too few for threads."""
+    """The order of the parts and the sizes of the blocks do not matter, also with too few rows for threads."""
     monkeypatch.setattr(threads, "_SHARING_PAYS", 0)
     n = 35 * BLOCK_ROWS + 137
     X = np.random.default_rng(2).normal(size=(n, d)).astype(dtype)
