@@ -94,9 +94,9 @@ def table(points: Points) -> str:
 
 
 EXPLANATION = """\
-The table has the time of one epoch, that is, of as many sampled records as the data set has. The reference is a copy
-of the data for full batches, `X[idx]` for lots with few features, and the matrix products alone for networks, each with
-the same number of threads."""
+The table has the time of one epoch, in which the number of sampled records equals the size of the data set. The
+reference computation uses the same number of threads. It is a copy of the data for full batches, `X[idx]` for lots with
+few features, and the matrix products for networks."""
 
 
 def section(points: Points) -> str:

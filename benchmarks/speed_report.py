@@ -211,10 +211,10 @@ def setting(lines: list[Line]) -> str:
 
 NOTES = """\
 A time is the median over rounds of the median step. The reference is the core computation alone, such as the matrix
-products or a copy of the sampled records. "Ratio" is the time of skdp divided by that of the fastest other private
-implementation. "First step" is the time from the start of the process, and "Memory" the peak without the data.
-Implementations that do not sample lots receive prepared batches, so they do less work than skdp.
-`benchmarks/results/speed.jsonl` has the measurements of all tasks."""
+products or a copy of the sampled records. "Ratio" is the time of skdp divided by the time of the fastest other
+private implementation. "First step" is the time from the start of the process to the end of the first step.
+"Memory" is the peak memory without the data. Implementations that do not sample lots receive prepared batches, so
+they do less work than skdp. `benchmarks/results/speed.jsonl` has the measurements of all tasks."""
 
 
 def section(path: Path) -> str:

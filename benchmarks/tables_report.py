@@ -72,23 +72,23 @@ BELIEVED = "default", "logistic", "network", "DP-EBM", "share", "linear, not pri
 """Models whose probabilities are shown, at these budgets:"""
 BUDGETS = "0.1", "1", "4"
 PROBABILITIES = """\
-**Calibration** of the same models, and of two data sets with a rare class. The ratio is the mean predicted probability
-divided by the class prevalence in the test set; its standard error is below 0.01, except for rare classes. The
-calibration error uses ten bins of equal mass and subtracts the error expected for calibrated probabilities. For
-multiclass targets, the ratio, the calibration error and the curve are those of the rarest class. The best private log
-loss is bold."""
+**Calibration** of the same models, with two additional data sets that have a rare class. "Ratio" is the mean predicted
+probability divided by the class prevalence in the test set. Its standard error is below 0.01, except for rare classes.
+The calibration error uses ten bins with equal numbers of records, and the error that is expected for calibrated
+probabilities is subtracted. For multiclass targets, the ratio, the calibration error and the curve are those of the
+rarest class. The best private log loss is bold."""
 INTRO = "Random 80/20 splits of all records, the same for all models: mean ± standard deviation of {n} splits."
 HELD_OUT = """\
-**Held-out fifth** at epsilon 1. These models were trained on four fifths of the records and tested on a fifth that was
-not used to select any default: mean of at most 10 fits."""
+**Held-out fifth** at epsilon 1. These models were trained on four fifths of the records and tested on the other fifth,
+which was not used to select any default setting (mean of at most 10 fits)."""
 COMPARED = "default", "default, no schema", "DP-EBM", "DP-EBM, lists", "diffprivlib", "boosted trees, not private"
 """Models in the table of the held-out fifth."""
 EXPLANATION = """\
-All models have their default settings, unless the row states otherwise, and receive the public schema of the data set
+Unless the row states otherwise, all models have their default settings. They receive the public schema of the data set
 as far as they support it. The ROC AUC of multiclass targets is the one-vs-rest mean. The best private score at each
-epsilon is bold, compared on the splits of both models. A row with fewer splits states their number. The last column is
-the median CPU time of a fit on one thread, and in parentheses the first fit of a process with imports. It is empty for
-fits on a machine with other load."""
+epsilon is bold, and models are compared on their common splits. If a model was fitted to fewer splits, the row states
+their number. The last column is the median CPU time of a fit on one thread. The time in parentheses is that of the
+first fit of a process, including imports. The cell is empty if other processes were running."""
 
 
 def epsilons(results: Results, table: str) -> list[str]:
