@@ -15,7 +15,7 @@ var Scorer = {
     const isTopic = !anchor && stems.length > 0 && stems.every((stem) => title.toLowerCase().includes(stem));
     return score - (isReference && kind !== "object" ? 20 : 0) - (anchor ? 2 : 0) + (isTopic ? 10 : 0);
   },
-  objNameMatch: 30,
+  objNameMatch: 20,
   objPartialMatch: 1,
   objPrio: {0: 0, 1: 0, 2: -5},
   objPrioDefault: 0,

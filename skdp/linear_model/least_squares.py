@@ -179,7 +179,7 @@ class DPRidge(MomentsRegressor):
 
     `DPLinearRegression` with an L2 penalty, whose default follows from the noise. Only one release is made, so trying
     several values of `alpha` on it is post-processing. Choosing among them by a score on private rows consumes budget
-    (`skdp.model_selection`).
+    (``skdp.model_selection``).
 
     Parameters
     ----------

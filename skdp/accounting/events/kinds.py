@@ -372,7 +372,7 @@ def from_dp_accounting(event: Any) -> DpEvent:
     Returns
     -------
     DpEvent
-        Validated event of `skdp.accounting`.
+        Validated event of ``skdp.accounting``.
 
     Raises
     ------
