@@ -1,4 +1,4 @@
-"""Import rules between the packages of skdp, read from the import statements (docs/architecture.md).
+"""Import rules between the packages of skdp, and which modules draw noise and charge, read from their syntax trees.
 
 A module is a file or a folder directly in a package. The modules of skdp and of accounting have layers; no package has
 cyclic imports. Run with ``-s`` to print the layers, and for each package the number of modules, the depth of the import
@@ -50,6 +50,91 @@ ONLY = {
     "skl2onnx": "export",
 }
 WITHOUT_SKLEARN = {"exceptions", "_kernels", "accounting", "mechanisms"}
+DIRECT_RELEASES = {
+    "_dpsgd.loop", "_dpsgd.solver", "base.fit", "cluster.noisy_tree", "linear_model.newton",
+    "metrics.histogram_evaluation", "model_selection.search", "preprocessing.column_sums",
+    "preprocessing.histogram_query", "synthesis.class_moments", "synthesis.marginals.noisy_tables",
+    "synthesis.pair_quality", "synthesis.wgan",
+}  # fmt: skip
+"""Modules that call a mechanism themselves; all others release by the fit object or by one of these."""
+PRIVATE_CALLS = {
+    "add noise": (
+        {"_add_noise", "add_normals", "noisy", "normals_from_words"},
+        {"mechanisms.gaussian", "mechanisms.streams"}
+        | {"synthesis.class_moments", "synthesis.marginals.noisy_tables"},  # their `_add_noise` calls a mechanism
+    ),
+    "create a mechanism": (
+        {"DiscreteGaussianMechanism", "DiscreteLaplaceMechanism", "GaussianMechanism", "for_epsilon", "near"},
+        DIRECT_RELEASES - {"_dpsgd.loop", "linear_model.newton"}
+        | {"_dpsgd.plan", "preprocessing.bounds", "statistics.table_release"},
+    ),
+    "release a value": (
+        {"release", "released"},
+        DIRECT_RELEASES
+        | {"cluster.kmeans", "decomposition", "ensemble.isolation_forest", "ensemble.leaf_model", "ensemble.regressor"}
+        | {"linear_model.normal_equations", "mechanisms.gaussian", "naive_bayes", "preprocessing.bounds"}
+        | {"preprocessing.categories", "preprocessing.column_estimates", "preprocessing.imputer"}
+        | {"preprocessing.quantiles", "statistics.table_release"}
+        | {"_dpsgd.checkpoint", "accounting.ledger.admission"},  # locks
+    ),
+    "make a root stream": (
+        {"SecretStream", "from_random_state", "root_stream"},
+        {"_dpsgd.dask.partitions", "_dpsgd.models.duplicate_rows", "base.budget", "base.fit", "mechanisms.gaussian"}
+        | {"mechanisms.streams", "model_selection.private_split", "model_selection.whole_fit"}
+        | {"synthesis.marginals.sampled_tables"},  # post-processing: the sampling error of synthetic rows
+    ),
+    "draw secret words": (
+        {"add_counts", "poisson_rows", "subkey", "words"},
+        {"_dpsgd.dask.partitions", "_dpsgd.models.duplicate_rows", "cluster.kmeans", "ensemble.isolation_forest"}
+        | {"mechanisms.discrete_noise", "mechanisms.sampling", "mechanisms.streams", "model_selection.private_split"}
+        | {"model_selection.search", "model_selection.whole_fit", "preprocessing.histogram_query"}
+        | {"synthesis.adversaries", "synthesis.class_moments", "synthesis.critic", "synthesis.marginals.noisy_tables"},
+    ),
+    "charge an accountant": (
+        {"keep_split", "record_rejection", "spend"},
+        {"base.fit", "mechanisms.gaussian", "model_selection.private_split"}
+        | {"plotting.budget", "plotting.utility"},  # accountants of their own, which compute a privacy cost
+    ),
+    "charge a fit": (
+        {"charge"},
+        {"_dpsgd.solver", "base.fit", "cluster.kmeans", "decomposition", "ensemble.isolation_forest"}
+        | {"linear_model.normal_equations", "metrics.histogram_evaluation", "model_selection.cross_validation"}
+        | {"model_selection.search", "model_selection.table_classifier", "naive_bayes", "pipeline.private_pipeline"}
+        | {"plotting.utility", "preprocessing.bounds", "preprocessing.categories", "preprocessing.imputer"}
+        | {"preprocessing.quantiles", "preprocessing.scaler", "preprocessing.vectorizer", "statistics.describer"}
+        | {"synthesis.generator", "synthesis.pair_quality", "synthesis.wgan"},
+    ),
+    "state an event": (
+        {f"{kind}DpEvent" for kind in ("DiscreteGaussian", "DiscreteLaplace", "EpsilonDelta", "Gaussian", "NoOp")}
+        | {f"{kind}DpEvent" for kind in ("PoissonSampled", "RepeatAndSelect", "SelfComposed", "WorstOf")},
+        {"_dpsgd.plan", "cluster.kmeans", "linear_model.normal_equations", "mechanisms.discrete_noise"}
+        | {"mechanisms.gaussian", "mechanisms.sampling", "model_selection.candidates"}
+        | {"model_selection.cross_validation", "model_selection.table_classifier", "plotting.utility"}
+        | {"preprocessing.histogram_query", "preprocessing.imputer", "preprocessing.vectorizer"}
+        | {"statistics.describer", "synthesis.marginals.noisy_tables", "synthesis.wgan"}
+        | {"base.pipeline_issues"},  # of a message
+    ),
+    "record releases, with known keys": ({"RUNNING", "Tape", "running"}, set()),
+    "use another generator": (
+        {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "token_bytes", "token_hex"},
+        {"_kernels.caching", "_checks.groups", "_dpsgd.checkpoint", "base.fit"}  # names and keys, no noise
+        | {"mechanisms.release_log", "mechanisms.streams"}
+        # Public seeds, simulated records, or post-processing of releases.
+        | {"base.row_wise", "cluster.kmeans", "ensemble.embedding", "ensemble.isolation_forest", "ensemble.trees"}
+        | {"image.features", "image.reading", "inspection", "mechanisms.second_moments", "metrics.regression"}
+        | {"metrics.replicates", "pipeline.joint_fit", "statistics.hypothesis_tests", "synthesis.class_moments"}
+        | {"synthesis.generator", "synthesis.marginals.noisy_tables", "synthesis.marginals.table_form", "warm_up"}
+        | {"model_selection.rehearsal", "synthesis.marginals.column_levels"},
+    ),
+}
+"""Operations of the trusted modules: names that are called or handed on, and the only modules that do so.
+
+Audits and simulated data are exempt. See docs/trusted_modules.md.
+"""
+IN_ACCOUNTING = {"charge an accountant", "state an event", "use another generator"}
+"""Operations of which `skdp.accounting` is exempt, too."""
+ALSO_DATA = {"noisy", "released", "words"}
+"""Names that attributes with data have as well."""
 FILES = {path.relative_to(ROOT).with_suffix("").parts: path for path in sorted(ROOT.rglob("*.py"))}
 PACKAGES = sorted({".".join(parts[:-1]) for parts in FILES if parts[-1] == "__init__"})
 
@@ -128,6 +213,7 @@ def test_packages_have_no_cyclic_imports():
         assert not remaining, f"cyclic imports among {sorted(remaining)} of {package}"
 
 
+@functools.cache
 def trees():
     return [ast.parse(path.read_text()) for path in FILES.values()]
 
@@ -227,6 +313,44 @@ def test_accounting_could_stand_alone():
 
 def test_importing_skdp_imports_nothing_of_it():
     assert not [name for name in imports(("__init__",), at_import_time=True) if name.startswith("skdp")]
+
+
+def calls_in(node, scope=()):
+    """Enclosing function and names of each call: what is called, and methods that are its arguments."""
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.Call):
+            given = [*each.args, *(keyword.value for keyword in each.keywords)]
+            names = {value.attr for value in given if isinstance(value, ast.Attribute)} - ALSO_DATA
+            yield ".".join(scope), names | {getattr(each.func, "attr", getattr(each.func, "id", ""))}
+        yield from calls_in(each, (*scope, each.name) if isinstance(each, ast.ClassDef | ast.FunctionDef) else scope)
+
+
+@functools.cache
+def calls():
+    found = [(parts, tree) for parts, tree in zip(FILES, trees(), strict=True) if parts[0] not in ("audit", "datasets")]
+    return [(".".join(parts), *call) for parts, tree in found for call in calls_in(tree)]
+
+
+def callers(operation):
+    """Modules and functions that call a name of an operation."""
+    names, _ = PRIVATE_CALLS[operation]
+    exempt = "accounting." if operation in IN_ACCOUNTING else " "
+    return {(module, scope) for module, scope, used in calls() if names & used and not module.startswith(exempt)}
+
+
+@pytest.mark.parametrize("operation", PRIVATE_CALLS)
+def test_only_listed_modules_draw_noise_release_and_charge(operation):
+    found = {module for module, _ in callers(operation)}
+    assert found == PRIVATE_CALLS[operation][1], "review the caller; update this list and docs/trusted_modules.md"
+
+
+@pytest.mark.parametrize("name", sorted(set.union(*(names for names, _ in PRIVATE_CALLS.values()))))
+def test_calls_are_found_wherever_they_are(name):
+    texts = [f"x.{name}(1)", f"{name}(1)", f"y = [x().{name}(each) for each in z]", f"lambda: x.{name}()"]
+    texts += [] if name in ALSO_DATA else [f"partial(x.{name}, 1)", f"submit(key=x.{name})"]
+    for text in texts:
+        found = list(calls_in(ast.parse(f"class A:\n    def f(self):\n        {text}")))
+        assert [scope for scope, names in found if name in names] == ["A.f"], text
 
 
 def test_no_private_import_of_sklearn():
