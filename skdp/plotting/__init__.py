@@ -2,12 +2,14 @@
 
 matplotlib is imported when something is drawn. `_axes` has the shared functions.
 
-- `_axes`: shared axes, colors and notes. Axes that are passed are used without pyplot
-- `accountants`: `AccountantComparisonDisplay`: epsilon of one computation by several accounting methods
-- `budget`: `BudgetDisplay`: charges of an accountant and its remaining budget; `RiskDisplay`
-- `coefficients`: `CoefficientDisplay`: coefficients and their noise, or importances; `EffectDisplay`
-- `scores`: displays of private evaluations: curves and confusion matrix with intervals, and metrics of subgroups
-- `utility`: `PrivacyUtilityDisplay`: score of a model against its privacy budget
+- `_axes`: what the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot
+- `accountants`: `AccountantComparisonDisplay`: what one computation costs by several methods of accounting
+- `budget`: `BudgetDisplay`: what each charge took from a ledger, and what is left
+- `coefficients`: `CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or
+  importances
+- `scores`: displays of private evaluations: curves and confusion matrix with bands, and figures of subgroups
+- `survival`: `PrivateSurvivalDisplay`: survival curves with bands of intervals
+- `utility`: `PrivacyUtilityDisplay`: the quality of a model against its privacy budget
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ __getattr__, __dir__, __all__ = lazy_face(
         "PrivateConfusionMatrixDisplay": "skdp.plotting.scores",
         "PrivateRocCurveDisplay": "skdp.plotting.scores",
         "PrivateSubgroupDisplay": "skdp.plotting.scores",
+        "PrivateSurvivalDisplay": "skdp.plotting.survival",
         "RiskDisplay": "skdp.plotting.budget",
         "TradeOffDisplay": "skdp.plotting.accountants",
     },

@@ -17,7 +17,7 @@ from skdp.statistics.table_release import Shares
 
 _X, _Y = "x", "y"
 
-_OF_CELLS = Shares.of(1.0, 0.0, 0.0)
+OF_CELLS = Shares.of(1.0, 0.0, 0.0)
 OF_MOMENTS = Shares.of(0.1, 0.9, 0.0)
 OF_TABLE = Shares.of(0.1, 0.0, 0.9)
 
@@ -47,7 +47,7 @@ def private_count(x: Any, **settings: Any) -> Estimate:
     BudgetExceededError
         The budget of the accountant does not permit the release. No budget was consumed.
     """
-    found = described("private_count", [x], ["flag"], settings, shares=_OF_CELLS)
+    found = described("private_count", [x], ["flag"], settings, shares=OF_CELLS)
     return found._stated(found._of(_X).counts_of_cells(_INTERVALS)[1])
 
 
@@ -152,7 +152,7 @@ def private_quantile(x: Any, q: Any = 0.5, *, bounds: Any = None, **settings: An
     several = isinstance(q, list | tuple | np.ndarray)
     asked = list(q) if several else [q]
     kinds = [kind_of_number(bounds)]
-    found = described("private_quantile", [x], kinds, settings, shares=_OF_CELLS, quantiles=asked)
+    found = described("private_quantile", [x], kinds, settings, shares=OF_CELLS, quantiles=asked)
     figures = [found._stated(found._of(_X).quantile(float(each), _INTERVALS)) for each in asked]
     return figures if several else figures[0]
 
@@ -193,7 +193,7 @@ def private_histogram(
     if bounds is not None and categories is not None:
         raise ValueError(f"`bounds` must be None with `categories`, got {show(bounds)}. Bounds are for numbers only.")
     given = kind_of_words(categories) if categories is not None else None if bounds is None else kind_of_number(bounds)
-    return described("private_histogram", [x], [given], settings, shares=_OF_CELLS, n_bins=n_bins).histogram(_X)
+    return described("private_histogram", [x], [given], settings, shares=OF_CELLS, n_bins=n_bins).histogram(_X)
 
 
 def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any) -> Any:
@@ -223,7 +223,7 @@ def private_top_k(x: Any, k: int = 5, *, categories: Any = None, **settings: Any
     BudgetExceededError
         The budget of the accountant does not permit the release. No budget was consumed.
     """
-    return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=_OF_CELLS).top(_X, k)
+    return described("private_top_k", [x], [kind_of_words(categories)], settings, shares=OF_CELLS).top(_X, k)
 
 
 def private_correlation(x: Any, y: Any, *, bounds: Any = None, **settings: Any) -> Estimate:
@@ -328,9 +328,9 @@ def described(
         shapes = " and ".join(str(each.shape) for each in given)
         raise ValueError(f"The input must be one-dimensional columns of equal length, got shape {shapes}.")
     others = dict(settings)
-    groups = others.pop("groups", None)
+    private = {name: others.pop(name, None) for name in ("groups", "sample_weight")}
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
     schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
     describer._public_name = function
-    return PrivateDescription.of(describer.fit(frame, groups=groups))
+    return PrivateDescription.of(describer.fit(frame, **private))
