@@ -297,6 +297,32 @@ def _items(name: str, entry: str, given: Any) -> list[Any]:
     _refuse(name, f"{entry}={_show(given)} must be a list", f"Pass {entry} as a list")
 
 
+# --- metadata of SmartNoise ---
+
+_TYPES = {"int": "number", "float": "number", "string": "category", "boolean": "flag", "datetime": "date"}
+
+
+def read_smartnoise(found: Any) -> dict[str, dict[Any, Any]]:
+    """Return the entries of all columns of each table, by its name. The collection may name an engine."""
+    schemas = [each for _, collection in _mappings(found) for each in _mappings(collection)]
+    tables = [(f"{schema}.{name}", table) for schema, named in schemas for name, table in _mappings(named)]
+    return {name: {key: _read_type(key, each) for key, each in _mappings(table)} for name, table in tables}
+
+
+def _mappings(found: Any) -> list[tuple[Any, Mapping[Any, Any]]]:
+    return [pair for pair in (found.items() if isinstance(found, Mapping) else ()) if isinstance(pair[1], Mapping)]
+
+
+def _read_type(name: Any, given: Mapping[Any, Any]) -> dict[str, Any]:
+    kind, ends = str(given.get("type")), [given.get("lower"), given.get("upper")]
+    if kind == "unknown" or given.get("private_id"):
+        return {"kind": "drop"}
+    if kind not in _TYPES:
+        _refuse(name, f"unknown type {_show(kind)}", f"Use one of {[*_TYPES]}, or 'unknown' to drop it")
+    gaps = {} if given.get("nullable") is False else {"missing_values": [None]}
+    return {"kind": _TYPES[kind], **gaps, **({} if None in ends else {"bounds": ends})}
+
+
 # --- messages ---
 
 

@@ -16,7 +16,7 @@ from skdp._checks.parameters import check_choice
 from skdp._checks.table import CellValues, Table, as_days, as_keys, as_numbers
 from skdp.accounting.ledger.report import html_table
 from skdp.preprocessing.schema.blocks import Combination, read_combinations
-from skdp.preprocessing.schema.column import Column, read_column
+from skdp.preprocessing.schema.column import Column, read_column, read_smartnoise
 
 _DEEPEST = 50  # levels of lists in lists; a schema has five
 
@@ -384,7 +384,7 @@ class TableSchema:
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         fault = ""
         try:
-            found = json.loads(text, object_pairs_hook=_once_each)
+            found = json.loads(text, object_pairs_hook=once_each)
         except json.JSONDecodeError as error:
             fault = f"line {error.lineno}, {error.msg}"
         except RecursionError:
@@ -412,8 +412,58 @@ class TableSchema:
         ValueError
             As for `from_json`.
         """
-        is_text = isinstance(source, str) and ("\n" in source or ": " in source)
-        return cls._of_file(load(str(source) if is_text else Path(source).read_text(encoding="utf-8")))
+        return cls._of_file(_load_source(source))
+
+    @classmethod
+    def from_smartnoise_yaml(cls, source: str | os.PathLike[str], table: str | None = None) -> TableSchema:
+        """Read a schema from the metadata of SmartNoise SQL.
+
+        Parameters
+        ----------
+        source : str or path-like
+            YAML text of several lines, or the path of a file.
+        table : str or None, default=None
+            Name of the table, as ``"schema.table"``. Required if the file describes several tables.
+
+        Returns
+        -------
+        schema : TableSchema
+            The schema. PyYAML is needed.
+
+        Raises
+        ------
+        ValueError
+            The file is not YAML, does not contain the table, or a type or bounds are invalid.
+
+        Notes
+        -----
+        Types ``int`` and ``float`` become numbers, ``string`` categories, ``boolean`` flags and ``datetime`` dates.
+        ``lower`` and ``upper`` become bounds. Cells may be empty unless ``nullable`` is false. Columns of type
+        ``unknown`` and with ``private_id`` are dropped; pass the latter as `groups` to ``fit``.
+
+        The format has a ``cardinality`` but no categories, so categories are estimated privately, as are bounds that
+        the file does not contain. The other options, such as ``row_privacy``, ``max_ids`` and ``sensitivity``, concern
+        SQL queries and are ignored.
+
+        Examples
+        --------
+        >>> from skdp.preprocessing import TableSchema
+        >>> text = '''
+        ... Database:
+        ...   Census:
+        ...     Persons:
+        ...       row_privacy: true
+        ...       age: {type: int, lower: 0, upper: 100, nullable: false}
+        ...       job: {type: string, cardinality: 12}
+        ... '''
+        >>> TableSchema.from_smartnoise_yaml(text)["age"].bounds
+        (0.0, 100.0)
+        """
+        tables = read_smartnoise(_load_source(source))
+        chosen = next(iter(tables)) if table is None and len(tables) == 1 else table
+        if chosen not in tables:
+            raise ValueError(f"`table` must be one of the tables of the metadata, {list(tables)}, got {table!r}.")
+        return cls._of_file({"columns": tables[chosen]})
 
     @classmethod
     def _of_file(cls, found: Any) -> TableSchema:
@@ -453,6 +503,12 @@ class TableSchema:
         return cls({name: _draft_column(table.cells(j), table.kind(j)) for j, name in enumerate(table.names)})
 
 
+def _load_source(source: str | os.PathLike[str]) -> Any:
+    """Read YAML: text of several lines or with a colon and a blank, or a file."""
+    is_text = isinstance(source, str) and ("\n" in source or ": " in source)
+    return load(str(source) if is_text else Path(source).read_text(encoding="utf-8"))
+
+
 def _what_is_public(column: Column) -> str:
     parts = []
     if column.is_bought:
@@ -486,12 +542,13 @@ def _are_words(given: list[Any]) -> bool:
     return kind == "category" and any(isinstance(each, str) for each in given)
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, or reject a key that repeats."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"The schema has the duplicate key {repeated!r}. Declare each column once.")
+        raise ValueError(f"The JSON text has the duplicate key {repeated!r}. Write each key once.")
     return found
 
 
