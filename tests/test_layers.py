@@ -122,8 +122,14 @@ PRIVATE_CALLS = {
         # Public seeds, simulated records, or post-processing of releases.
         | {"base.row_wise", "cluster.kmeans", "ensemble.embedding", "ensemble.isolation_forest", "ensemble.trees"}
         | {"image.features", "image.reading", "inspection", "mechanisms.second_moments", "metrics.regression"}
-        | {"metrics.replicates", "pipeline.joint_fit", "statistics.hypothesis_tests", "synthesis.class_moments"}
-        | {"synthesis.generator", "synthesis.marginals.noisy_tables", "synthesis.marginals.table_form", "warm_up"}
+        | {"metrics.replicates", "pipeline.joint_fit", "statistics.hypothesis_tests", "statistics.survival"}
+        | {
+            "synthesis.class_moments",
+            "synthesis.generator",
+            "synthesis.marginals.noisy_tables",
+            "synthesis.marginals.table_form",
+            "warm_up",
+        }
         | {"model_selection.rehearsal", "synthesis.marginals.column_levels"},
     ),
 }
@@ -267,7 +273,7 @@ RULES = {
     "levels of accounting": (9, lambda: depth("accounting")),
     "import arrows of accounting": (37, lambda: len(edges("accounting"))),
     "files": (254, lambda: len(FILES)),
-    "lines of code": (39_200, n_lines_of_code),
+    "lines of code": (39_460, n_lines_of_code),  # 300 for survival curves, frames and plans
     "files of more than 600 lines": (3, lambda: sum(path.read_text().count("\n") > 600 for path in FILES.values())),
     "files of fewer than 60 lines that one file imports": (3, n_small_files_of_one_importer),
     "classes of more than 20 methods": (5, lambda: sum(n_methods(node) > 20 for node in nodes(ast.ClassDef))),
