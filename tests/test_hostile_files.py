@@ -23,14 +23,30 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from ledger_files import fresh
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
-from skdp import DPPCA, DPLogisticRegression, DPRidge, PrivacyAccountant, PrivacyReport, TableSchema, privacy_report
+from skdp import (
+    DPPCA,
+    AddRemove,
+    DPGridSearchCV,
+    DPLogisticRegression,
+    DPRidge,
+    DPTableVectorizer,
+    PrivacyAccountant,
+    PrivacyReport,
+    Risk,
+    TableSchema,
+    allocate_budget,
+    privacy_report,
+)
 from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from skdp.datasets import load_mnist
 from skdp.exceptions import BudgetFileError
+from skdp.export import plan_from_json, plan_to_json
 
 MEGABYTE = 2**20
-N_FILES = 800  # of all formats together
+N_FILES = 1_035  # of all formats together
 
 
 # --- the engine -------------------------------------------------------------------------------------------------------
@@ -250,6 +266,28 @@ def schemas_in_yaml() -> list[bytes]:
     return [schema().to_yaml().encode(), b"a: &x {bounds: [1, 2]}\nb: *x\n"]
 
 
+def metadata() -> list[bytes]:
+    pytest.importorskip("yaml")
+    return [
+        b"Database:\n  S:\n    T:\n      rows: 9\n      a: {type: int, lower: 0, upper: 9}\n      b: {type: string}\n"
+    ]
+
+
+def plans() -> list[bytes]:
+    pipeline = make_pipeline(Normalizer(), DPPCA(2), DPLogisticRegression(classes=[0, 1]))
+    search = DPGridSearchCV(DPRidge(y_bounds=(0, 1)), {"alpha": [0.0, 1.0]}, epsilon=Risk(advantage=0.1))
+    vectorizer = DPTableVectorizer(schema(), adjacency=AddRemove(100), fit_bins=True)
+    return [plan_to_json(plan).encode() for plan in (allocate_budget(pipeline, 1.0), search, vectorizer)]
+
+
+def read_plan(path: pathlib.Path) -> None:
+    """What is read has no accountant, path or seed, and can be written again."""
+    plan = plan_from_json(text_of(path))
+    owned = ("accountant", "checkpoint", "memory", "random_state")
+    assert not [name for name, value in plan.get_params().items() if name.rpartition("__")[2] in owned and value]
+    assert plan_to_json(plan)
+
+
 def reports() -> list[bytes]:
     return [
         privacy_report(DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS)).to_json().encode(),
@@ -277,6 +315,8 @@ FORMATS = {
     "checkpoint": Format(checkpoints, read_checkpoint, is_archive=True, allowed=frozenset({"os.remove", "os.rename"})),
     "schema in JSON": Format(schemas, lambda path: TableSchema.from_json(path)),
     "schema in YAML": Format(schemas_in_yaml, lambda path: TableSchema.from_yaml(path)),
+    "metadata of SmartNoise": Format(metadata, lambda path: TableSchema.from_smartnoise_yaml(path)),
+    "plan": Format(plans, read_plan),
     "report": Format(reports, read_report),
     "MNIST": Format(digits, load_mnist, is_archive=True),
 }

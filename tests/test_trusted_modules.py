@@ -36,6 +36,8 @@ UNTRUSTED_GUARANTEES = {
     "model_selection.cross_validation.cross_validate", "model_selection.search.DPGridSearchCV",
     "plotting.utility.PrivacyUtilityDisplay.from_estimator", "preprocessing.bounds.dp_bounds",
     "statistics.describer.describe", "synthesis.linking.HouseholdSynthesizer", "tabular.TabularPipeline",
+    # They create an unfitted estimator, whose fit charges itself, or end a fit before it reads records.
+    "export.plans.plan_cost", "export.plans.plan_from_json",
     # They receive released values, or attributes of fitted models.
     "export.onnx_model.to_onnx", "export.trusted_types.skops_types", "inspection.column_effects",
     "inspection.make_monotonic", "model_selection.calibrated_classifier.DPCalibratedClassifier",

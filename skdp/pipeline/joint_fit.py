@@ -40,9 +40,14 @@ class Allocation(NamedTuple):
     noises: tuple[float, ...]
 
     @property
+    def events(self) -> list[DpEvent]:
+        """The event of each step."""
+        return [plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True)]
+
+    @property
     def event(self) -> DpEvent:
         """Composed event of all private steps."""
-        return compose(plan.event_at(sigma) for plan, sigma in zip(self.plans, self.noises, strict=True))
+        return compose(self.events)
 
     def scaled(self, scale: float) -> Allocation:
         """Return the same plans with all noise multiplied by `scale`."""

@@ -430,10 +430,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
                 "fit(X, y, groups=...)."
             )
         fit.read_shape(X, groups)
-        plans = [step.plan(fit.n_units, fit.n_features, whole.delta) for _, step in private_steps(whole.steps)]
-        allocation = joint_fit.Allocation(
-            plans, joint_fit.noises_of(whole, plans, target_of(whole.epsilon, whole.delta))
-        )
+        allocation = whole._allocate(fit.n_units, fit.n_features)
         steps = joint_fit.JointFit(whole.steps, allocation, whole.delta, of_steps, units=fit.units)
         steps.check_parameters(fit.n_units)
         fit.plan_at(PrivacyCost(allocation.event, math.nan, whole.delta))
@@ -445,6 +442,11 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         joint_fit.take_fit(whole, steps, allocation.event)
         fit.publish(interrupted=interrupted)
         return rows
+
+    def _allocate(self, n_samples: int, n_features: int) -> joint_fit.Allocation:
+        """Settle the noise of the private steps for a table of this shape; `delta` is a number."""
+        plans = [step.plan(n_samples, n_features, self.delta) for _, step in private_steps(self.steps)]
+        return joint_fit.Allocation(plans, joint_fit.noises_of(self, plans, target_of(self.epsilon, self.delta)))
 
     def _payment(self) -> Payment:
         """Where a fit of this pipeline is charged: the accountant that the steps share, if they have one."""
