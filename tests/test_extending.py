@@ -57,7 +57,7 @@ def centroid(page, **parameters):
 def test_a_search_refuses_weights_that_the_estimator_does_not_take(page):
     ledger = PrivacyAccountant()
     search = DPGridSearchCV(centroid(page, accountant=ledger), {"data_norm": [1.0, 2.0]})
-    with pytest.raises(ValueError, match=r"\Asample_weight is not taken by DPNearestCentroid: leave it out\.\Z"):
+    with pytest.raises(ValueError, match=r"\A`sample_weight` is not supported by DPNearestCentroid\. Remove it\.\Z"):
         search.fit(X, Y, sample_weight=np.ones(300))
     assert not ledger.history
 

@@ -176,9 +176,9 @@ def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
 
     fit(2.0, 2.0)
     for of_scaler, of_model, named in (
-        (1.0, 2.0, "1.0 of DPStandardScaler"), (None, 2.0, "None of DPStandardScaler"),
+        (1.0, 2.0, "1.0 for DPStandardScaler"), (None, 2.0, "None for DPStandardScaler"),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=f"weight_bound={named} in a search with weights"):
+        with pytest.raises(ValueError, match=f"in a search with weights, got {named}"):
             fit(of_scaler, of_model)
 
 

@@ -293,7 +293,7 @@ def test_a_score_of_ones_own_is_given_no_list_of_rows():
     score = PrivateScore("first", lambda fitted, X, y: (X[:, 0] > 0) == y, 1.0)
     search = DPGridSearchCV(model, {"alpha": [0.0, 0.1]}, epsilon=1.0, delta=1e-5, scoring=score, random_state=0)
     rows, y = [[float(i % 2)] for i in range(40)], np.arange(40) % 2
-    with pytest.raises(ValueError, match="scoring='first' with X as a list of rows: give an array or a frame"):
+    with pytest.raises(ValueError, match="`X` must be an array or a frame for scoring='first', got a list"):
         search.fit(rows, y)
     assert ledger.get_epsilon(1e-4) == 0.0
     assert search.fit(np.array(rows), y).best_index_ in (0, 1)

@@ -191,7 +191,7 @@ def test_learning_is_silent_and_shows_no_shape_of_rows():
     fit, _ = fit_after("plan charge")
     with np.errstate(all="raise"):
         assert fit.learn(np.square, np.array([1e-300])) == 0.0
-    with pytest.raises(MemoryError, match="after the fit was charged") as error:
+    with pytest.raises(MemoryError, match="after the budget was charged for this fit") as error:
         fit.learn(np.empty, (2**40, 2**17))
     assert error.value.__context__ is None
     with pytest.raises(RuntimeError):

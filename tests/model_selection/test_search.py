@@ -603,7 +603,7 @@ def test_inside_a_pipeline_and_a_cross_validation():
     accountant = PrivacyAccountant()
     made = search(model(accountant=accountant))
     assert make_pipeline(FunctionTransformer(), made).fit(X, Y).score(X, Y) > 0.5
-    with pytest.warns(PrivacyLeakWarning, match="not paid for") as caught:
+    with pytest.warns(PrivacyLeakWarning, match="not covered by the privacy guarantee") as caught:
         assert cross_val_score(made, X, Y, cv=KFold(2), error_score="raise").shape == (2,)
     assert len(caught) == 1
     assert len(accountant.history) == 3
@@ -688,7 +688,7 @@ def test_a_plain_search_pays_for_each_fit_and_is_told_of_its_scores(estimator):
             warnings.simplefilter("always")
             found = GridSearchCV(estimator, grid, cv=KFold(3), error_score="raise").fit(X, Y)
         (message,) = leaks(caught)
-        assert "not paid for" in message
+        assert "not covered by the privacy guarantee" in message
         assert "use skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public" in message
         assert "\n" not in message
         assert len(accountant.history) == count * (2 * 3 + 1)
@@ -699,7 +699,7 @@ def test_a_leak_of_scores_can_be_an_error_before_any_charge():
     accountant = PrivacyAccountant()
     estimators = [model(accountant=accountant), allocate_budget(pipeline(accountant=accountant), 1.0, 1e-4)]
     for estimator in [*estimators, search(model(accountant=accountant))]:
-        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="not paid for"):
+        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="not covered by the privacy guarantee"):
             cross_val_score(estimator, X, Y, cv=KFold(2), error_score="raise")
     assert accountant.history == ()
 

@@ -463,7 +463,7 @@ def test_collections_that_may_mix_rows_must_be_persisted(how, held, tmp_path):
         made = MIXING[how](da.from_array(X, chunks=(300, 4)) if held == "memory" else mapped(tmp_path, X))
     else:
         made = MIXING_FRAMES[how](frame(X, y) if held == "memory" else parquet(tmp_path, X, y))
-    with pytest.raises(ValueError, match=r"^X is a lazy collection with .*give X\.persist\(\)\.$"):
+    with pytest.raises(ValueError, match=r"^X is a lazy collection with .*pass X\.persist\(\)\.$"):
         check_graph("X", made)
     check_graph("X", made.persist())
 

@@ -321,7 +321,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     ridge = least_squares(accountant=ledger, delta=1e-6)
     for model_, rows, target, message in [
         (estimator, TableRows(path), "married", "is not a column of X"),
-        (estimator, TableRows(path), None, "y=None"),
+        (estimator, TableRows(path), None, "got None"),
         (ridge, TableRows(path), y[:-1], "`y` must have shape"),
         (estimator, TableRows(path, columns=["c0", "cX"]), "label", "is not a column of X"),
         (estimator, TableRows(path, columns=["c0", "label"]), "label", "which is used as `y`"),
