@@ -99,7 +99,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
           to the mean.
         - An array is a public mean, which is subtracted before rows are clipped.
     whiten : bool, default=False
-        Whether ``transform`` divides each output column by the standard deviation of its component, kept above
+        Whether ``transform`` divides each output column by the standard deviation of its component, which is at least
         sqrt(`noise_scale_`).
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
@@ -399,7 +399,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError(
                 f"`data_norm` must be None with normalize=True, because rows then have norm 1, got {self.data_norm!r}."
             )
-        remedy = "choose a public bound in [1e-30, 1e30], or None"
+        remedy = "choose a public number from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     @silent_arithmetic

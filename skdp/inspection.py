@@ -178,7 +178,7 @@ def _row_of(classes: list[Any], class_label: Any) -> tuple[int, str]:
             raise ValueError(
                 f"`class_label` must be None or {classes[1]} for binary models, whose score is that of {classes[1]}."
             )
-        return 0, f"log-odds of {classes[1]}"
+        return 0, f"log-odds of class {classes[1]}"
     if class_label is None or class_label not in classes:
         raise ValueError(f"`class_label` must be one of the {len(classes)} classes in `classes_`, got {class_label!r}.")
     return classes.index(class_label), f"score of {class_label}"
@@ -323,7 +323,7 @@ def column_effects(
     >>> model = skdp.tabular_pipeline(schema=people.schema, classes=people.classes).fit(people.data, people.target)
     >>> (age,) = column_effects(model, features=["age"])
     >>> age.names, age.unit
-    (('age',), 'log-odds of 1')
+    (('age',), 'log-odds of class 1')
     >>> age.effect.shape
     (33,)
     """

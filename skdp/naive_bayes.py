@@ -135,21 +135,21 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy number of rows (or sum of weights) of each class, kept above its noise.
+        Noisy number of rows (or sum of weights) of each class, at least the standard deviation of its noise.
     class_prior_ : ndarray of shape (n_classes,)
         Probability of each class.
     theta_ : ndarray of shape (n_classes, n_features)
         Mean of each column in each class, within the bounds. For an indicator column, the proportion of ones, shrunk
         towards that of all classes.
     var_ : ndarray of shape (n_classes, n_features)
-        Variance of each column in each class, kept above the noise.
+        Variance of each column in each class, at least the standard deviation of the noise in a mean.
     indicator_weights_ : ndarray of shape (n_features,)
         Weights of the likelihoods of indicator columns: 1 / sqrt(k) for rows of a `DPTableVectorizer` with k table
         columns; 0.0 for columns with a Gaussian likelihood.
     bounds_ : ndarray of shape (n_features, 2)
         Bounds on the columns.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -195,8 +195,9 @@ class DPGaussianNB(ClassifierMixin, PrivateEstimator):
     one row. Under ``replace_one``, their weights are scaled to add up to at most 1, so that the contribution is an
     average of rows. The number of groups is public, instead of the number of rows.
 
-    **Post-processing.** Sums are divided by noisy counts, which are kept above their noise and above 1. Variances are
-    kept above the standard deviation of the noise in a mean, so a class that the noise dominates has little influence.
+    **Post-processing.** Sums are divided by noisy counts, which are at least 1 and at least the standard deviation of
+    their noise. Variances are at least the standard deviation of the noise in a mean, so a class that the noise
+    dominates has little influence.
 
     **Indicator columns.** The array that ``DPTableVectorizer(sparse_output=False)`` returns marks its indicator
     columns. Their proportions follow from the same release. A proportion p with noise of standard deviation s, and the

@@ -50,8 +50,8 @@ def tabular_pipeline(
 ) -> PrivatePipeline:
     """Create a private pipeline for a raw table: a vectorizer and a model under one privacy budget.
 
-    `X` is a frame with numbers, strings, dates and missing values. The column descriptions in `schema` are public. What
-    `schema` does not declare (bounds, categories, bins within wide bounds) is estimated privately.
+    `X` is a frame with numbers, strings, dates and missing values. The column descriptions in `schema` are public.
+    Bounds, categories, and bins within wide bounds that `schema` does not declare are estimated privately.
 
     Parameters
     ----------

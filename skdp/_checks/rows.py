@@ -402,6 +402,8 @@ def encode_labels(y: np.ndarray, classes: np.ndarray, name: str = "y") -> np.nda
         codes = np.fromiter(found, np.int64, y.size).reshape(y.shape)
     if (codes < 0).any():
         remedy = f"Pass all possible classes, with the same type as {name}"
+        if classes.dtype.kind in "OU" and y.dtype.kind in "iu":
+            remedy += ". VotingClassifier and similar meta-estimators encode y as 0, 1, ...: pass such classes there"
         if is_continuous(y):
             remedy = f"{name} is continuous (numbers with a fractional part): bin it into classes, or use a regressor"
         raise ValueError(f"{name} contains labels that are not in classes={classes.tolist()!r}. {remedy}.")

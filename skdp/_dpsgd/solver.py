@@ -203,7 +203,7 @@ class Solver(Protocol):
         """Return the norm to which rows are clipped."""
         if self.model.data_norm is None:
             return self.model._fitted_row_norm or math.sqrt(n_features)
-        remedy = "choose a public bound from 1e-30 to 1e30, or None"
+        remedy = "choose a public number from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
 

@@ -239,7 +239,7 @@ def calibrate_jointly(
     delta : float or None
         Delta in (0, 1). Not used for a risk.
     fractions : sequence of float
-        Positive fraction of the budget of each event, as a fraction of mu^2; they are scaled to sum to 1. The mu of an
+        Positive fraction of the budget (of mu^2) for each event; the fractions are scaled to sum to 1. The mu of an
         event is that of the Gaussian mechanism with the same epsilon at `delta`, or with the same risk. For plain
         Gaussian releases it is sqrt(count) / noise_multiplier, and the squares add up (Dong, Roth & Su 2022).
     adjacency : {"zero_out", "add_remove", "replace_one"}
@@ -374,7 +374,7 @@ def calibrate_selection(
     adjacency: str = "zero_out",
     shapes: Sequence[float] = SHAPES,
 ) -> CalibratedSelection:
-    """Compute the distribution of the number of trials with the smallest noise, and that noise.
+    """Find the distribution of the number of trials that requires the least noise, and compute this noise.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def check_release_noise(
     - A chi-square test of the sum of squares, which is the most powerful test of the scale.
     - A test of the sum against its Gaussian distribution.
     - The Kolmogorov-Smirnov test of the distribution function.
-    - A test whether four consecutive values occur at a second place, with a union bound.
+    - A test whether four consecutive values occur twice, with a union bound.
     - A test of the angles between releases of equal length, with a union bound over all pairs. The squared cosine of p
       independent Gaussian coordinates follows Beta(1/2, (p - 1)/2) (Muirhead 1982, theorem 1.5.7).
 
@@ -91,12 +91,12 @@ def check_release_noise(
     >>> print(*check_release_noise(rng.normal(scale=1.0, size=(100, 20)), 2.0), sep="\\n")  # doctest: +ELLIPSIS
     noise: The standard deviation is ... times the declared value...
     """
-    check_real("level", level, above=0, below=1, remedy="choose a false alarm rate in (0, 1), such as 1e-6")
+    check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 1e-6")
     scale = check_real(
         "standard_deviation",
         standard_deviation,
         above=0,
-        remedy="choose the standard deviation of each coordinate, above 0",
+        remedy="choose a number above 0, the standard deviation of each coordinate",
     )
     parts = [np.ravel(np.asarray(each, np.float64)) / scale for each in noise]
     values = np.concatenate(parts) if parts else np.zeros(0)
@@ -186,8 +186,8 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     Notes
     -----
     The lots are a 0-1 matrix with one row per lot. Five statistics are tested: the number of ones (exact binomial
-    test), the variance of the lot sizes, the variance of the number of lots per row, and how often neighbors in a row
-    or in a column are both one. The last four use Chernoff bounds (1952), which also hold for few ones. The tests
+    test), the variance of the lot sizes, the variance of the number of lots per row, and how often adjacent entries of
+    a row or of a column are both one. The last four use Chernoff bounds (1952), which also hold for few ones. The tests
     detect lots of a fixed size, epochs of shuffled rows, blocks of consecutive rows and lots that are used for several
     steps.
 
@@ -201,9 +201,14 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     >>> print(*check_sampling([rng.permutation(500)[:50] for _ in range(200)], 500, 0.1))
     sampling: The lot sizes vary less than those of independently sampled rows.
     """
-    n_lots, n = len(lots), check_count("n_rows", n_rows, remedy="choose the number of rows of the data, at least 1")
-    check_real("level", level, above=0, below=1, remedy="choose a false alarm rate in (0, 1), such as 1e-6")
-    q = check_real("rate", rate, above=0, below=1, remedy="choose the sampling probability of a row, in (0, 1)")
+    n_lots, n = (
+        len(lots),
+        check_count("n_rows", n_rows, remedy="choose a positive integer, the number of rows of the data"),
+    )
+    check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 1e-6")
+    q = check_real(
+        "rate", rate, above=0, below=1, remedy="choose a number in (0, 1), the sampling probability of a row"
+    )
     rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]
     if not rows or any(len(each) and (each[0] < 0 or each[-1] >= n) for each in rows):
         raise ValueError(

@@ -266,7 +266,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
             return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
         if self.lot_size is not None:
             what = self._units_in_words()
-            remedy = f"choose the expected number of {what} per step, from 1 to the {n} {what} of the data"
+            remedy = f"choose a number from 1 to {n}, the expected number of {what} per step"
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
         return None
 
@@ -332,7 +332,7 @@ class JointPrivacyCost(Watched, Diagram, PlainState):
 
     @property
     def privacy_event_(self) -> DpEvent:
-        """Composition of all events on which the current state of any part depends."""
+        """Composition of the events of all fits on which the current state depends."""
         found = releases_of(self)
         if not found:
             raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet. Call fit first.")

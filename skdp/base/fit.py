@@ -357,14 +357,16 @@ class Fit:
         """Record a part, or raise if it was already released: it would have the same noise."""
         self._advance(RELEASED, CHARGED, RELEASED)
         if part in self._released:
-            raise RuntimeError("release was called before, and the charge is for one release: plan another fit.")
+            raise RuntimeError("release was called twice, but the charge covers one release. Plan another fit.")
         self._released[part] = 0.0
 
     def run_stream(self, first: int) -> Any:
         """Return the stream of a run of steps, once; its first step has the number `first` among all runs."""
         self._advance(self._stage, PLANNED, READ, CHARGED, RELEASED)
         if _STEPS in self._released:
-            raise RuntimeError("run_stream was called before, and two runs of one stream have the same noise.")
+            raise RuntimeError(
+                "run_stream was called twice, but two runs of one stream have the same noise. Plan another fit."
+            )
         self._released[_STEPS] = 0.0
         return self._root.spawn("from step", first)
 

@@ -88,7 +88,7 @@ COUNTERPARTS = {
     **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "skdp.DPGridSearchCV"),
     **dict.fromkeys(("RandomizedSearchCV", "HalvingRandomSearchCV"), "skdp.DPRandomizedSearchCV"),
 }  # fmt: skip
-"""Replacement of a step that reads its rows without paying, by the name of its class."""
+"""Replacement of a step that reads its rows without accounting for them, by the name of its class."""
 
 
 def _nothing(step: Any) -> Iterator[tuple[str, str]]:
@@ -465,26 +465,29 @@ def check_types(X: Any, *, double: bool = False) -> None:
     kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]
     if double and any(kind in ("float32", "float16") for kind in kinds):
         raise ValueError(
-            "X has single precision, in which removing a row changes how others are rounded. Pass X.astype(float), "
-            "or use adjacency='zero_out'."
+            "X has single precision, so removing a row can change the rounding of other rows. Pass X.astype(float), or "
+            "use adjacency='zero_out'."
         )
     if types is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
-        raise ValueError("X is a list of rows, whose type depends on its values. Pass an array or a data frame.")
+        raise ValueError(
+            "X must be an array or a data frame, got a list of rows, whose dtype depends on private values."
+        )
     if getattr(getattr(X, "dtype", None), "kind", None) == "S":
-        raise ValueError("X is an array of bytes, whose width depends on its longest value. Pass X.astype(object).")
+        raise ValueError("X is an array of bytes, whose dtype depends on its longest value. Pass X.astype(object).")
     for number, kind in enumerate(types if hasattr(types, "__iter__") else [types]):
         listed = getattr(getattr(kind, "categories", None), "dtype", None)
         if getattr(listed, "kind", None) in ("i", "u", "b"):
             name = X.columns[number] if hasattr(X, "columns") else X.name
             raise ValueError(
-                f"Column {name!r} has the pandas type category of {listed}, which a missing value changes. Cast the "
-                "column to float, or its categories to strings."
+                f"Column {name!r} has categories of dtype {listed}, and a missing value would change this dtype. Cast "
+                "the column to float, or its categories to strings."
             )
     schema = getattr(X, "schema", None) if hasattr(X, "get_columns") else None
     for name, kind in (schema or {}).items():
         if str(kind).startswith(("Int", "UInt", "Boolean")):
             raise ValueError(
-                f"Column {name!r} has the polars type {kind}, which a missing value changes. Cast it to Float64."
+                f"Column {name!r} has the polars type {kind}, and a missing value would change this type. Cast it to "
+                "Float64."
             )
 
 

@@ -171,7 +171,8 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Noisy cluster centers, within the bounds, in the units of `X`.
     counts_ : ndarray of shape (n_clusters,)
-        Noisy number of rows (or sum of weights) of each cluster in the last iteration, kept above the noise.
+        Noisy number of rows (or sum of weights) of each cluster in the last iteration, bounded below by the noise
+        level.
     inertia_ : float
         Noisy sum of squared distances to the centers before the last iteration, for columns scaled to [-1, 1] and with
         distances clipped.
@@ -180,7 +181,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     bounds_ : ndarray of shape (n_features, 2)
         Bounds of the columns, public or privately estimated.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -89,7 +89,7 @@ MADE_UP_TEXT = (
     "Simulated records (make_census): they resemble U.S. adults, do not estimate any population, and describe no real "
     f"person. One row is one person. {_MEANING} {EVERYBODY} Weights are simulated too."
 )
-HOUSEHOLDS = " groups has the household of each person."
+HOUSEHOLDS = " groups contains the household of each person."
 
 
 # --- Reading the tables -----------------------------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def recode(frame: Any, year: int | None, labor_force_only: bool) -> Any:
     missing = [name for name in ACS_CODES if name not in names]
     if missing:
         raise ValueError(
-            f"An ACS person file must have the columns {', '.join(ACS_CODES)}; missing: {', '.join(missing)}"
+            f"An ACS person file must have the columns {', '.join(ACS_CODES)}, but lacks {', '.join(missing)}."
         )
     keep = read_codes(frame[names["AGEP"]], "AGEP", ACS_CODES["AGEP"]) >= ACS_AGE[0]
     if labor_force_only:

@@ -65,13 +65,14 @@ def load_pums(
         - ``data``: float32 array of shape (n, d).
         - ``target``: int8 array of shape (n,).
         - ``feature_names``, ``target_name``: names of the columns.
-        - ``classes``, ``target_names``: public classes, and what each is called.
+        - ``classes``, ``target_names``: public classes and their names.
         - ``bounds``: public (low, high) of each column, from the code book.
         - ``categories``: public values of each categorical column, from the code book.
         - ``schema``: `skdp.preprocessing.TableSchema` of the columns of ``data``, from the code book.
         - ``sample_weight``: float64 array of shape (n,), the number of people that a row represents (PWGTP), or None.
         - ``sample_weight_bounds``: public (low, high) of the weights, or None.
-        - ``groups``: private labels of shape (n,), the household of each row (SERIALNO), for ``fit``; or None.
+        - ``groups``: private group identifiers of shape (n,), the household of each row (SERIALNO), for ``fit``; or
+          None.
         - ``DESCR``: description.
 
     Raises
@@ -159,10 +160,10 @@ def make_census(
     Columns are drawn one after the other, each given the previous ones: sex, age, origin, citizenship, English,
     education, military service, marriage, disability, employment. The probabilities are in
     ``skdp/datasets/census_tables.json``. They are round, simulated numbers. About 63% of the persons are employed. With
-    weights, which are drawn last, it is about 71% of the population that the records represent.
+    the weights, which are drawn last, the weighted fraction is about 71%.
 
-    Households have 1 to 6 adults, 1.8 on average. More than half of the persons live with a spouse, who is of their
-    origin, near their age, and mostly of their level of education. Others live alone or join a household of their
+    Households have 1 to 6 adults, 1.8 on average. More than half of the persons live with a spouse of the same origin,
+    a similar age and, in most cases, the same level of education. Others live alone or join a household of their
     origin. ``children`` is the same for all persons of a household.
     """
     if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:

@@ -107,7 +107,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
     or, half of the time, at a threshold near the lower end that is log-uniform over 8 octaves. With `marginals`, half
     of the thresholds follow the marginal density to the power 0.4. Ordinal columns are split between two levels,
     categorical columns by a random subset of categories. Missing values and "other" go to a random side. A tree has
-    fewer leaves if nothing is left to split.
+    fewer leaves if no node can be split further.
 
     **Guarantees.**
 

@@ -51,8 +51,8 @@ class DPIsolationForest(TreesOfTables):
     schema : TableSchema, mapping or None, default=None
         Public description of the columns: a `skdp.preprocessing.TableSchema`, or a mapping that it accepts. It must be
         complete: bounds of all numbers and dates, categories of all other columns. If None, `bounds` and `categories`
-        describe the columns; if these are None too, the schema that the rows of ``DPTableVectorizer(numbers="codes")``
-        carry is used.
+        describe the columns; if these are None too, the schema attached to the output of
+        ``DPTableVectorizer(numbers="codes")`` is used.
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds, one pair for all columns or one for each. None is for a column with `categories`. Values beyond
         the bounds fall in the outermost leaves. Narrow bounds make the trees more informative.
@@ -104,11 +104,12 @@ class DPIsolationForest(TreesOfTables):
     leaf_counts_ : ndarray of shape (n_estimators, n_leaves)
         Noisy number of rows (or sum of weights) of each leaf; 0 for leaves that a tree does not have.
     n_rows_ : float
-        Noisy number of rows (or sum of weights), averaged over the trees; at least 2, and kept above its noise.
+        Noisy number of rows (or sum of weights), averaged over the trees; at least 2, and at least the standard
+        deviation of its noise.
     offset_ : float
         Threshold of the scores: ``decision_function`` is ``score_samples`` minus `offset_`, below 0 for outliers.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -178,8 +178,8 @@ class DPRandomTreesRegressor(RandomTreesModel, GradientRegressor):
 
     Notes
     -----
-    **Trees.** Trees are grown from noisy counts of the cells of each column: the largest expected node is split next,
-    and half of the thresholds follow the counts. All rows have the norm 1. Later runs keep the trees.
+    **Trees.** Trees are grown from noisy counts of each column's cells: the node with the largest expected count is
+    split next, and half of the thresholds follow these counts. All rows have the norm 1. Later runs keep the trees.
 
     **Guarantees.**
 

@@ -31,7 +31,7 @@ class ScatteringTransformer(ImageTransformer):
     L : int, default=8
         Number of directions.
     max_order : {1, 2}, default=2
-        Order of the scattering transform: whether moduli are filtered a second time.
+        Order of the scattering transform; with 2, the moduli are filtered a second time.
     value_range : (float, float) or None, default=None
         Public range of a pixel. None is (0, 255) for uint8 and (0, 1) for floats; other integers require a value.
     colors : {"opponent", "given"}, default="opponent"

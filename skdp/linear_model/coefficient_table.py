@@ -112,10 +112,11 @@ class CoefficientTable:
         Returns
         -------
         frame : pandas.DataFrame
-            One row per coefficient, with the columns ``coef``; ``std_err``, and its parts due to ``sampling`` and
-            ``noise`` (the rest is a worst case, see ``docs/inference.md``); the ``noise_fraction`` of the variance;
-            ``z``, ``p``, ``low`` and ``high``; and ``doubt``, the reason if there is no interval. In such a row, all
-            numbers except ``coef`` are NaN. With `groups`, ``frame.attrs["estimand"]`` states the weight of a group.
+            One row per coefficient. The columns are ``coef``, ``std_err``, its parts ``sampling`` and ``noise``, the
+            ``noise_fraction`` of the variance, ``z``, ``p``, ``low``, ``high``, and ``doubt``, the reason if there is
+            no interval. Without an interval, all numbers except ``coef`` are NaN. The rest of ``std_err`` is due to
+            worst cases (see ``docs/inference.md``). With `groups`, ``frame.attrs["estimand"]`` states the weight of a
+            group.
         """
         import pandas as pd
 
@@ -236,7 +237,7 @@ class HasCoefficientTable:
     ) -> CoefficientTable:  # fmt: skip
         """Return the regression summary: coefficients, standard errors, confidence intervals and tests.
 
-        It is post-processing of what ``fit`` released. `DPLinearRegression`, `DPRidge` and `DPLogisticRegression`
+        It is post-processing of the releases of ``fit``. `DPLinearRegression`, `DPRidge` and `DPLogisticRegression`
         require ``inference=True``.
 
         Parameters

@@ -15,8 +15,8 @@ class DPLinearRegression(MomentsRegressor):
     """Differentially private linear regression.
 
     The second moments of features, intercept and target are released once with Gaussian noise, and the normal equations
-    are solved from this release. Their eigenvalues are kept above the noise level, which is public, so a unique
-    solution always exists. No parameter has to be tuned.
+    are solved from this release. Eigenvalues below the public noise level are raised to it, so a unique solution always
+    exists. No parameter has to be tuned.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ class DPLinearRegression(MomentsRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
-        Whether to estimate what `summary` needs, with 10% of the budget (of mu squared). Rows must be in memory.
+        Whether to release the sums that `summary` requires, with 10% of the budget (of mu squared). Rows must be in
+        memory.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 
@@ -141,7 +142,8 @@ class DPLinearRegression(MomentsRegressor):
 
     **Standard errors.** With K the inverse of the regularized matrix, theta = K c, residual variance v and noise of
     standard deviation r on c, the covariance is, to first order, K (v A + (r**2 + s**2 \\|theta\\|**2 / 2) I + s**2
-    theta theta' / 2) K. v is estimated from the same release, with weights taken as 1, and is kept above its noise.
+    theta theta' / 2) K. v is estimated from the same release, with weights taken as 1, and is at least the standard
+    deviation of its noise.
 
     **Inference.** With ``inference=True``, a second release, charged together with the first, contains the second
     moments of the scores r u, summed per row or group, where r is the residual. Scores are clipped at 4 times their
@@ -213,7 +215,8 @@ class DPRidge(MomentsRegressor):
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     inference : bool, default=False
-        Whether to estimate what `summary` needs, with 10% of the budget (of mu squared). Rows must be in memory.
+        Whether to release the sums that `summary` requires, with 10% of the budget (of mu squared). Rows must be in
+        memory.
     adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
         Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
 

@@ -94,8 +94,8 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
         fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
         and is made absolute.
     inference : bool, default=False
-        Whether to fit by Newton steps and to estimate what `summary` needs, with 10% of mu squared. Requires rows in
-        memory, at most 200 columns times (number of classes - 1), and defaults for gradient descent.
+        Whether to fit by Newton steps and release the sums that `summary` requires, with 10% of mu squared. Requires
+        rows in memory, at most 200 columns times (number of classes - 1), and defaults for gradient descent.
     checkpoint : str, path-like or None, default=None
         File that stores the state of the fit until it completes. An interrupted ``fit`` with the same parameters and
         rows resumes from it and is not charged again. A lock on ``<checkpoint>.lock`` rejects concurrent fits.
@@ -182,7 +182,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
       data and are not covered.
 
     **Inference.** With ``inference=True``, the fit makes eight noisy Newton steps and one release for the standard
-    errors of `summary`, which include the noise. Coefficients without a valid interval have none
+    errors of `summary`, which include the noise. If no interval is valid, `summary` states the reason
     (``docs/inference.md``).
 
     Run times and the rounding of sums of more than 2^20 rows are not covered (``docs/limitations.md``).

@@ -304,7 +304,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
             return None
-        remedy = "choose a public bound in [1e-30, 1e30], or None"
+        remedy = "choose a public number from 1e-30 to 1e30, or None"
         return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
 
     # --- predictions ---

@@ -125,7 +125,7 @@ class DPOrdinalLogisticRegression(ClassifierMixin, NewtonEstimator):
     data_norm_ : float
         Norm to which rows are clipped.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

@@ -68,7 +68,9 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
         remedy = "use a number from 0.01 to 2e4"
         low, high = _RANGE
         s = check_real("standard_deviation", self.standard_deviation, at_least=low, at_most=high, remedy=remedy)
-        k = check_count("n_counts", self.n_counts, remedy="use the number of counts that one record changes")
+        k = check_count(
+            "n_counts", self.n_counts, remedy="use a positive integer, the number of counts that one record changes"
+        )
         vars(self).update(standard_deviation=s, n_counts=k)
 
     @classmethod

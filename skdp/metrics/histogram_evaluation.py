@@ -195,7 +195,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _check_own_parameters(self) -> None:
         """Check parameters, and set the public classes and subgroups."""
-        check_real("level", self.level, above=0, below=1, remedy="choose a probability, such as 0.95")
+        check_real("level", self.level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
         WeightReader.of(self.weight_bound)
         self._check_targets_known()
         if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
@@ -215,7 +215,9 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         if len(self.categories_) < len(given):
             raise ValueError("`categories` must be distinct, without missing values.")
         if OTHER in self.categories_:
-            raise ValueError(f"`categories` must not contain {OTHER!r}, the name of all rows that are not listed.")
+            raise ValueError(
+                f"`categories` must not contain {OTHER!r}, which is the name of all other subgroups. Rename it."
+            )
 
     def _are_training_rows(self) -> bool:
         """Whether the accountant of the model is that of the rows, or of all rows that contain them."""
@@ -325,7 +327,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _number_of_bins(self, strength: float) -> int:
         """Number of bins, as set or by n epsilon."""
         if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose a whole number above 1, or 'auto'")
+            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose an integer of at least 2, or 'auto'")
         return self._default_bins(strength)
 
     def _default_bins(self, strength: float) -> int:

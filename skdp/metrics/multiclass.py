@@ -54,7 +54,7 @@ class ConfusionFigures(TableFigures):
 
     @property
     def confusion_matrix(self) -> Estimate:
-        """Counts by true class and predicted class, in rows or groups; arrays of shape (n_classes, n_classes)."""
+        """Number of rows (or groups) by true and predicted class, arrays of shape (n_classes, n_classes)."""
         return self._of_confusion(lambda tables: tables, np.inf)
 
     def _of_confusion(self, metric: Metric, high: float = 1.0) -> Estimate:
@@ -204,7 +204,7 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
 
     @property
     def brier_score(self) -> Estimate:
-        """Squared difference between scores and class, summed over the classes: a mean over rows, from 0 to 2."""
+        """Mean squared difference between scores and class, summed over the classes; from 0 to 2."""
         return self._mean(lambda tables: len(self._fitted_names) * binary_metrics.brier_score(tables), 2.0)
 
     @property
@@ -345,7 +345,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         if len(self.classes_) < 3:
             raise ValueError("`one_vs_rest` must be False for binary classifiers, whose histogram has all metrics.")
         if self.classes is not None and list(self.classes) != self.classes_.tolist():
-            raise ValueError("`classes` must be in ascending order, which is that of the columns of scores. Sort both.")
+            raise ValueError("`classes` must be in ascending order, as must the columns of the scores. Sort both.")
         self._fitted_names = self.classes_.tolist()
 
     def _number_of_bins(self, strength: float) -> int:

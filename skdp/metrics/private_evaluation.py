@@ -77,7 +77,7 @@ def evaluate(
         Private rows, or private scores: probabilities of the positive class, or predictions. The shape is (n_samples,
         n_classes) with `one_vs_rest`, with columns in ascending order of the classes, and (n_samples, n_labels) for
         multilabel targets. Scores are clipped to [0, 1], and NaN counts as 0. If the model raises an error for a row,
-        the row has score 0, the first class is its prediction (multiclass), or its error is the range of the targets
+        the row has the score 0 (binary), the first class as prediction (multiclass) or the largest possible error
         (regression). Out-of-core rows (`skdp.datasets.TableRows`, Dask frames and Arrow datasets) are read in chunks
         after the charge. Missing values in a file are NaN.
     y : array-like of shape (n_samples,), array or frame of shape (n_samples, n_labels), or str

@@ -78,7 +78,7 @@ class RowsElsewhere:
         found: np.ndarray = self._features.map_blocks(of_block)
         if len(found) != self.shape[0]:
             raise ValueError(
-                "`X` must have as many rows as `y`. The numbers differ; the charge remains. Pass one label per row."
+                "`X` must have as many rows as `y`. The budget was already charged. Pass one label per row."
             )
         return found
 

@@ -112,8 +112,8 @@ class DPCalibratedClassifier(TableClassifier):
     **When to calibrate.** Classifiers without calibrated probabilities benefit: forests and boosted trees of other
     libraries, models with balanced class weights, naive Bayes with correlated columns (also `skdp.DPGaussianNB`),
     scores of ``decision_function``, and models that were fitted to another population. The gradient-based models of
-    skdp do not benefit, because they correct their mean prediction in their own fit. With such a model, a fit to part
-    of the rows and a histogram have a log loss of 0.4248, the model alone 0.4195.
+    skdp do not benefit, because they correct their mean prediction in their own fit. With such a model, calibration of
+    a fit to part of the rows had a log loss of 0.4248; the model alone had 0.4195.
 
     Examples
     --------

@@ -58,10 +58,10 @@ def private_train_test_split(
 ) -> tuple[Part, Part]:
     """Split private rows into a training part and a test part with one accountant each.
 
-    The part of a row, or of all rows of a group, depends on its index or group identifier and on a secret key, not on
-    other values. The accountant stores the key, so that a second call returns the same parts, with a budget file also
-    in another process. Each part contains its own records only, so the accountant adds the larger privacy cost of the
-    two parts, not their sum (parallel composition). See ``docs/evaluation.md``.
+    The assignment of a row, or of all rows of a group, depends on its index or group identifier and on a secret key,
+    not on other values. The accountant stores the key, so that a second call returns the same parts, with a budget file
+    also in another process. Each part contains its own records only, so the accountant adds the larger privacy cost of
+    the two parts, not their sum (parallel composition). See ``docs/evaluation.md``.
 
     Parameters
     ----------
@@ -76,21 +76,22 @@ def private_train_test_split(
         Fraction of the rows, or expected fraction of the groups, in the test part.
     groups : array-like of shape (n_samples,), str or None, default=None
         Private group identifier of each row, or the name of a column of `X`, which is then not a feature. Required if
-        the unit of the accountant is a group, otherwise not allowed. The part of a group depends on its identifier
-        alone, also if rows are added or reordered.
+        the unit of the accountant is a group, otherwise not allowed. A group stays in the same part if rows are added
+        or reordered, because the part depends only on the identifier and the key.
     sample_weight : array-like of shape (n_samples,), default=None
         Private weights.
 
     Returns
     -------
     train, test : Part
-        Each with `X`, `y`, `groups`, `sample_weight` and `accountant`.
+        Both have the attributes `X`, `y`, `groups`, `sample_weight` and `accountant`.
 
     Raises
     ------
     ValueError
-        The accountant has another split, for example of a table of another length. Or `groups` is missing for an
-        accountant of groups, or set for an accountant of rows. Or lengths differ.
+        The accountant has another split, for example of a table of another length. It is also raised if the lengths of
+        the arrays differ, if `groups` is missing for a group-level accountant, or if `groups` is set for a row-level
+        accountant.
     BudgetFileError
         The budget file does not exist, cannot be read or written, or is not trusted.
 
@@ -121,7 +122,7 @@ def private_train_test_split(
     >>> test.X.shape, test.accountant.remaining()
     ((1250, 4), 1.0)
     """
-    share = check_real("test_size", test_size, above=0, below=1, remedy="choose a fraction of the rows, such as 0.25")
+    share = check_real("test_size", test_size, above=0, below=1, remedy="choose a number in (0, 1), such as 0.25")
     shared = resolve_accountant(accountant)
     if shared is None:
         raise TypeError("`accountant` must be a skdp.PrivacyAccountant or the path of a budget file, got None.")

@@ -238,12 +238,12 @@ class Rehearsal:
 
     @property
     def epsilon(self) -> float | None:
-        """Smallest epsilon from which on the loss is at most `target`.
+        """Smallest epsilon such that the loss is at most `target` at this and all larger values.
 
         Returns
         -------
         epsilon : float or None
-            One of `epsilons`; None if the loss is larger at the largest.
+            One of `epsilons`; None if the loss at the largest one exceeds `target`.
         """
         enough = None
         for epsilon, loss in zip(reversed(self.epsilons), reversed(self.losses), strict=True):
@@ -320,7 +320,7 @@ def rehearse(
 ) -> Rehearsal:
     """Simulate private fits at several values of epsilon, from public numbers alone.
 
-    The function answers how large `n` and epsilon must be for a given model, before any private row is read. It draws a
+    The result shows how large `n` and epsilon must be for a given model, before any private row is read. It draws a
     table with the columns of the schema and a target of strength `signal`. It fits the estimator to `n` rows at each
     epsilon, and at an epsilon of 100 as the reference, and computes the scores on 10,000 other rows. No budget is
     consumed. See ``docs/epsilon.md``.
@@ -394,11 +394,13 @@ def rehearse(
         raise TypeError(f"`estimator` must be a classifier or a regressor, got {type(estimator).__name__}.")
     budgets = sorted({check_real("epsilons", each, above=0, remedy="choose numbers above 0") for each in epsilons})
     if not budgets:
-        raise ValueError("`epsilons` must contain at least one value, such as [0.1, 1.0].")
-    n = check_count("n", n, at_least=2, remedy="set the public number of rows")
-    n_repeats = check_count("n_repeats", n_repeats, remedy="choose a whole number above 0")
+        raise ValueError("`epsilons` must contain at least one number above 0, such as [0.1, 1.0].")
+    n = check_count("n", n, at_least=2, remedy="choose an integer of at least 2, the public number of rows")
+    n_repeats = check_count("n_repeats", n_repeats, remedy="choose a positive integer")
     metric = "AUROC" if is_classifier(estimator) else "R2"
-    most_lost = check_real("target", 0.01 if target is None else target, above=0, remedy="choose a loss such as 0.01")
+    most_lost = check_real(
+        "target", 0.01 if target is None else target, above=0, remedy="choose a number above 0, such as 0.01"
+    )
     rng = np.random.default_rng(random_state)
     given: Any = schema_or_shape
     if isinstance(given, tuple) and len(given) in (1, 2) and all(isinstance(size, numbers.Integral) for size in given):
@@ -408,7 +410,7 @@ def rehearse(
     else:
         least, usual = (0.5, 0.8) if metric == "AUROC" else (0.0, 0.5)
         stated = usual if signal is None else signal
-        signal = check_real("signal", stated, above=least, below=1, remedy=f"choose a number from {least:g} to 1")
+        signal = check_real("signal", stated, above=least, below=1, remedy=f"choose a number in ({least:g}, 1)")
         stage = _made_up_rows(estimator, given, n, signal, class_prevalences, rng)
     return _play(estimator, stage, metric, signal, most_lost, budgets, n_repeats, rng)
 
@@ -448,7 +450,9 @@ def _made_up_rows(
 ) -> _Stage:
     """Simulated rows with the columns of a schema, with labels or targets for the estimator."""
     if isinstance(described, numbers.Integral):
-        described = check_count("schema_or_shape", described, remedy="set a number of columns, or a schema")
+        described = check_count(
+            "schema_or_shape", described, remedy="choose a schema, or a positive integer (the number of columns)"
+        )
     else:
         described = TableSchema(described)
     if is_classifier(estimator):
@@ -458,7 +462,7 @@ def _made_up_rows(
             shares = np.asarray(class_prevalences, dtype=np.float64)
         if shares.shape != (len(labels),) or not (shares > 0.0).all() or not abs(shares.sum() - 1.0) < 1e-6:
             raise ValueError(
-                f"`class_prevalences` must be {len(labels)} numbers above 0 with sum 1, one per class, got "
+                f"`class_prevalences` must contain {len(labels)} numbers above 0 with sum 1, one per class, got "
                 f"{class_prevalences!r}."
             )
         X, scores = draw_rows(described, n + _TEST_ROWS, len(labels) - 1, rng)

@@ -116,7 +116,7 @@ class PrivateSearch(ScoresOfPart):
 
     def _check_own_parameters(self) -> None:
         """Check parameters."""
-        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a fraction of the rows, such as 0.2")
+        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a number in (0, 1), such as 0.2")
         check_choice("strategy", self.strategy, ("random_stopping", "compose"))
         if not (isinstance(self.n_trials, str) and self.n_trials == "auto"):
             remedy = "choose a number from 1 to 1000, or 'auto'"
@@ -139,7 +139,7 @@ class PrivateSearch(ScoresOfPart):
         if not hasattr(estimator, needed):
             raise ValueError(
                 f"`estimator` must end in a classifier with {needed} for scoring={name!r}, got "
-                f"{type(estimator).__name__}. Or use a skdp.model_selection.PrivateScore."
+                f"{type(estimator).__name__}. You can also use a skdp.model_selection.PrivateScore."
             )
         if name == "neg_log_loss" and number_of_columns(y) > 1:
             raise ValueError(
@@ -447,11 +447,11 @@ class DPGridSearchCV(PrivateSearch):
     - A row is in the training part or in the test part, and labels do not change the part of any row.
     - With `groups`, all of this holds for all rows of one group. They are in one part, and their contributions to a
       score are clipped together to the range of one row.
-    - Parameters of all candidates are checked and the accountant is asked before a row is read. Rows and labels are
+    - Parameters of all candidates and the remaining budget are checked before a row is read. Rows and labels are
       checked, for all candidates alike, before the charge. The accountant is charged once, for the whole search.
     - With random stopping, no attribute, record of the accountant, warning or progress reveals the rejected candidates
       or the number of trials.
-    - A search over one candidate has no selection and no score, and costs one fit.
+    - A search over one candidate has no selection and no score, and has the privacy cost of one fit.
 
     The time of ``fit`` reveals the number of trials and is not covered (see ``docs/limitations.md``).
 
@@ -594,6 +594,6 @@ class DPRandomizedSearchCV(PrivateSearch):
     n_iter: int = 10
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
-        n_iter = check_count("n_iter", self.n_iter, remedy="choose a whole number of settings above 0")
+        n_iter = check_count("n_iter", self.n_iter, remedy="choose a positive integer")
         seed = int(stream.words(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, n_iter, random_state=seed))

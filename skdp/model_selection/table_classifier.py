@@ -145,7 +145,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _check_own_parameters(self) -> None:
         """Check parameters."""
-        remedy = "choose a fraction of the rows, such as 0.25"
+        remedy = "choose a number in (0, 1), such as 0.25"
         parameters.check_real("test_size", self.test_size, above=0, below=1, remedy=remedy)
         WeightReader.of(self.weight_bound)
         self._check_purpose()

@@ -149,7 +149,7 @@ class DPMLPClassifier(GradientClassifier):
     privacy_event_ : DpEvent
         Event whose privacy cost is `epsilon_`.
     noise_multiplier_ : float
-        Noise multiplier of the last run; if it varies, the constant one of equal cost.
+        Noise multiplier of the last run; if it varies, the constant value of equal privacy cost.
     sampling_rate_ : float
         Sampling rate of the last run.
     max_grad_norm_ : float

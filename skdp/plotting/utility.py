@@ -353,7 +353,8 @@ class PrivacyUtilityDisplay:
           `y`, if `baseline` and `random_state` are None and `classes` of the estimator is set. `privacy_event_`
           composes every fit, including repeats.
         - With `groups`, all of this holds for all rows of one group.
-        - The accountant is asked before a row is read, and charged once, for all fits, before training reads the rows.
+        - The remaining budget is checked before a row is read. The accountant is charged once, for all fits, before
+          training reads the rows.
         - Parameters, rows, test rows and scorer are checked before the charge; the scorer is tried on a model that is
           fitted to the test rows.
         """
@@ -361,7 +362,7 @@ class PrivacyUtilityDisplay:
         display._check_drawing(ax, kwargs)
         return display._measure(
             estimator, (X, y), (X_test, y_test),
-            n_repeats=check_count("n_repeats", n_repeats, remedy="choose a whole number of fits above 0"),
+            n_repeats=check_count("n_repeats", n_repeats, remedy="choose a positive integer"),
             baseline=baseline, scoring=scoring, score_name=score_name, test_is_public=test_is_public,
             random_state=random_state, sample_weight=sample_weight, sample_weight_test=sample_weight_test,
             groups=groups,

@@ -109,8 +109,8 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
     if names := [name for j, name in bounded if known[name].kind == "number" and table.is_text(j)]:
         tell_now(
             estimator,
-            f"Column {format_names(names)} is text with bounds of numbers in `schema`: text that is not a number, such "
-            "as '12,5' with a decimal comma, counts as missing. Convert it before the fit, for example "
+            f"Column {format_names(names)} contains strings, but has numeric bounds in `schema`. Strings that are not "
+            "numbers, such as '12,5' with a decimal comma, count as missing. Convert the column first, for example "
             f"X[{names[0]!r}].str.replace(',', '.').astype(float).",
         )
 

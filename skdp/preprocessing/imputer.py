@@ -135,7 +135,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
-        """Estimate the values for missing values, or use the constant.
+        """Estimate the replacement values privately, or use the constant.
 
         Parameters
         ----------

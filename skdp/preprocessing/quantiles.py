@@ -86,7 +86,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     bounds_ : list of (float, float)
         Bounds of each column, public or privately estimated.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float

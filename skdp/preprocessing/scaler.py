@@ -74,13 +74,13 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     mean_ : ndarray of shape (`n_features_in_`,)
         Noisy means of the clipped columns, within `bounds_`.
     var_ : ndarray of shape (`n_features_in_`,)
-        Noisy variances, kept above their noise.
+        Noisy variances, at least the standard deviation of the noise in a mean.
     scale_ : ndarray of shape (`n_features_in_`,)
         Square root of `var_`.
     bounds_ : list of (float, float)
         Bounds of each column, public or privately estimated.
     weight_bound_ : float
-        Bound to which weights were clipped and by which they were divided; 1.0 for ``weight_bound=None``.
+        Bound to which weights were clipped before division by it; 1.0 for ``weight_bound=None``.
     epsilon_ : float
         Privacy cost of the fit (epsilon at `delta_`), at most `epsilon`.
     delta_ : float

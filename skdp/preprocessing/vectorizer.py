@@ -141,7 +141,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
     - With a complete schema and ``fit_bins=False``, ``fit`` uses the shape, column names and types of the table, but no
       cell. ``transform`` processes each row independently: the output depends on the row, the schema and public types.
-      It does not depend on whether missing values elsewhere changed the dtype of a column.
+      It does not depend on the dtype of a column, which missing values in other rows can change.
     - Otherwise, ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row. The proof is in the docstring of
       ``skdp.preprocessing.histogram_query.Purchase``; all else is post-processing. Column types come from the schema,
       otherwise from the dtype: numeric columns are numbers, dates are dates, and all others (including booleans) are
@@ -196,7 +196,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
-        """Fit the vectorizer, and estimate what the schema does not declare.
+        """Fit the vectorizer, and privately estimate bounds and categories that the schema does not declare.
 
         Parameters
         ----------

@@ -200,7 +200,7 @@ _CONSTANTS = {
     "noise_scale_": "standard deviation of the noise in the variance of a single column",
     "score_noise_": "standard deviation of the noise in a score",
 }
-_OF_ALL = "; the constant value of equal privacy cost, because early steps have less noise and late steps more"
+_OF_ALL = "; of constant noise with the same privacy cost, because early steps have less noise and late steps more"
 
 
 def _constant_rows(part: Any) -> list[dict[str, Any]]:

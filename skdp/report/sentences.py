@@ -222,7 +222,8 @@ def layperson(facts: Facts) -> str:
         " An attacker who knows the seed of the noise can do better." if facts["noise"]["source"] == "seeded" else ""
     )
     what = word(facts)
-    which = f"which of two given {what}s was used" if guarantee["adjacency"] == "replace_one" else "whether it was used"
+    is_pair = guarantee["adjacency"] == "replace_one"
+    which = f"which of two given {what}s was used" if is_pair else f"whether this {what} was used"
     return (
         f"Consider an attacker who knows one {what}, knows all other {what}s, and sees the whole model. The attacker "
         f"guesses {which} to fit the model. If both answers were equally likely before, the guess is right with "
@@ -353,7 +354,8 @@ def noise(facts: Facts) -> str:
     return {
         "secret": "The noise is secret. It was drawn with a key from the operating system, which was not stored.",
         "seeded": "The noise is seeded by `random_state`. An attacker who knows it can subtract the noise. If it was "
-        "used for two fits of one class, the difference of their outputs is exact, and anyone can subtract the noise.",
+        "used for two fits of the same estimator, the difference of their outputs is exact, and anyone can subtract "
+        "the noise.",
         "not recorded": "The class that fitted this model did not record whether its noise is secret.",
     }[facts["noise"]["source"]]
 
@@ -555,9 +557,10 @@ def publication_rows(facts: Facts) -> TableCells:
 
 def nist_rows(facts: Facts) -> TableCells:
     """The blocks of the pyramid of NIST SP 800-226, from the top, and where each is answered."""
-    stated, yours = "stated here", "yours to answer"
+    stated, yours = "stated here", "open question"
     correct = (
-        "Noise and privacy cost follow from the same object; sensitivities are proved and tested (docs/guarantees.md)."
+        "Noise and privacy cost are computed from the same event; sensitivities are proved and tested "
+        "(docs/guarantees.md)."
     )
     noise = "The standard deviations are listed under noise and clipping. Measure the loss of accuracy on public rows."
     return [

@@ -124,25 +124,31 @@ class TableDescriber(SchemaBuyer):
         """Reject discrete noise for releases that are not counts of rows in public cells."""
         schema = self._given_schema()
         if not schema.is_complete:
-            self._refuse_discrete("private estimates of bounds and categories are not counts", "Set them in the schema")
+            self._refuse_discrete(
+                "`schema` lacks bounds or categories, so they would be estimated privately", "Declare them in `schema`"
+            )
         on_lines = any(column.kind in ("number", "date") for _, column in schema.items())
         if on_lines and (self.shares is None or self.shares.moments > 0.0):
-            self._refuse_discrete("moments of numbers are not counts", "Use private_histogram, or noise='rounded'")
+            self._refuse_discrete(
+                "numeric columns have moments, which are not counts", "Use private_histogram, or noise='rounded'"
+            )
         if self.correlation:
-            self._refuse_discrete("correlations are computed from sums", "Set correlation=False")
+            self._refuse_discrete("correlations require sums, which are not counts", "Set correlation=False")
         if self.by is not None:
-            self._refuse_discrete(f"by={self.by!r} has subgroups", "Use crosstabs instead, or set by=None")
+            self._refuse_discrete(f"by={self.by!r} requires private subgroups", "Use crosstabs instead, or set by=None")
         if self.noise_multiplier is not None:
             self._release(float(self.noise_multiplier)).check_counts(self._n_columns(), len(self.crosstabs))
 
     def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
-        raise ValueError(f"noise='discrete' is only for counts of rows in public cells: {why}. {remedy}.")
+        raise ValueError(f"noise='discrete' supports only counts of rows in public cells, but {why}. {remedy}.")
 
     def _check_columns(self, rows: SchemaRows) -> None:
         """Check parameters against the columns of the table."""
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
         if self.noise == table_release.DISCRETE and len(there) != self._n_columns():
-            self._refuse_discrete("X has other columns than the schema", "Name each of them in the schema once")
+            self._refuse_discrete(
+                "the columns of X differ from those of `schema`", "Declare each column of X in `schema`"
+            )
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
             raise ValueError(
@@ -375,7 +381,8 @@ def describe(
     Warns
     -----
     QualityWarning
-        Columns have privately estimated bounds, with an upper limit of the rows beyond, or are not estimated.
+        Bounds of columns are privately estimated (the message bounds the number of rows beyond them), or columns are
+        not estimated.
 
     See Also
     --------

@@ -83,7 +83,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     class_prevalences_ : ndarray of shape (n_classes,)
         Class prevalences of the samples. Defined only if the generator was fitted with labels.
     class_count_ : ndarray of shape (n_classes,)
-        Noisy number of rows of each class, or sum of their weights, 0 or more; of all rows without labels. With
+        Noisy number of rows (or sum of weights) of each class, or of all rows if there are no labels; at least 0. With
         `groups`, each group counts as at most 1, before multiplication by the bound on weights.
     mixture_ : ClassMixture
         Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
@@ -131,7 +131,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
       rows.
     - `accountant` is charged before the rows are summed, and invalid input is rejected before any charge.
     - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact sum.
-    - Labels of samples are drawn by noisy or public prevalences, and samples lie within the bounds.
+    - Labels of samples are drawn with noisy or public class prevalences, and samples lie within the bounds.
     - The numbers of components and of directions are functions of public numbers.
 
     Sums over rows are float64. Their rounding is not covered (``docs/limitations.md``), except for the Gram matrix of
@@ -191,7 +191,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     def _read_parameters(self, n_features: int | None) -> None:
         public_bounds(self.bounds, n_features)
         if not _is_auto(self.n_components):
-            check_count("n_components", self.n_components, remedy="choose a whole number of components, or 'auto'")
+            check_count("n_components", self.n_components, remedy="choose a positive integer, or 'auto'")
 
     def _read_rows(self, X: Any, *, reset: bool) -> np.ndarray:
         return check_table(self, X, reset=reset, by_blocks=True)
@@ -202,7 +202,8 @@ class DPClassMixtureGenerator(PrivateGenerator):
         if n_public < n_classes:
             what = self._units_in_words()
             raise ValueError(
-                f"`X` must have more {what} for {n_classes} classes, got n={n_public}. Or pass fewer classes."
+                f"`X` must have at least one row per class ({n_classes}), got {n_public} {what}. Pass more rows or "
+                "fewer classes."
             )
         return found
 

@@ -132,8 +132,8 @@ def synthesize_linked(
     a household are not preserved. Households without persons have no contribution, and are not synthesized.
 
     Each person has a weight of 1 over the number of persons of the household. There is one release, accounted for as
-    that of `DPMarginalSynthesizer` with groups. Keys are read before the accountant is asked, and a rejection because
-    of them is recorded.
+    that of `DPMarginalSynthesizer` with groups. Keys are read before the budget is checked, and the accountant records
+    a rejection of invalid keys.
 
     Examples
     --------
@@ -149,9 +149,9 @@ def synthesize_linked(
     >>> len(synthetic), set(synthetic["home"]) == set(synthetic_persons["home"])
     (3000, True)
     """
-    most = check_count("max_persons", max_persons, remedy="choose a whole number of persons, such as 8")
+    most = check_count("max_persons", max_persons, remedy="choose a positive integer, such as 8")
     if n_households is not None:
-        check_count("n_households", n_households, at_least=0, remedy="choose a whole number of households, or None")
+        check_count("n_households", n_households, at_least=0, remedy="choose a nonnegative integer, or None")
     model = HouseholdSynthesizer(
         _with_made_columns(schema, most), n_bins=n_bins, epsilon=epsilon, delta=delta, weight_bound=1.0,
         adjacency=adjacency, accountant=accountant, random_state=random_state,
@@ -188,7 +188,9 @@ def _join(households: Any, persons: Any, key: str, most: int) -> tuple[Any, Any,
         raise ValueError(f"`households` must have unique keys in column {key!r}. Keep one row per household.")
     homes = known.get_indexer(asked)
     if known.hasnans or bool((homes < 0).any()) or not len(homes):
-        raise ValueError(f"`persons` must have rows, all with keys of `households` in column {key!r}. Drop others.")
+        raise ValueError(
+            f"`persons` must have rows, and each key in column {key!r} must occur in `households`. Drop other rows."
+        )
     sizes = np.bincount(homes, minlength=len(known))[homes]
     places = pd.Series(homes).groupby(homes).cumcount().to_numpy()
     first = households.drop(columns=key).iloc[homes].reset_index(drop=True)

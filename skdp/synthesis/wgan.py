@@ -108,8 +108,8 @@ class DPWGAN(PrivateGenerator):
         - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
           public.
         - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and the arithmetic
-          is float64, and every rule uses `n_public`, a public number near it.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it. The arithmetic is float64.
 
         None uses the relation of `accountant`, otherwise "zero_out".
     accountant : PrivacyAccountant, str, path-like or None, default=None
@@ -176,8 +176,8 @@ class DPWGAN(PrivateGenerator):
       its own gradient alone, and the generated row of its pair is a function of noise and of this label. There is no
       batch normalization.
     - Sum and noise are divided by a public constant, the expected number of rows of a step.
-    - The generator learns from the critic's noisy parameters, and from labels drawn by noisy or public prevalences. It
-      reads no private row.
+    - The generator learns from the critic's noisy parameters, and from labels drawn with noisy or public class
+      prevalences. It reads no private row.
     - `accountant` is charged before training reads the rows, and invalid input is rejected before any charge. An
       interrupted fit keeps its charge and the generator of the completed steps.
     - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact count.
@@ -302,7 +302,9 @@ class DPWGAN(PrivateGenerator):
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: an image has a width of its own."""
         if self.image_shape is not None and not traits_of(before).width_is_public:
-            return "image_shape requires a known number of columns, which the step before determines. Leave it None."
+            return (
+                "image_shape requires a known number of columns, but the previous step sets it. Set image_shape=None."
+            )
         return super()._fault_of_lists(before)
 
     def _read_run_parameters(self, n: int, n_features: int | None) -> tuple[Sampling, int]:
@@ -368,7 +370,7 @@ class DPWGAN(PrivateGenerator):
         sampling = self._chosen_sampling(n) or sampling_at(min(LOT_SIZE / n, 0.25))
         if self.max_iter is None:
             return sampling, _STEPS
-        remedy = "choose a whole number of epochs, or None for the rule"
+        remedy = "choose a positive integer number of epochs, or None for the default"
         n_epochs = check_count("max_iter", self.max_iter, remedy=remedy)
         return sampling, math.ceil(n_epochs / sampling.rate)
 

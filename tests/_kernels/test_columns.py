@@ -103,5 +103,5 @@ def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
 
 def test_lots_are_refused():
     model = ColumnModel(np.zeros((3, 2), order="F"), np.zeros(3, int), 1.0, 1, LinearGeometry(1.0, True))
-    with pytest.raises(ValueError, match="give None"):
+    with pytest.raises(ValueError, match="`rows` must be None"):
         model.clipped_gradient_sum(np.zeros(3), np.arange(2), 1.0)

@@ -106,7 +106,7 @@ def test_fit_releases_each_part_once_with_its_own_noise():
 
 def test_release_of_a_spawned_part_is_rejected():
     fit, _ = fit_after("plan charge spawn")
-    with pytest.raises(RuntimeError, match="release was called before"):
+    with pytest.raises(RuntimeError, match="release was called twice"):
         fit.release(QUERY, X, CODES, part="bounds")
 
 

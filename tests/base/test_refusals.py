@@ -133,7 +133,7 @@ def test_a_list_of_rows_is_refused_in_front_of_public_steps():
     steps = make_pipeline(encoder, classifier(accountant=accountant))
     grid = {"dplogisticregression__alpha": [0.0, 0.1]}
     for model in (allocate_budget(steps, 1.0, DELTA), search(accountant, steps, grid)):
-        with pytest.raises(ValueError, match="X is a list of rows"):
+        with pytest.raises(ValueError, match="got a list of rows"):
             model.fit(rows, Y)
         assert model.fit(np.array(rows), Y).epsilon_ <= 1.0
 

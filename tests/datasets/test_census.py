@@ -168,7 +168,7 @@ def test_households_of_an_acs_file(tmp_path, suffix):
     _ = zip_bytes(path, frame) if suffix == ".zip" else write(frame, path)
     bunch = load_pums(path, year=2018)
     assert bunch.groups.tolist() == serials[:4]  # adults alone
-    assert "groups has the household" in bunch.DESCR
+    assert "groups contains the household" in bunch.DESCR
     framed = load_pums(path, year=2018, as_frame=True)
     assert (framed.groups.name, framed.groups.tolist()) == ("SERIALNO", serials[:4])
 

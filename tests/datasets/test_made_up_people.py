@@ -165,7 +165,7 @@ def test_households_are_of_the_same_people():
     again = make_census(3000, random_state=7, households=True)
     np.testing.assert_array_equal(again.groups, bunch.groups)
     assert (again.groups.dtype, bunch.groups.name) == (np.int64, "household")
-    assert "groups has the household" in again.DESCR
+    assert "groups contains the household" in again.DESCR
     with pytest.raises(ValueError, match="got children"):
         make_census(10, features=["children"])
 

@@ -94,7 +94,7 @@ def test_the_effect_of_trees_is_the_mean_score_over_public_rows(fitted):
     assert np.allclose(np.diff(grade.effect), np.diff(means), atol=1e-9)
     assert grade.effect @ score.cells(1).shares == pytest.approx(0.0, abs=1e-12)
     assert grade.labels == (("low", "middle", "high", "other", "gap"),)
-    assert grade.unit == "log-odds of 1"
+    assert grade.unit == "log-odds of class 1"
     low, high, difference, noise = grade.difference
     assert high == "high"
     assert low in ("low", "middle")

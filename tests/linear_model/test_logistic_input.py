@@ -51,7 +51,7 @@ BAD_INPUT = [
     ({"momentum": 1}, ["`momentum` must be a number in [0, 1)", "got 1"]),
     ({"learning_rate": "x"}, ["`learning_rate` must be a number above 0, or 'auto'", "got 'x'"]),
     ({"max_grad_norm": "x"}, ["`max_grad_norm` must be a number from 1e-30 to 1e30, or 'auto'", "got 'x'"]),
-    ({"data_norm": 0}, ["`data_norm` must be a public bound from 1e-30 to 1e30", "got 0"]),
+    ({"data_norm": 0}, ["`data_norm` must be a public number from 1e-30 to 1e30", "got 0"]),
     ({"alpha": -1}, ["`alpha` must be a number of at least 0", "got -1"]),
     ({"adjacency": "x"}, ["`adjacency` must be 'zero_out', 'replace_one' or skdp.AddRemove", "got 'x'"]),
     ({"adjacency": "add_remove"}, ["adjacency='add_remove'", "Set adjacency=skdp.AddRemove(n_public=...)"]),

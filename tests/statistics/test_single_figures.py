@@ -162,8 +162,8 @@ def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are
 
 
 NO_COUNTS = {
-    "mean": (lambda **s: ALL["mean"](**s), "moments of numbers are not counts"),
-    "bought": (lambda **s: st.private_histogram(AGE, **s), "private estimates of bounds and categories"),
+    "mean": (lambda **s: ALL["mean"](**s), "numeric columns have moments"),
+    "bought": (lambda **s: st.private_histogram(AGE, **s), "would be estimated privately"),
     "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "weights and groups have fractional counts"),
     "weights": (
         lambda **s: describe(
@@ -172,7 +172,10 @@ NO_COUNTS = {
         "weights and groups have fractional counts",
     ),
     "correlation": (lambda **s: describe(CATEGORIES, schema=LEVELS, **s), "Set correlation=False"),
-    "by": (lambda **s: describe(CATEGORIES, schema=LEVELS, correlation=False, by="job", **s), "has subgroups"),
+    "by": (
+        lambda **s: describe(CATEGORIES, schema=LEVELS, correlation=False, by="job", **s),
+        "requires private subgroups",
+    ),
     "too much": (
         lambda **s: ALL["count"](**{**s, "epsilon": None, "noise_multiplier": 1e6}),
         "`standard_deviation` must be .*, got 1000000.0",
@@ -194,6 +197,6 @@ def test_discrete_noise_is_refused_where_there_are_no_counts(name):
 def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(monkeypatch):
     monkeypatch.setattr(TableDescriber, "_n_columns", lambda self: 1)
     accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match="X has other columns than the schema"):
+    with pytest.raises(ValueError, match="the columns of X differ from those of .schema."):
         describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", accountant=accountant)
     assert not accountant.history

@@ -69,7 +69,7 @@ class ColumnModel(Model):
     def clipped_gradient_sum(self, theta: np.ndarray, rows: None, max_norm: float) -> NDArray[np.float64]:
         """Sum of clipped gradients over all rows, of shape (p,): an output's weights, then its intercept."""
         if rows is not None:
-            raise ValueError("rows are some of them, and a model of columns adds up all: give None.")
+            raise ValueError("`rows` must be None, because the column layout sums over all rows.")
         table, geometry, dtype = theta.reshape(self.n_outputs, -1), self.geometry, self._X.dtype
         total = np.zeros((self.n_outputs, self.n_features + 1))
         weights = np.ascontiguousarray(table[:, : self.n_features], dtype)

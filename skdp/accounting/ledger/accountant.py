@@ -79,11 +79,11 @@ class PrivacyAccountant(Figures):
     Notes
     -----
     **Guarantees.** With a budget, all charges together are (epsilon, delta)-differentially private, even if each charge
-    was chosen after seeing earlier outputs. The first charge is a plan made before any output, so its epsilon under
-    joint composition decides. A privacy filter admits later charges; it accounts for adaptive choices and is stricter.
-    To save budget, charge fits that are planned together as one `ComposedDpEvent`. Charges are never refunded.
-    `remaining` and `affordable` return the remaining budget. After `increase_budget`, a privacy odometer decides
-    instead, and its value, `spent`, is what is guaranteed.
+    was chosen after seeing earlier outputs. The first charge is fixed before any output, so it is admitted if its
+    epsilon under joint composition is within the budget. A privacy filter admits later charges; it accounts for
+    adaptive choices and is stricter. To save budget, charge fits that are planned together as one `ComposedDpEvent`.
+    Charges are never refunded. `remaining` and `affordable` return the remaining budget. After `increase_budget`, a
+    privacy odometer replaces the filter, and its value, `spent`, is the guarantee.
 
     Without a budget, ``get_epsilon(delta)`` is valid for plans that were fixed in advance, and ``get_epsilon(delta,
     adaptive=True)`` also for adaptively chosen charges and stopping times. See ``docs/accounting.md`` for the theorems.

@@ -162,7 +162,7 @@ class Figures:
         """Spent budget: epsilon at the delta of the budget, or None without a budget.
 
         It is the epsilon of the composition of all charges, at most the budget. After a budget increase, it is the
-        odometer's epsilon, which decides then.
+        odometer's epsilon, which then determines whether a charge is admitted.
         """
         ledger = self._read()
         return None if ledger.epsilon is None else ledger.spent()

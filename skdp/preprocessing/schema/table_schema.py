@@ -109,7 +109,7 @@ class TableSchema:
 
         - ``(low, high)``: a number between public bounds, or a date between two dates or ISO strings. Values beyond a
           bound are moved to it.
-        - ``[value, ...]``: a category, with all values that count.
+        - ``[value, ...]``: a categorical column, with the list of its categories.
         - a type: ``"number"``, ``"category"`` or ``"date"``, whose bounds or categories are estimated privately;
           ``"flag"`` for true and false, 1 and 0, or yes and no; ``"drop"``.
         - a dict with the following keys:
@@ -312,7 +312,7 @@ class TableSchema:
         Returns
         -------
         columns : dict of str to dict
-            What ``TableSchema(columns, others=...)`` takes.
+            Arguments of ``TableSchema``.
         """
         return {name: column.describe() for name, column in self.items()}
 

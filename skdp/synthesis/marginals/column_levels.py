@@ -203,8 +203,8 @@ class LevelColumn(NamedTuple):
         of_gap = n if self.block.is_line or self.block.column.kind == "flag" else n + 1
         if of_gap > n and self.other is None and bool((codes == n).any()):
             raise ValueError(
-                f"Column {name} must only have the categories of the schema. List all of them, or set "
-                f"other={{{name}: 'other'}} to merge the rest."
+                f"Column {name} has categories that the schema does not list. List all of them, or set "
+                f"other={{{name}: 'other'}} to merge the others."
             )
         if of_gap > n and self.other is not None and not self._adds_other:
             codes = np.where(codes == n, (self.block.column.categories or ()).index(self.other), codes)
@@ -311,8 +311,8 @@ def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination,
         levels = {name: columns[place[name]].excluded_by(condition) for name, condition in each.conditions}
         if empty := [name for name, met in levels.items() if not met.any()]:
             raise ValueError(
-                f"`impossible` of the schema must match a level of column {format_names(empty)}. A range matches the "
-                "bins within it: widen it, or use edges or more bins. List at least one category of other columns."
+                f"`impossible` of the schema must match a bin or category of column {format_names(empty)}. A range "
+                "matches the bins within it. Widen the range, increase `n_bins`, or list at least one category."
             )
         found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))
     return tuple(found)

@@ -147,8 +147,8 @@ class SampledTables(PrivateGenerator):
         skdp.synthesis.combine_estimates : Estimates and intervals from these tables, with references.
         """
         check_is_fitted(self)
-        number = check_count("n_sets", n_sets, at_least=2, remedy="choose a whole number of tables, such as 20")
-        remedy = "choose a whole number of rows, or None for as many as the fit had"
+        number = check_count("n_sets", n_sets, at_least=2, remedy="choose an integer of at least 2, such as 20")
+        remedy = "choose a positive integer, or None for the number of rows of the fit"
         n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
         how = self._fitted_redrawing
         if how is None:
@@ -222,7 +222,7 @@ class SampledTables(PrivateGenerator):
         (True, True)
         """
         check_is_fitted(self)
-        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, 0 or more")
+        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer")
         return self._drawn(n, generator_of(random_state), conditions)
 
     def _drawn(self, n: int, rng: np.random.Generator, conditions: Any = None, balanced: bool = True) -> Any:
@@ -308,7 +308,7 @@ def _listed(name: str, asked: Any, keys: Sequence[str | None], column: LevelColu
         else:
             raise ValueError(f"conditions[{name!r}] must be cells of the schema, got {show(cell)}.")
     if not len(cells):
-        raise ValueError(f"conditions[{name!r}] must contain at least one cell. Or remove it.")
+        raise ValueError(f"conditions[{name!r}] must contain at least one cell, or be removed.")
     return weights
 
 
@@ -367,12 +367,12 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     Notes
     -----
     Let q be the first estimate and u its variance, m the number of the others, a and b their mean and variance, and v
-    the mean of their own variances. Their models are as far from the fitted one as this is from the truth. So the
-    estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u + c. Here (1 + 1/m) b - v is the variance of
-    Raghunathan, Reiter & Rubin (2003) for fully synthetic tables. It can be too small, and is therefore at least v. The
-    term c is the square of the bias a - q, minus its own variance, because the bias correction varies with the
-    estimates. The interval is that of Student's t, with (m - 1) times the square of the variance over (1 + 1/m) b
-    degrees of freedom.
+    the mean of their own variances. Their models are approximately as far from the fitted model as the fitted model is
+    from the truth. So the estimate is 2 q - a, and its variance is (1 + 1/m) b - v + 4 u + c. Here (1 + 1/m) b - v is
+    the variance of Raghunathan, Reiter & Rubin (2003) for fully synthetic tables. It can be too small, and is therefore
+    at least v. The term c is the square of the bias a - q, minus its own variance, because the bias correction varies
+    with the estimates. The interval is that of Student's t, with (m - 1) times the square of the variance over (1 +
+    1/m) b degrees of freedom.
 
     The estimates are limited by the model of the tables. Interactions of three columns that do not follow from two-way
     marginals are not in it, and numbers are uniform within their bins.
@@ -380,7 +380,7 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     References
     ----------
     Räisä, Jälkö, Kaski & Honkela (2023), "Noise-aware statistical inference with differentially private synthetic
-    data", for tables of the posterior of noisy marginals, which the redrawn ones stand for.
+    data", for tables drawn from the posterior given noisy marginals, which the redrawn tables approximate.
 
     Raghunathan, Reiter & Rubin (2003), "Multiple imputation for statistical disclosure limitation".
 
@@ -391,7 +391,7 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     >>> bool(found.low < found.estimate < found.high), round(float(found.estimate), 2)
     (True, 4.95)
     """
-    level = check_real("level", level, above=0, below=1, remedy="choose a probability, such as 0.95")
+    level = check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
     given, own = _read_estimates("estimates", estimates), _read_estimates("variances", variances)
     if given.shape != own.shape or given.ndim not in (1, 2) or len(given) < 3:
         raise ValueError(

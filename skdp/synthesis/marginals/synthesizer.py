@@ -58,12 +58,13 @@ class DPMarginalSynthesizer(SampledTables):
         Whether to measure all pairs of columns, or pairs selected by noisy scores. "auto" selects if there are more
         than 20 columns, or more than 128 levels in one.
     triples : bool or "auto", default="auto"
-        Whether to measure pairs of columns within each class, which requires labels and all pairs. "auto" depends on
-        the public size of their noise.
+        Whether to measure pairs of columns within each class, which requires labels and all pairs. "auto" decides by
+        the standard deviation of their noise, a public number.
     n_components : int or None, default=None
         Number of components of the mixture. If None, 400 with `triples`, otherwise 200.
     max_iter : int or None, default=None
-        Iterations of the fit of the mixture. If None, a function of public numbers: more iterations for less noise.
+        Iterations of the fit of the mixture. If None, the number follows from public numbers; it is larger for less
+        noise.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
         Class prevalences of the samples: noisy counts, equal prevalences, or a public prevalence for each class in
         ascending order.
@@ -161,7 +162,7 @@ class DPMarginalSynthesizer(SampledTables):
     - `accountant` is charged before the rows are counted, and invalid input is rejected before any charge.
     - ``sample`` and ``sample_sets`` have no additional privacy cost, and a saved generator contains no row and no exact
       count.
-    - Labels of samples are drawn by noisy or public prevalences.
+    - Labels of samples are drawn with noisy or public class prevalences.
     - Numbers are uniform within bins, or follow noisy counts of cells of the bins. In columns of non-integer types they
       are integers if noisy counts of other numbers are small.
     - All settings of the fit are functions of public numbers. The selected pairs and their number are functions of
@@ -236,7 +237,7 @@ class DPMarginalSynthesizer(SampledTables):
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never rejected, cells of a schema can be."""
         if self.schema is not None:
-            return "a schema may not fit the rows of the step before it, which come after the charge. Set bounds."
+            return "schema may not match the output of the previous step. Set bounds instead."
         return super()._fault_of_lists(before)
 
     def _read_parameters(self, n_features: int | None) -> None:
@@ -244,11 +245,11 @@ class DPMarginalSynthesizer(SampledTables):
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
             check_choice("triples", self.triples, ("auto",))
-        check_count("n_bins", self.n_bins, remedy="choose a whole number of bins, such as 16")
+        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
         if self.n_components is not None:
-            check_count("n_components", self.n_components, remedy="choose a whole number, or None for the rule")
+            check_count("n_components", self.n_components, remedy="choose a positive integer, or None for the default")
         if self.max_iter is not None:
-            check_count("max_iter", self.max_iter, remedy="choose a whole number of iterations, or None for the rule")
+            check_count("max_iter", self.max_iter, remedy="choose a positive integer, or None for the default")
         if self.other is not None and not isinstance(self.other, Mapping):
             raise ValueError(f"`other` must be a mapping such as {{'job': 'other'}}, got {show(self.other)}.")
         found = check_bounds(self.bounds)
@@ -258,7 +259,7 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError("`other` requires a schema with categorical columns. Remove `other`.")
         selects = self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features))
         if selects and self.triples is True:
-            raise ValueError("`pairs` must be 'all' with triples=True. Or set triples=False.")
+            raise ValueError("`pairs` must be 'all' with triples=True. Set pairs='all' or triples=False.")
 
     def _read_rows(self, X: Any, *, reset: bool) -> noisy_columns.LevelTable:
         """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
@@ -276,8 +277,8 @@ class DPMarginalSynthesizer(SampledTables):
         n_columns = self.__dict__.get("_fitted_n_columns")  # not known yet behind a private step
         if found is None and n_columns is not None and n_columns < 2:
             raise ValueError(
-                "X has 1 feature(s), but pairs of columns are synthesized. Pass at least 2 columns, where labels count "
-                "as one, or use skdp.describe for a single column."
+                "X has 1 feature(s), but at least 2 columns are required, because two-way marginals are measured. Pass "
+                "another column or labels, or use skdp.describe for a single column."
             )
         if found is None and self.triples is True:
             raise ValueError("`y` must be set with triples=True. Pass y, or set triples=False.")
@@ -426,7 +427,7 @@ def synthesize(
     ((5000, 2), True)
     """
     if n_samples is not None:
-        check_count("n_samples", n_samples, at_least=0, remedy="choose a whole number of rows, or None")
+        check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer, or None")
     synthesizer = DPMarginalSynthesizer(
         schema, n_bins=n_bins, epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency,
         accountant=accountant, random_state=random_state,

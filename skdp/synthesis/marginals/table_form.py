@@ -201,8 +201,8 @@ def _rehearse(form: TableForm) -> None:
             failing.append(f"{format_names([column.block.name])} ({dtype})")
     if failing:
         raise ValueError(
-            f"Synthetic cells cannot be written in the type of column {', '.join(failing)}. Convert it to text, "
-            "numbers or dates, or set its kind to 'drop' in `schema`."
+            f"Synthetic values cannot be converted to the dtype of column {', '.join(failing)}. Convert the column to "
+            "strings, numbers or dates, or set its kind to 'drop' in `schema`."
         )
 
 

@@ -437,7 +437,7 @@ def test_what_a_type_does_not_hold_is_refused_before_the_charge():
     frame["x"] = pd.Series([pd.Period("2001-01", "M"), pd.Period("2001-02", "M")] * 20, dtype="period[M]")
     model = DPMarginalSynthesizer({"x": ["2001-01", "soon"], "z": (0, 1)}, accountant=accountant, **FAST)
     with pytest.raises(
-        ValueError, match=r"^Synthetic cells cannot be written in the type of column 'x' \(period\[M\]\)"
+        ValueError, match=r"^Synthetic values cannot be converted to the dtype of column 'x' \(period\[M\]\)"
     ):
         model.fit(frame)
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
@@ -490,7 +490,7 @@ def test_an_impossible_combination_that_means_nothing_is_refused_before_the_char
     accountant = PrivacyAccountant()
     schema = TableSchema(SCHEMA, impossible=[{**condition, "member": [True]}])
     with pytest.raises(
-        ValueError, match=r"^`impossible` of the schema must match a level of column '(age|job)'\. .*\.$"
+        ValueError, match=r"^`impossible` of the schema must match a bin or category of column '(age|job)'\. .*\.$"
     ):
         synthesizer(schema=schema, accountant=accountant).fit(people(60))
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
@@ -707,7 +707,7 @@ DAYS = pd.DataFrame({"group": ["a", "b"] * 100, "seen": pd.period_range("2019-01
 
 
 def test_synthesize_unsupported_type_names_its_column():
-    with pytest.raises(ValueError, match=r"type of column 'seen' \(period\[D\]\)"):
+    with pytest.raises(ValueError, match=r"dtype of column 'seen' \(period\[D\]\)"):
         synthesize(DAYS, epsilon=1.0)
 
 
