@@ -95,8 +95,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         Centering of the rows:
 
         - "private" releases the mean together with the Gram matrix, with 3% of the budget, as in standard PCA.
-        - False does not center. The components are those of the second moments about zero; the first one usually points
-          to the mean.
+        - False does not center. The components are eigenvectors of the second moments about zero; the first one usually
+          points to the mean.
         - An array is a public mean, which is subtracted before rows are clipped.
     whiten : bool, default=False
         Whether ``transform`` divides each output column by the standard deviation of its component, which is at least

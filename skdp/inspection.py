@@ -176,7 +176,7 @@ def _row_of(classes: list[Any], class_label: Any) -> tuple[int, str]:
     if len(classes) == 2:
         if class_label not in (None, classes[1]):
             raise ValueError(
-                f"`class_label` must be None or {classes[1]} for binary models, whose score is that of {classes[1]}."
+                f"`class_label` must be None or {classes[1]} for binary models, which score class {classes[1]}."
             )
         return 0, f"log-odds of class {classes[1]}"
     if class_label is None or class_label not in classes:

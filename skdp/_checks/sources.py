@@ -84,8 +84,8 @@ class TableRows:
     Parameters
     ----------
     source : str, path-like, sequence of these, pyarrow.dataset.Dataset, pyarrow.Table or Dask dataframe
-        Data, or paths of Parquet files, or one folder of them. The values are private. The number of rows and the names
-        and types of the columns are public.
+        Table, path of a Parquet file or of a folder of such files, or a list of paths of files. The values are private.
+        The number of rows and the names and types of the columns are public.
     columns : sequence of str or None, default=None
         Names of the feature columns, in this order. None uses all columns except those that are passed to ``fit`` as
         `y`, `sample_weight` and `groups`, in the order of the table.

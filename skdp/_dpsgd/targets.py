@@ -476,8 +476,8 @@ class GradientClassifier(ClassifierMixin, GradientEstimator):
         """Predict the probability of each class.
 
         Gradient clipping biases the mean probability of a class. The bias is estimated privately after the last step
-        and corrected in the intercepts, unless it is not distinguishable from the noise. Privacy noise makes
-        probabilities vary from fit to fit, more so for few rows or a small epsilon. Class weights change the odds
+        and corrected in the intercepts, unless there are too few rows for this noise. Privacy noise makes probabilities
+        vary from fit to fit, more so for few rows or a small epsilon. Class weights change the odds
         (``docs/calibration.md``).
 
         Parameters

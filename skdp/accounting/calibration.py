@@ -240,7 +240,7 @@ def calibrate_jointly(
         Delta in (0, 1). Not used for a risk.
     fractions : sequence of float
         Positive fraction of the budget (of mu^2) for each event; the fractions are scaled to sum to 1. The mu of an
-        event is that of the Gaussian mechanism with the same epsilon at `delta`, or with the same risk. For plain
+        event is the mu of the Gaussian mechanism with the same epsilon at `delta`, or with the same risk. For plain
         Gaussian releases it is sqrt(count) / noise_multiplier, and the squares add up (Dong, Roth & Su 2022).
     adjacency : {"zero_out", "add_remove", "replace_one"}
         Neighboring relation.

@@ -96,8 +96,8 @@ def load_pums(
     Row numbers, geography, income, and ``race`` of the 1,000-row extract, which has no code book, are not available as
     columns.
 
-    The household number of an ACS file is that of the survey. A person in group quarters has a separate number. A
-    Census 2000 extract has no household number.
+    Households of an ACS file are numbered as in the survey. A person in group quarters has a separate number. A Census
+    2000 extract has no household number.
     """
     parts = _open_tables(Path(path).expanduser())
     if tables.detect_layout(parts[0].names) == "acs":

@@ -182,7 +182,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
       data and are not covered.
 
     **Inference.** With ``inference=True``, the fit makes eight noisy Newton steps and one release for the standard
-    errors of `summary`, which include the noise. If no interval is valid, `summary` states the reason
+    errors of `summary`, which include the noise. Without valid intervals, `summary` states the reason
     (``docs/inference.md``).
 
     Run times and the rounding of sums of more than 2^20 rows are not covered (``docs/limitations.md``).

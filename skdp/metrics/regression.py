@@ -138,7 +138,7 @@ class ErrorFigures(TableFigures):
     def r2(self) -> Estimate:
         """Coefficient of determination, 1 - mean squared error / variance of the targets.
 
-        The interval is that of Fieller (1954) for a ratio. It has no lower end if the noise is larger than the
+        The interval is Fieller's interval for a ratio (1954). It has no lower end if the noise is larger than the
         variance.
         """
         above = self._of_power(2, lambda mean: 4.0 * mean, 4.0)

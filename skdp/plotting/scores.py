@@ -347,7 +347,7 @@ class PrivateSubgroupDisplay:
             The display with its plot.
         """
         if not evaluation.subgroups:
-            raise ValueError("`evaluation` must have subgroups. Set `by` and `categories` of evaluate.")
+            raise ValueError("`evaluation` must have subgroups. Pass `by` and `categories` to skdp.evaluate.")
         found = {name: _figure_of(part, metric) for name, part in evaluation.subgroups.items()}
         overall, note = _figure_of(evaluation, metric), _note(evaluation).replace("bands", "bars")
         return cls(estimates=found, overall=overall, metric=metric.replace("_", " "), note=note).plot(ax=ax, **kwargs)
@@ -391,7 +391,7 @@ def _of_one(evaluation: Any, pos_label: Any) -> Any:
     """Binary metrics: of one class against all others, or of one label."""
     several = getattr(evaluation, "each", {})
     if not several and not hasattr(evaluation, "roc_curve"):
-        raise ValueError("`evaluation` must have the scores of its classes. Set one_vs_rest=True of evaluate.")
+        raise ValueError("`evaluation` must contain scores of each class. Pass one_vs_rest=True to skdp.evaluate.")
     if several and pos_label not in several:
         raise ValueError(f"`pos_label` must be one of {list(several)!r}, got {pos_label!r}.")
     if not several and pos_label is not None:

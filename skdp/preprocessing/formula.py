@@ -106,7 +106,7 @@ def formula_rows(formula: str, schema: Any) -> FormulaRows:
     Offsets such as ``offset(log(time))`` are not supported. Fit rates ``count / time`` with ``time`` as weights instead
     (`skdp.DPPoissonRegressor`).
 
-    In ``age * sex``, the coefficient of ``age`` is that of the reference category, and the coefficient of ``sex`` holds
+    In ``age * sex``, the coefficient of ``age`` applies to the reference category, and the coefficient of ``sex`` holds
     at the middle of the bounds of ``age``, where the scaled column is 0.
 
     Examples

@@ -34,7 +34,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
         Value that replaces missing values:
 
-        - "mean" and "median" are those of a numeric column.
+        - "mean" and "median" of a numeric column.
         - "most_frequent" is the most frequent value of a numeric, categorical or date column, if its noisy count
           exceeds a threshold; otherwise 0, or "missing" for strings.
         - "constant" is `fill_value`. No private data is used, and no budget is consumed.

@@ -152,7 +152,7 @@ class TableDescriber(SchemaBuyer):
         asked = [name for pair in self.crosstabs for name in pair]
         if unknown := [name for name in asked if name not in there or name == self.by]:
             raise ValueError(
-                f"`crosstabs` must contain described columns of X, got {format_names(unknown)}. Use schema names."
+                f"`crosstabs` must contain columns of X that are neither dropped nor `by`, got {format_names(unknown)}."
             )
         if self.by is not None:
             column = next((column for name, _, column in rows.columns if name == self.by and name in there), None)

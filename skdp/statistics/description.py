@@ -260,8 +260,8 @@ class PrivateDescription:
         Returns
         -------
         frame : pandas.DataFrame
-            One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is that of missing
-            values. Numeric columns also have the smallest and largest value of a bin, ``left`` and ``right``.
+            One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is for missing values.
+            Numeric columns also have the smallest and largest value of a bin, ``left`` and ``right``.
         """
         import pandas as pd
 

@@ -180,8 +180,8 @@ def private_histogram(
     Returns
     -------
     frame : pandas.DataFrame
-        One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is that of missing values.
-        The counts sum to the number of rows.
+        One row for each bin or category, with ``count``, ``low`` and ``high``; the last row is for missing values. The
+        counts sum to the number of rows.
 
     Raises
     ------

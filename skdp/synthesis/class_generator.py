@@ -86,7 +86,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
         Noisy number of rows (or sum of weights) of each class, or of all rows if there are no labels; at least 0. With
         `groups`, each group counts as at most 1, before multiplication by the bound on weights.
     mixture_ : ClassMixture
-        Weights, locations, scales and factors of the components of each class, and the directions, of columns scaled
+        Weights, locations, scales and factors of the components of each class, and the directions. Columns are scaled
         to [-1/2, 1/2].
     bounds_ : ndarray of shape (n_features, 2)
         Public bounds of the columns.

@@ -131,8 +131,8 @@ def synthesize_linked(
     household are drawn independently, given its columns and their positions. Other associations between two persons of
     a household are not preserved. Households without persons have no contribution, and are not synthesized.
 
-    Each person has a weight of 1 over the number of persons of the household. There is one release, accounted for as
-    that of `DPMarginalSynthesizer` with groups. Keys are read before the budget is checked, and the accountant records
+    Each person has a weight of 1 over the number of persons of the household. The single release is accounted for like
+    a fit of `DPMarginalSynthesizer` with groups. Keys are read before the budget is checked, and the accountant records
     a rejection of invalid keys.
 
     Examples

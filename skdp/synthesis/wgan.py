@@ -183,7 +183,7 @@ class DPWGAN(PrivateGenerator):
     - ``sample`` has no additional privacy cost, and a saved generator contains no row and no exact count.
 
     **Proof.** A fit makes one Gaussian release of the class counts, to which a row adds 1, if `class_prevalences` is
-    "estimate"; then DP-SGD steps with clipping norm C. The privacy cost is that of both.
+    "estimate"; then DP-SGD steps with clipping norm C. The privacy cost composes both.
 
     **Images.** On MNIST at epsilon 10, ``weight_decay=0.5, generator_learning_rate_init=4e-3, n_latent=24`` and
     ``max_iter=68`` increase the inception score from 0.58 to 0.83 of that of real digits. On tables of about a hundred

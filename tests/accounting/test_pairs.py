@@ -349,8 +349,8 @@ def test_event_with_only_a_pair_has_a_price_on_samples(only_pair):
 
 def test_event_without_renyi_divergence_is_refused_with_a_remedy(only_pair):
     for event in (only_pair, PoissonSampledDpEvent(0.1, only_pair)):
-        assert "has no Rényi divergence here" in str(rdp_refusal(releases(event)))
-        with pytest.raises(TypeError, match=r"has no Rényi divergence here. Use method='pld'"):
+        assert "is not supported by Rényi accounting" in str(rdp_refusal(releases(event)))
+        with pytest.raises(TypeError, match=r"is not supported by Rényi accounting. Use method='pld'"):
             get_epsilon(event, 1e-5, method="rdp")
         accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)
         accountant.spend(GaussianDpEvent(20.0))

@@ -197,6 +197,6 @@ def test_discrete_noise_is_refused_where_there_are_no_counts(name):
 def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(monkeypatch):
     monkeypatch.setattr(TableDescriber, "_n_columns", lambda self: 1)
     accountant = PrivacyAccountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match="the columns of X differ from those of .schema."):
+    with pytest.raises(ValueError, match="the columns of X differ from those of `schema`"):
         describe(CATEGORIES, schema=LEVELS, correlation=False, noise="discrete", accountant=accountant)
     assert not accountant.history

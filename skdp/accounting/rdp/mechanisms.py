@@ -207,7 +207,7 @@ def other_refusal(event: DpEvent) -> Exception | None:
     wide = None if isinstance(event, DiscreteGaussianDpEvent) else pair_refusal(event)
     if wide is None and LAWS[type(inner)].order_shift(inner) == math.inf:
         wide = ""
-    return None if wide is None else TypeError(f"event={name_of(event)}{wide} has no Rényi divergence here")
+    return None if wide is None else TypeError(f"event={name_of(event)}{wide} is not supported by Rényi accounting")
 
 
 def _log_moment_of(atoms: LossAtoms, alpha: float) -> float:

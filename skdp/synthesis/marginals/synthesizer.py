@@ -158,7 +158,7 @@ class DPMarginalSynthesizer(SampledTables):
       no row is rejected because of an estimate.
     - Weights multiply the contribution of a row by a number in [0, 1], so no weight increases the sensitivity.
     - With `groups`, all of this holds for all rows of one group: their contribution is clipped to a public multiple of
-      that of one row, by which the noise is larger.
+      the bound for one row, and the noise is larger by this factor.
     - `accountant` is charged before the rows are counted, and invalid input is rejected before any charge.
     - ``sample`` and ``sample_sets`` have no additional privacy cost, and a saved generator contains no row and no exact
       count.
