@@ -276,7 +276,7 @@ def test_a_table_whose_types_one_row_decides_is_refused():
         (pl.DataFrame({"a": [1.0], "b": [True]}), "Column 'b' has the polars type Boolean"),
         (
             pd.DataFrame({"a": [1, 2]}, dtype="category"),
-            "Column 'a' has the pandas type category of int64, .* to float",
+            "Column 'a' has categories of dtype int64, .* to float",
         ),
         (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "Column 'b' .* category of bool"),
         (pd.Series([1, 2], dtype="category", name="one"), "Column 'one' .* category of int64"),

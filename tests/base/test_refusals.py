@@ -235,19 +235,28 @@ def network_search(grid, **scoring):
 MISSING_COLUMN = ColumnTransformer([("a", "passthrough", [5])], sparse_threshold=0)
 WHOLE_COLUMNS = FunctionTransformer(skdp.row_wise(lambda rows: rows - rows.mean(axis=0)))
 REJECTED = {
-    "components": (lambda accountant: pipeline(accountant, pca={"n_components": 9}), "n_components=9"),
-    "center": (lambda accountant: pipeline(accountant, pca={"center": "mean"}), "center='mean'"),
+    "components": (
+        lambda accountant: pipeline(accountant, pca={"n_components": 9}),
+        "`n_components` must be at most the number of columns of X, 4, got 9",
+    ),
+    "center": (lambda accountant: pipeline(accountant, pca={"center": "mean"}), "`center` must be .*, got 'mean'"),
     "clip": (lambda accountant: pipeline(accountant, max_grad_norm=-1), "`max_grad_norm` must be .*, got -1"),
     "one class": (lambda accountant: pipeline(accountant, classes=[1]), "classes"),
     "words": (lambda accountant: pipeline(accountant, alpha="0.1"), "`alpha` must be .*, got '0.1'"),
-    "components behind": (budgeted(DPPCA(5)), "n_components=5"),
+    "components behind": (budgeted(DPPCA(5)), "`n_components` must be at most the number of columns of X, 3, got 5"),
     "column behind": (searched(MISSING_COLUMN), "columntransformer"),
     "words behind": (budgeted(Binarizer(threshold="a")), "binarizer"),
     "function of several rows behind": (searched(WHOLE_COLUMNS), "functiontransformer"),
     "values that are refused behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "rejects some values"),
-    "no predictions": (lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}), "without predict"),
+    "no predictions": (
+        lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}),
+        "`estimator` must end in a classifier with predict",
+    ),
     "solver": (network_search({"solver": ["sgd", "foo"]}), "`solver` must be one of .*, got 'foo'"),
-    "log loss of labels": (network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"), "takes one class a row"),
+    "log loss of labels": (
+        network_search({"alpha": [0.0, 0.1]}, scoring="neg_log_loss"),
+        "`y` must have one class per row",
+    ),
 }
 
 

@@ -104,7 +104,7 @@ def test_a_list_has_no_type():
 
 REFUSED = {
     "two dimensions": (lambda **s: st.private_mean(np.ones((3, 2)), bounds=(0, 1), **s), "shape"),
-    "different lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "one length"),
+    "different lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "equal length"),
     "one pair of bounds for two": (lambda **s: st.private_correlation(AGE, PAY, bounds=(0, 1), **s), "two pairs"),
     "one list for two": (lambda **s: st.private_crosstab(JOB, SEX, categories="f", **s), "pair of lists"),
     "bounds and categories": (

@@ -59,12 +59,11 @@ class DPMarginalSynthesizer(SampledTables):
         than 20 columns, or more than 128 levels in one.
     triples : bool or "auto", default="auto"
         Whether to measure pairs of columns within each class, which requires labels and all pairs. "auto" decides by
-        the standard deviation of their noise, a public number.
+        the public standard deviation of their noise.
     n_components : int or None, default=None
         Number of components of the mixture. If None, 400 with `triples`, otherwise 200.
     max_iter : int or None, default=None
-        Iterations of the fit of the mixture. If None, the number follows from public numbers; it is larger for less
-        noise.
+        Iterations of the fit of the mixture. If None, public numbers determine it; less noise means more iterations.
     class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
         Class prevalences of the samples: noisy counts, equal prevalences, or a public prevalence for each class in
         ascending order.
