@@ -86,7 +86,7 @@ def synthesize_linked(
     max_persons : int, default=8
         Public maximum number of persons of a synthetic household. Larger private households count as that large.
     n_households : int or None, default=None
-        Number of synthetic households. If None, the public number of private ones.
+        Number of synthetic households. If None, the public number of households in the private table.
     epsilon : float or Risk, default=1.0
         Privacy budget of both tables together. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``).

@@ -278,7 +278,7 @@ def test_a_table_whose_types_one_row_decides_is_refused():
             pd.DataFrame({"a": [1, 2]}, dtype="category"),
             "Column 'a' has categories of dtype int64, .* to float",
         ),
-        (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "Column 'b' .* category of bool"),
+        (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "Column 'b' .* categories of dtype bool"),
         (pd.Series([1, 2], dtype="category", name="one"), "Column 'one' .* category of int64"),
     ]
     for table, message in refused:

@@ -129,8 +129,8 @@ class TableSchema:
         column determines whether it is a number, a date or a category.
     impossible : list of mapping of str to object, default=()
         Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each one
-        maps two or more column names to a list of categories, or to a pair (low, high) of a number or a date, which
-        represents the bins within it. Private rows are not used for them.
+        maps two or more column names to a list of categories, or, for a number or a date, to a pair (low, high) that
+        matches all bins within it. Private rows are not used for them.
 
     Attributes
     ----------
@@ -212,8 +212,8 @@ class TableSchema:
         -------
         impossible : tuple of Combination
             Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each
-            one maps two or more column names to a list of categories, or to a pair (low, high) of a number or a date,
-            which represents the bins within it. Private rows are not used for them.
+            one maps two or more column names to a list of categories, or, for a number or a date, to a pair (low, high)
+            that matches all bins within it. Private rows are not used for them.
         """
         return self._impossible  # type: ignore[attr-defined]
 

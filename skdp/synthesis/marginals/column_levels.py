@@ -211,8 +211,8 @@ class LevelColumn(NamedTuple):
         gaps = codes == of_gap
         if not self.has_gaps and bool(gaps.any()):
             raise ValueError(
-                f"Input X contains NaN, or cells that cannot be read, in column {name}, and its schema has no level "
-                f"for missing values. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
+                f"Input X contains NaN or unreadable cells in column {name}, for which its schema declares no missing "
+                f"values. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
             )
         return np.where(gaps, gap, codes).astype(np.int32)
 

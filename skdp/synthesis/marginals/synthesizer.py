@@ -153,8 +153,8 @@ class DPMarginalSynthesizer(SampledTables):
       `random_state` is None, and `classes` is set or there are no labels.
     - All fitted attributes are functions of noisy releases and of public quantities: parameters, names and types of the
       columns, and the public number of rows. The categories of categorical types are not stored.
-    - Missing values of the schema are privately estimated in the same fit: the release is part of `privacy_event_`, and
-      no row is rejected because of an estimate.
+    - Bounds and categories that the schema lacks are estimated privately in the same fit. This release is part of
+      `privacy_event_`, and no row is rejected because of an estimate.
     - Weights multiply the contribution of a row by a number in [0, 1], so no weight increases the sensitivity.
     - With `groups`, all of this holds for all rows of one group: their contribution is clipped to a public multiple of
       the bound for one row, and the noise is larger by this factor.

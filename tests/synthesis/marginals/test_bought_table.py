@@ -101,7 +101,7 @@ def test_infinity_and_gaps_that_a_schema_excludes_cost_nothing():
     accountant = PrivacyAccountant()
     for table, schema, words in (
         (people().assign(pay=np.inf), None, "contains infinity"),
-        (people(), TableSchema({"pay": (0, 6_000)}, others="estimate"), "no level for missing values"),
+        (people(), TableSchema({"pay": (0, 6_000)}, others="estimate"), "declares no missing values"),
         (people(), TableSchema({"age": "category"}, others="estimate"), "has a numeric type"),
         (people(), TableSchema({"member": "category"}, others="estimate"), "must have a string type"),
     ):

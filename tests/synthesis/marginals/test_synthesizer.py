@@ -560,7 +560,7 @@ BAD_INPUT = [
     ({"class_prevalences": [1.0]}, {"y": GOOD_Y}, ["one entry per class", "got 1"]),
     ({}, {"X": changed(job="secret")}, ["Column 'job'", "categories of the schema", "other="]),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'missing_values': [None]"]),
-    ({}, {"X": changed(age="12.5w")}, ["column 'age'", "no level for missing values"]),
+    ({}, {"X": changed(age="12.5w")}, ["column 'age'", "declares no missing values"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "at least 2"]),
