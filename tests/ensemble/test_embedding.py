@@ -447,14 +447,23 @@ def test_a_budget_goes_to_the_private_steps_alone():
 # --- refusals ---
 
 BAD = {
-    "nothing known": ({"schema": None}, "say nothing about the columns"),
-    "bought": ({"schema": BOUGHT}, r"the trees buy nothing: complete it, or buy it with DPTableVectorizer"),
-    "both": ({"bounds": (0, 1)}, "is given beside schema"),
-    "a column that is not there": ({"schema": {"height": (0, 2)}}, "X has no column 'height'"),
+    "nothing known": ({"schema": None}, "`schema`, `bounds` or `categories` must be set"),
+    "bought": ({"schema": BOUGHT}, "`schema` must declare bounds or categories of all columns"),
+    "both": ({"bounds": (0, 1)}, "`bounds` must be None if `schema` is set"),
+    "a column that is not there": (
+        {"schema": {"height": (0, 2)}},
+        "`schema` declares 'height', which X does not have: its columns are 'age',",
+    ),
     "no trees": ({"n_estimators": 0}, "`n_estimators` must be .*, got 0"),
-    "too many leaves": ({"max_leaf_nodes": 2**40, "max_depth": 99}, "choose fewer trees, or fewer leaves"),
+    "too many leaves": (
+        {"max_leaf_nodes": 2**40, "max_depth": 99},
+        "n_estimators=20 trees with max_leaf_nodes=1099511627776 have more than",
+    ),
     "a negative seed": ({"random_state": -1}, "`random_state` must be .*, got -1"),
-    "categories of another width": ({"schema": None, "categories": [["a"]]}, "is no list for 7 columns"),
+    "categories of another width": (
+        {"schema": None, "categories": [["a"]]},
+        "`categories` must be a list with a list of categories, or None, for each",
+    ),
     "nothing of a column": (
         {"schema": None, "bounds": [None] * 7, "categories": [None] * 7},
         "Column 'age' must have bounds or categories",

@@ -200,11 +200,11 @@ def test_sparse_rows_give_what_the_same_rows_give_as_an_array(fitted, kind):
 
 
 BAD_INPUT = [
-    ({"max_depth": 2.5}, {}, ["max_depth=2.5"]),
-    ({"contamination": 0.6}, {}, ["contamination=0.6", "'auto'"]),
+    ({"max_depth": 2.5}, {}, ["`max_depth` must be"]),
+    ({"contamination": 0.6}, {}, ["`contamination` must be", "'auto'"]),
     ({"contamination": "few"}, {}, ["`contamination` must be", "(0, 0.5]", "got 'few'"]),
-    ({"trees_random_state": -1}, {}, ["trees_random_state=-1"]),
-    ({"bounds": [(0, 1)] * 2}, {}, ["bounds has 2 entries for 3 columns"]),
+    ({"trees_random_state": -1}, {}, ["`trees_random_state` must be"]),
+    ({"bounds": [(0, 1)] * 2}, {}, ["`bounds` has 2 entries, but X has 3 columns"]),
     ({"bounds": None}, {}, ["`schema`, `bounds` and `categories` are None", "TableSchema"]),
     ({}, {"X": sp.csr_matrix(X_GOOD.astype(complex))}, ["Complex data not supported"]),
 ]

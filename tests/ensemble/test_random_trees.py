@@ -373,9 +373,13 @@ def test_all_kinds_of_tables_give_one_model():
 
 
 BAD = {
-    "missing column": ({}, {"columns": ["age", "work"]}, "X has no column 'born', 'rank'"),
-    "more columns": ({}, {"assign": {"more": 1}}, "does not name column 'more'"),
-    "no schema": ({"schema": None}, {}, "say nothing about the columns"),
+    "missing column": (
+        {},
+        {"columns": ["age", "work"]},
+        "`schema` declares 'born', 'rank', which X does not have: its columns are",
+    ),
+    "more columns": ({}, {"assign": {"more": 1}}, "`schema` does not declare 'more'"),
+    "no schema": ({"schema": None}, {}, "`schema`, `bounds` and `categories` are None, and X does not carry one"),
     "words for a depth": ({"max_depth": "deep"}, {}, "got 'deep'"),
     "a generator": ({"trees_random_state": np.random.RandomState(0)}, {}, "trees_random_state"),
     "balanced": ({"class_weight": "balanced"}, {}, "class_weight='balanced'"),
@@ -658,7 +662,10 @@ BOUGHT = {
     "no mapping": ([], "is not a checkpoint file"),
     "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is not a checkpoint file"),
     "no number": ({"people": [math.nan] * 66, "targets": [1.0, 2.0, 3.0]}, "is not a checkpoint file"),
-    "too few": ({"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]}, "counts of people are not those"),
+    "too few": (
+        {"people": [1.0] * 65, "targets": [1.0, 2.0, 3.0]},
+        "The marginal counts do not match the columns: the checkpoint file was",
+    ),
 }
 
 

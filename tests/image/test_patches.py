@@ -73,7 +73,7 @@ def test_filters_follow_the_seed():
         ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
         ({}, GAP, r"contains NaN"),
         ({"n_filters": 0}, GREY, r"`n_filters` must be"),
-        ({"patch_size": 10}, GREY, r"patch_size=10 is too large for images of 12 x 9 pixels"),
+        ({"patch_size": 10}, GREY, "`patch_size` must be at most 9 for images of 12 x 9 pixels"),
         ({"stride": 2.5}, GREY, r"`stride` must be"),
         ({"random_state": None}, GREY, r"`random_state` must be"),
         ({"symmetric": 1}, GREY, r"`symmetric` must be"),

@@ -299,7 +299,7 @@ BAD_TABLES = [
         for units in ([1.0], [1.0, -1.0, 1.0, 1.0], "much")
     ),
     *(({"names": names}, "`names` must be a list of 4 names") for names in ("abcd", ["a", "b"], 4)),
-    *(({"level": level}, "level=") for level in (0, 1, "much")),
+    *(({"level": level}, "`level` must be a number in") for level in (0, 1, "much")),
 ]
 
 
@@ -313,7 +313,7 @@ def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
     X, y = draw(60)
     np.save(tmp_path / "x.npy", X)
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match="inference=True is not supported for data that are not in memory"):
+    with pytest.raises(ValueError, match="inference=True requires rows in memory"):
         fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y), accountant=accountant)
     limited = {"inference": False, "rows_per_group": 2, "accountant": accountant}
     with pytest.raises(ValueError, match="rows_per_group=2 requires rows in memory"):

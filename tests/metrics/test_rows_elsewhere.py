@@ -110,8 +110,8 @@ def test_rows_are_read_after_the_charge(rows, tmp_path):
     [
         ({"y": Y[:-1]}, "y"),
         ({"y": "d"}, "y='d'"),
-        ({"y": "a"}, "columns has 'a'"),
-        ({"groups": "a"}, "'a', which is groups"),
+        ({"y": "a"}, "`columns` must not contain 'a', which is used as `y`"),
+        ({"groups": "a"}, "`columns` must not contain 'a', which is used as `groups`"),
         ({"by": "e", "categories": ["x"]}, "by='e'"),
     ],
 )

@@ -275,7 +275,7 @@ def test_a_frame_with_a_column_of_units():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cv": 1}, "cv=1"),
+        ({"cv": 1}, "`cv` must be an integer of at least 2, such as 5"),
         ({"cv": N + 1}, "must be at most the number of rows"),
         ({"score_fraction": 1.0}, "score_fraction"),
         ({"y": np.full(N, 7)}, "classes"),

@@ -623,20 +623,23 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"epsilon": 0}, "epsilon=0"),
-        ({"delta": 1.0}, "delta=1.0"),
-        ({"strategy": "all"}, "strategy='all'"),
-        ({"n_trials": 0.5}, "n_trials=0.5"),
-        ({"test_size": 1.0}, "test_size=1.0"),
+        ({"epsilon": 0}, "`epsilon` must be a number above 0, such as 1"),
+        ({"delta": 1.0}, "`delta` must be a number in"),
+        ({"strategy": "all"}, "`strategy` must be one of 'random_stopping', 'compose'"),
+        ({"n_trials": 0.5}, "`n_trials` must be a number from 1 to 1000, or 'auto'"),
+        ({"test_size": 1.0}, "`test_size` must be a number in"),
         ({"test_size": 0.001}, "must leave at least one row"),
         ({"grid": []}, "at least one candidate"),
-        ({"grid": {"alpha": [0.0, -1.0]}}, "alpha=-1.0"),
+        ({"grid": {"alpha": [0.0, -1.0]}}, "`alpha` must be a number of at least 0"),
         ({"grid": {"beta": [0.0, -1.0]}}, "Invalid parameter 'beta'"),
         ({"scoring": "roc_auc"}, r"got 'roc_auc'.*'accuracy', 'neg_log_loss'"),
         ({"estimator": StandardScaler()}, "must be a private estimator such as"),
         ({"estimator": PrivatePipeline([("all", FunctionTransformer())])}, "must be a private estimator"),
         ({"estimator": make_pipeline(StandardScaler(), model())}, "StandardScaler learns from its rows"),
-        ({"estimator": pipeline().set_params(memory="cache"), "grid": {"model__alpha": [0, 1]}}, "memory="),
+        (
+            {"estimator": pipeline().set_params(memory="cache"), "grid": {"model__alpha": [0, 1]}},
+            "`memory` must be None in a private pipeline",
+        ),
         ({"estimator": model(checkpoint="run.npz")}, "must be None in a search"),
         ({"random_state": "x"}, "`random_state` must be .* got 'x'"),
         *(
@@ -699,7 +702,10 @@ def test_a_leak_of_scores_can_be_an_error_before_any_charge():
     accountant = PrivacyAccountant()
     estimators = [model(accountant=accountant), allocate_budget(pipeline(accountant=accountant), 1.0, 1e-4)]
     for estimator in [*estimators, search(model(accountant=accountant))]:
-        with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match="not covered by the privacy guarantee"):
+        with (
+            config_context(on_leak="raise"),
+            pytest.raises(PrivacyLeakWarning, match="not covered by the privacy guarantee"),
+        ):
             cross_val_score(estimator, X, Y, cv=KFold(2), error_score="raise")
     assert accountant.history == ()
 

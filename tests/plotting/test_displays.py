@@ -389,15 +389,33 @@ def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
 @over_rows(
     ("make", "message"),
     [
-        (lambda: study(make_pipeline(DPPCA(2), linear())), "give it one by skdp.allocate_budget"),
-        (lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})), "neither a private estimator nor a Pipeline"),
-        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "one row of scores an epsilon"),
-        (lambda: BudgetDisplay.from_accountant(charged(*EVENTS)), "delta=None is not valid without a budget"),
-        (lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6), "not the budget's"),
-        (lambda: CoefficientDisplay.from_estimator(Model(3)), "class_label=None with 3 classes"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0), "leave it out"),
-        (lambda: CoefficientDisplay.from_estimator(linear()), "DPLogisticRegression has no coef_:"),
-        (lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]), "one of each a column"),
+        (lambda: study(make_pipeline(DPPCA(2), linear())), "`estimator` must be a pipeline with a privacy budget"),
+        (
+            lambda: study(DPGridSearchCV(linear(), {"alpha": [0.0]})),
+            "`estimator` must be a private estimator such as DPLogisticRegression, or a",
+        ),
+        (lambda: PrivacyUtilityDisplay.from_scores([1, 2], [0.5]), "`scores` must have one row per epsilon"),
+        (
+            lambda: BudgetDisplay.from_accountant(charged(*EVENTS)),
+            "`delta` must be set for an accountant without a budget, e",
+        ),
+        (
+            lambda: BudgetDisplay.from_accountant(charged(epsilon=1.0, delta=DELTA), delta=1e-6),
+            "`delta` must be that of the budget, 1e-05",
+        ),
+        (lambda: CoefficientDisplay.from_estimator(Model(3)), "`class_label` must be one of the 3 values of classes_"),
+        (
+            lambda: CoefficientDisplay.from_estimator(Model(2), class_label=0),
+            "`class_label` must be None or 1 for binary models",
+        ),
+        (
+            lambda: CoefficientDisplay.from_estimator(linear()),
+            "`estimator` must be a fitted DPLogisticRegression or a pipeline that ends",
+        ),
+        (
+            lambda: CoefficientDisplay.from_estimator(Model(2), feature_names=["a"]),
+            "`coef`, `coef_noise` and `feature_names` must have one entry per column",
+        ),
         (lambda: CoefficientDisplay.from_estimator(Model(2), max_features=0), "`max_features` must be .*, got 0"),
     ],
 )

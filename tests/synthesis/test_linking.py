@@ -162,15 +162,31 @@ def test_what_is_left_out_of_the_schema_is_bought():
 
 HOMES, PERSONS = tables()
 REFUSED = [
-    ({"households": HOMES.to_numpy()}, TypeError, "households=<ndarray> is no frame"),
-    ({"key": "house"}, ValueError, "key='house' is no column of households"),
-    ({"persons": PERSONS.rename(columns={"age": "rooms"})}, ValueError, "'rooms': rename them"),
-    ({"households": pd.concat([HOMES, HOMES])}, ValueError, "a key twice"),
-    ({"persons": PERSONS.assign(home="h-1")}, ValueError, "gaps or no household's"),
-    ({"persons": PERSONS.iloc[:0]}, ValueError, "no rows"),
-    ({"persons": PERSONS.iloc[:0], "epsilon": -1.0}, ValueError, "no rows"),
+    ({"households": HOMES.to_numpy()}, TypeError, "`households` must be"),
+    ({"key": "house"}, ValueError, "`key` must be"),
+    (
+        {"persons": PERSONS.rename(columns={"age": "rooms"})},
+        ValueError,
+        "`persons` must not have columns of `households`",
+    ),
+    ({"households": pd.concat([HOMES, HOMES])}, ValueError, "`households` must have unique keys in column 'home'"),
+    (
+        {"persons": PERSONS.assign(home="h-1")},
+        ValueError,
+        "`persons` must have rows, and each key in column 'home' must occur in",
+    ),
+    (
+        {"persons": PERSONS.iloc[:0]},
+        ValueError,
+        "`persons` must have rows, and each key in column 'home' must occur in",
+    ),
+    (
+        {"persons": PERSONS.iloc[:0], "epsilon": -1.0},
+        ValueError,
+        "`persons` must have rows, and each key in column 'home' must occur in",
+    ),
     ({"schema": TableSchema(SCHEMA, impossible=[{"rooms": [1], "role": ["child"]}])}, ValueError, "impossible"),
-    ({"max_persons": 0}, ValueError, "max_persons=0"),
+    ({"max_persons": 0}, ValueError, "`max_persons` must be"),
     ({"adjacency": "add_remove"}, ValueError, "AddRemove"),
     ({"schema": {"rooms": [1, 2, 3]}}, ValueError, "`schema` does not declare"),
 ]
@@ -186,5 +202,9 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, word
     assert "\n" not in str(caught.value)
     assert "h-1" not in str(caught.value)
     assert ledger.spent == 0.0
-    reads_rows = {"a key twice", "gaps or no household's", "no rows", "`schema` does not declare"}
+    reads_rows = {
+        "`households` must have unique keys in column 'home'",
+        "`persons` must have rows, and each key in column 'home' must occur in",
+        "`schema` does not declare",
+    }
     assert len(ledger.entries) == (words in reads_rows)  # what refuses rows answers something

@@ -137,13 +137,17 @@ def test_chance_is_what_two_tables_of_one_distribution_have():
 
 
 BAD_INPUT = [
-    ({"level": 1.0}, {}, ["level=1.0"]),
-    ({"n_bins": 0}, {}, ["n_bins=0"]),
+    ({"level": 1.0}, {}, ["`level` must be"]),
+    ({"n_bins": 0}, {}, ["`n_bins` must be"]),
     ({"schema": {**SCHEMA, "pay": "number"}}, {}, ["must be complete"]),
     ({"schema": 3}, {}, ["schema"]),
     ({"synthetic": SYNTHETIC[:0]}, {}, ["0 sample"]),
     ({"synthetic": SYNTHETIC[["job", "age", "pay"]]}, {}, ["in the same order"]),
-    ({}, {"X": table(50, 0).assign(job="secret")}, ["Column 'job'", "categories of the schema"]),
+    (
+        {},
+        {"X": table(50, 0).assign(job="secret")},
+        ["Column 'job'", "Column 'job' has categories that the schema does not list"],
+    ),
 ]
 
 

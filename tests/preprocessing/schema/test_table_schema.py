@@ -175,7 +175,11 @@ def test_yaml_is_that_of_version_1_2():
         (TableSchema.from_json, '{"a": ["2000-01-01", "2001-01-01"]}', "can be bounds or categories"),
         (TableSchema.from_json, '{"a": "flag", "a": "drop"}', "duplicate key 'a'"),
         (TableSchema.from_json, '{"a": }', "not valid JSON .line 1"),
-        (TableSchema.from_json, '{"columns": {"a": "flag"}, "others": "keep"}', "others='keep'"),
+        (
+            TableSchema.from_json,
+            '{"columns": {"a": "flag"}, "others": "keep"}',
+            "`others` must be one of 'error', 'drop', 'estimate'",
+        ),
         (TableSchema.from_json, '{"a": ' + 200_000 * "[" + 200_000 * "]" + "}", "not valid JSON .lists in lists"),
         (TableSchema.from_yaml, "a: flag\na: drop\n", "duplicate key 'a'"),
         (TableSchema.from_yaml, "a: [1\nb: 2", "not valid YAML"),

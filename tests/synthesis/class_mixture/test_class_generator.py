@@ -240,10 +240,14 @@ def test_bounds_between_which_float32_has_no_number():
 
 GOOD, _ = rows_of(40)
 BAD_INPUT = [
-    ({"bounds": None}, {}, ["bounds=None", "(low, high)"]),
-    ({"bounds": [(0, 1)]}, {}, ["1 entries for 6 columns"]),
-    ({"n_components": 0}, {}, ["n_components=0"]),
-    ({"classes": range(501)}, {"y": np.zeros(40, int)}, ["n=40", "501 classes"]),
+    ({"bounds": None}, {}, ["`bounds` must be", "(low, high)"]),
+    ({"bounds": [(0, 1)]}, {}, ["`bounds` has 1 entries, but X has 6 columns"]),
+    ({"n_components": 0}, {}, ["`n_components` must be"]),
+    (
+        {"classes": range(501)},
+        {"y": np.zeros(40, int)},
+        ["`X` must have at least one row per class (501)", "`X` must have at least one row per class (501)"],
+    ),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": pd.DataFrame({"x": ["secret", "1"] * 20})}, ["column 'x'"]),
 ]

@@ -185,14 +185,14 @@ def test_parameters_decay():
 
 
 BAD_INPUT = [
-    ({"bounds": None}, {}, ["`bounds` must be a pair .*, got None"]),
-    ({"bounds": [(0, 1)]}, {}, ["1 entries for 4 columns"]),
+    ({"bounds": None}, {}, ["`bounds` must be a pair (low, high), or a list with one pair for every"]),
+    ({"bounds": [(0, 1)]}, {}, ["`bounds` has 1 entries, but X has 4 columns"]),
     ({"critic_layer_sizes": ()}, {}, ["at least one hidden layer"]),
-    ({"generator_layer_sizes": "wide"}, {}, ["generator_layer_sizes='wide'"]),
+    ({"generator_layer_sizes": "wide"}, {}, ["`generator_layer_sizes` must be"]),
     ({"image_shape": (3, 3)}, {}, ["image_shape", "(3, 3)", "rows of 4 columns"]),
-    ({"critic_steps": "many"}, {}, ["critic_steps='many'"]),
-    ({"gradient_penalty": -1}, {}, ["gradient_penalty=-1"]),
-    ({"average": "tail"}, {}, ["average='tail'"]),
+    ({"critic_steps": "many"}, {}, ["`critic_steps` must be"]),
+    ({"gradient_penalty": -1}, {}, ["`gradient_penalty` must be"]),
+    ({"average": "tail"}, {}, ["`average` must be"]),
     ({"class_prevalences": "counted"}, {"y": GOOD_Y}, ["class_prevalences", "'counted'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({}, {"X": GOOD[:2], "y": GOOD_Y[:2]}, ["at least one row per class (3)"]),

@@ -124,5 +124,5 @@ def test_tables_of_weighted_rows_or_of_units_are_refused(what):
 
 @over_rows("bad", [{"n_sets": 1}, {"n_sets": "x"}, {"n_samples": 0}, {"random_state": "x"}])
 def test_what_is_no_number_of_tables_or_rows_is_refused(fitted, bad):
-    with pytest.raises(ValueError, match=f"{next(iter(bad))}="):
+    with pytest.raises(ValueError, match=f"`{next(iter(bad))}` must be "):
         fitted.sample_sets(**bad)

@@ -553,12 +553,16 @@ BAD_INPUT = [
     ({"bounds": (0, 1)}, {}, ["`bounds` must be None with a schema"]),
     ({"schema": None, "bounds": [(0, 1), None, (0, 1)]}, {}, ["`schema` or `bounds`", "bounds=(low, high)"]),
     ({"schema": {**SCHEMA, "age": "category"}}, {}, ["Column 'age' has a numeric type", "convert the column"]),
-    ({"pairs": "some"}, {}, ["pairs='some'", "'auto', 'all', 'select'"]),
+    ({"pairs": "some"}, {}, ["`pairs` must be", "'auto', 'all', 'select'"]),
     ({"triples": True}, {}, ["`y` must be set with triples=True"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "'all'"]),
     ({"other": {"age": "x"}}, {}, ["`other`", "'age'"]),
     ({"class_prevalences": [1.0]}, {"y": GOOD_Y}, ["one entry per class", "got 1"]),
-    ({}, {"X": changed(job="secret")}, ["Column 'job'", "categories of the schema", "other="]),
+    (
+        {},
+        {"X": changed(job="secret")},
+        ["Column 'job'", "Column 'job' has categories that the schema does not list", "other="],
+    ),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'missing_values': [None]"]),
     ({}, {"X": changed(age="12.5w")}, ["column 'age'", "declares no missing values"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
@@ -621,7 +625,11 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
 @over_rows(
     "first, parameters, words",
     [
-        (DPPCA(2), {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}}, "a schema may not fit the rows .* give bounds"),
+        (
+            DPPCA(2),
+            {"schema": {"x0": (-1, 1), "x1": ["a", "b"]}},
+            "schema may not match the output of the previous step",
+        ),
         (
             DPOneHotEncoder(sparse_output=False),
             {"bounds": [(0, 1), None]},
