@@ -318,7 +318,7 @@ def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
     limited = {"inference": False, "rows_per_group": 2, "accountant": accountant}
     with pytest.raises(ValueError, match="rows_per_group=2 requires rows in memory"):
         fitted((np.load(tmp_path / "x.npy", mmap_mode="r"), y, None, np.arange(60)), **limited)
-    with pytest.raises(ValueError, match="rows_per_group=2 without groups"):
+    with pytest.raises(ValueError, match="rows_per_group=2 requires `groups`"):
         fitted((X, y), **limited)
     assert accountant.history == ()
 

@@ -216,7 +216,9 @@ def test_standard_errors_are_those_of_repeated_fits(noise, spread):
 def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     X, y = draw(60)
     model = estimator()
-    assert [each.reads for each in check_pipeline(model)] == ["reads its y_bounds from y, which is not paid for"]
+    assert [each.reads for each in check_pipeline(model)] == [
+        "reads its y_bounds from y, which is not covered by the privacy guarantee"
+    ]
     with pytest.warns(PrivacyLeakWarning, match="`y_bounds` was not set"):
         model.fit(X, y)
     assert model.y_bounds_ == (y.min(), y.max())
