@@ -125,8 +125,7 @@ class TableSchema:
           - ``"missing_values"``: a list of values that represent a missing value, such as -999. None in the list
             declares that cells can be empty.
     others : {"error", "drop", "estimate"}, default="error"
-        Treatment of columns that are not declared: rejected, dropped, or estimated privately. The dtype of an estimated
-        column determines whether it is a number, a date or a category.
+        Treatment of undeclared columns: rejected, dropped, or estimated privately with the type given by their dtype.
     impossible : list of mapping of str to object, default=()
         Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each one
         maps two or more column names to a list of categories, or, for a number or a date, to a pair (low, high) that
