@@ -246,7 +246,7 @@ class Logistic(OneLine):
 
 
 def _eta_of(mean: float, deviation: float) -> float:
-    """The centre of normal log-odds of this mean probability."""
+    """The center of normal log-odds of this mean probability."""
     return float(brentq(lambda a: _MASSES @ expit(a + deviation * _NODES) - mean, -200.0, 200.0))
 
 

@@ -145,7 +145,7 @@ class ColumnCells:
     def scale(self) -> tuple[float, float]:
         """Middle between the bounds, and half of their distance."""
         low, high = float(self.left[0]), float(self.right[-1])
-        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighbouring doubles
+        return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0 or 1.0  # of neighboring doubles
 
     def read(self, table: Table) -> np.ndarray:
         """Return numbers between the bounds with NaN for missing values, or category codes."""

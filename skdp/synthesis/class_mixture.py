@@ -246,7 +246,7 @@ class NoisyMoments(NamedTuple):
 
 
 class ClassMixture(NamedTuple):
-    """Components of each class: rows are their centre plus factors times normals, scaled and clipped to [-1/2, 1/2].
+    """Components of each class: rows are their center plus factors times normals, scaled and clipped to [-1/2, 1/2].
 
     Attributes
     ----------
