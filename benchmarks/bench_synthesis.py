@@ -4,8 +4,8 @@
 Reads Adult and Colorado's ACSIncome from the folder that SKDP_DATA names, with bins and categories of a JSON file.
 Errors are against the training rows, means over all pairs and over 100 triples. Judges, whatever the source of the
 rows: logistic regression on one-hot columns, and boosted trees. Beside them stand private models that were trained
-directly. ``--smartnoise PYTHON`` and ``--mbi PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same codes,
-each under the interpreter of an environment that has the library (``environments.py smartnoise mbi`` makes them), and
+directly. ``--smartnoise``, ``--mbi`` and ``--dpmm PYTHON`` run the AIM and MST of `synthesis_peers.py` on the same
+codes, each under the interpreter of an environment that has the library (``environments.py`` makes them), and
 ``--seeds 0`` runs nothing else.
 ``--numbers`` compares columns of numbers with the real ones, within bins too.
 """
@@ -16,6 +16,7 @@ import argparse
 import itertools
 import json
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -154,31 +155,36 @@ def direct(codes: Codes, epsilon: float, seed: int) -> list[float]:
     ]
 
 
-def peer(codes: Codes, python: str, name: str, epsilon: float, seconds: float) -> list[float] | None:
-    """Fit and judge a synthesizer of another library in its own environment; None where it fails or takes longer."""
+def rows_of(codes: Codes, python: str, name: str, epsilon: float, delta: float, seconds: float) -> np.ndarray | None:
+    """Rows that a synthesizer of another library makes in its own environment; None where it fails or takes longer."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
         np.savez(source, rows=codes.train, levels=codes.levels)
-        start = time.perf_counter()
-        command = [python, str(HERE / "synthesis_peers.py"), name, str(source), str(target), str(epsilon), str(DELTA)]
+        command = [python, str(HERE / "synthesis_peers.py"), name, str(source), str(target), str(epsilon), str(delta)]
         environment = {**os.environ, "PYTHONPATH": "", "JAX_ENABLE_X64": "1", "JAX_ENABLE_COMPILATION_CACHE": "0"}
         try:
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=seconds)
         except subprocess.TimeoutExpired:
             print(f"{name} at {epsilon:g}: no fit after {seconds:g} s")
             return None
-        taken = time.perf_counter() - start
         if done.returncode:
             print(f"{name}: {(done.stderr.strip() or 'no message').splitlines()[-1][:100]}")
             return None
-        made = np.load(target)["rows"]
-    return [*errors(made, codes), *judged(made, codes), taken]
+        return np.load(target)["rows"]
+
+
+def peer(codes: Codes, python: str, name: str, epsilon: float, seconds: float) -> list[float] | None:
+    """Fit and judge a synthesizer of another library; None where there are no rows of it."""
+    start = time.perf_counter()
+    made = rows_of(codes, python, name, epsilon, DELTA, seconds)
+    taken = time.perf_counter() - start
+    return None if made is None else [*errors(made, codes), *judged(made, codes), taken]
 
 
 def of_peers(codes: Codes, at: str, epsilon: float, options: argparse.Namespace) -> None:
     """Print a row for each synthesizer of another library that has an environment."""
     for name in PEERS:
-        python = options.smartnoise if name.startswith("smartnoise") else options.mbi
+        python = getattr(options, re.split(r"[ -]", name)[0])
         if python and (not options.peers or any(part in name for part in options.peers)):
             fits = (peer(codes, python, name, epsilon, options.limit) for _ in range(options.fits))
             if runs := [run for run in fits if run is not None]:
@@ -262,6 +268,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=["adult", "acsincome_colorado"])
     parser.add_argument("--smartnoise", help="Python of an environment with smartnoise-synth")
     parser.add_argument("--mbi", help="Python of an environment with mbi")
+    parser.add_argument("--dpmm", help="Python of an environment with dpmm")
     parser.add_argument("--peers", nargs="+", help="parts of the names of those to run, such as 'mbi 2' or drawn")
     parser.add_argument("--fits", type=int, default=1, help="fits of each peer")
     parser.add_argument("--limit", type=float, default=1800, help="seconds after which a fit of a peer is given up")

@@ -24,7 +24,7 @@ Codes = NDArray[np.int64]
 Clique = tuple[str, ...]
 
 MODEL_MB = 1.0
-"""Largest graphical model of AIM. The paper has 80, with which a fit takes hours."""
+"""Largest graphical model of AIM, in megabytes. The paper has 80, with which a fit takes hours."""
 ITERATIONS = {"mst": 5000, "aim": 1000}
 """Steps of mirror descent of a fit."""
 RARE = 3.0
@@ -52,6 +52,27 @@ def smartnoise(name: str, drawn: bool = False) -> Callable[..., Codes]:
             frame, categorical_columns=list(frame.columns), preprocessor_eps=0.0
         )
         return made.to_numpy().astype(int)
+
+    return make
+
+
+# --- dpmm -------------------------------------------------------------------------------------------------------------
+
+
+def dpmm(name: str) -> Callable[..., Codes]:
+    """A synthesizer of dpmm, which has an older estimation of mbi and the authors' MST and AIM; models as above."""
+
+    def make(rows: Codes, levels: list[int], epsilon: float, delta: float) -> Codes:
+        import pandas as pd
+        from dpmm.models.aim import AIMGM
+        from dpmm.models.mst import MSTGM
+
+        frame = pd.DataFrame(rows, columns=[f"c{j}" for j in range(rows.shape[1])])
+        sizes = dict(zip(frame.columns, levels, strict=True))
+        given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "domain": sizes, "n_jobs": 1}
+        model = AIMGM(**given, max_model_size=MODEL_MB) if name == "aim" else MSTGM(**given)
+        model.fit(frame)
+        return model.generate(n_records=len(rows))[frame.columns].to_numpy().astype(int)
 
     return make
 
@@ -203,6 +224,8 @@ PEERS: dict[str, Callable[..., Codes]] = {
     "smartnoise-synth 1.0.8, mst": smartnoise("mst"),
     "smartnoise-synth 1.0.8, mst, rows drawn": smartnoise("mst", drawn=True),
     "smartnoise-synth 1.0.8, aim": smartnoise("aim"),
+    "dpmm 0.1.9, mst": dpmm("mst"),
+    "dpmm 0.1.9, aim": dpmm("aim"),
     "mbi 2.0.0, mst": mst,
     "mbi 2.0.0, aim": aim,
 }
