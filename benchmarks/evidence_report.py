@@ -107,7 +107,7 @@ def models(results: dict[str, Any]) -> str:
         means = {name: np.mean(scores[:count]) for name, scores in found.items() if scores}
         best = max(means.get(name, -9) for name in ("DP-EBM", "diffprivlib"))
         worse = [name for name in names[:3] if name in means and means[name] < best - DIFFERENCE]
-        shown = [number(found[name]) if found[name] else "" for name in names]
+        shown = [("below 0" if means[name] < 0 else number(found[name])) if name in means else "" for name in names]
         rows.append([table.replace("_", " "), epsilon, str(count), *shown, ", ".join(worse) or "none"])
     head = ["Data set", "Epsilon", "Splits", "`tabular_pipeline()`", "`DPLogisticRegression`", "`DPRidge`"]
     return rows_of([*head, "DP-EBM 0.7.8", "diffprivlib 0.6.6", f"Worse by more than {DIFFERENCE}"], rows)
