@@ -219,8 +219,8 @@ def test_messages_count_units_and_not_their_rows():
     assert any(each.startswith("60 groups are too few for 5 parameters") for each in said[0])
     weak = messages(MODELS["linear"]().set_params(delta=0.02), X, y, groups=np.arange(300) % 60)
     assert any("at least 1/n for n=60 groups" in each for each in weak)
-    with pytest.raises(ValueError, match="expected number of groups per step, from 1 to the 60 groups of the data"):
+    with pytest.raises(ValueError, match="from 1 to 60, the expected number of groups per step"):
         MODELS["linear"]().set_params(lot_size=61).fit(X, y, groups=np.arange(300) % 60)
     search = skdp.DPGridSearchCV(MODELS["linear"](), {"alpha": [0.0, 0.1]}, test_size=0.1)
-    with pytest.raises(ValueError, match=r"must leave at least one group for training and one for testing, got 0\.1 with n_groups=2"):
+    with pytest.raises(ValueError, match=r"must leave at least one group for training and one for testing"):
         search.fit(X, y, groups=np.arange(300) % 2)

@@ -92,7 +92,7 @@ def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels
 
 @pytest.mark.parametrize(
     ("terms", "message"),
-    [({}, "give multi_class='ovr'"), ({"multi_class": "ovo"}, "'ovo' is not counted"),
+    [({}, "must be 'ovr' for multiclass scores"), ({"multi_class": "ovo"}, "must be 'ovr', got 'ovo'"),
      ({"multi_class": "ovr", "average": "micro"}, "got 'micro'")],
 )  # fmt: skip
 def test_what_is_not_counted_of_several_classes_is_refused_before_a_charge(terms, message):

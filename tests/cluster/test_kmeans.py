@@ -276,7 +276,7 @@ BAD_INPUT = [
 
 
 def test_weights_of_a_score_are_checked(fitted):
-    with pytest.raises(ValueError, match=r"^`sample_weight` must have shape \(40,\), one weight per row of X, got \(1,\)"):
+    with pytest.raises(ValueError, match=r"^`sample_weight` must have shape \(40,\), one weight per row of X, got "):
         fitted.score(X_GOOD, sample_weight=[1.0])
     assert fitted.score(X_GOOD, sample_weight=np.full(40, 2.0)) == pytest.approx(2.0 * fitted.score(X_GOOD))
 

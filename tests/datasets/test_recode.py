@@ -116,6 +116,6 @@ def test_a_blank_or_unknown_code_of_an_adult_is_refused(name):
 
 
 def test_missing_acs_columns_are_named():
-    with pytest.raises(ValueError, match="missing: DIS, ESR") as error:
+    with pytest.raises(ValueError, match="but lacks DIS, ESR") as error:
         recode_acs(acs().drop(columns=["ESR", "DIS"]))
     one_line(error)

@@ -145,15 +145,15 @@ def test_public_rows_stand_in_for_made_up_ones():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"estimator": KMeans()}, "is not private"),
-        ({"estimator": skdp.DPPCA(2)}, "has no target"),
-        ({"epsilons": []}, "epsilons is empty"),
+        ({"estimator": KMeans()}, "must be a private estimator"),
+        ({"estimator": skdp.DPPCA(2)}, "must be a classifier or a regressor"),
+        ({"epsilons": []}, "must contain at least one number"),
         ({"n": 1}, "`n` must be"),
-        ({"schema_or_shape": 0}, "schema_or_shape=0"),
-        ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "20 public rows and y has 19"),
+        ({"schema_or_shape": 0}, "got 0"),
+        ({"schema_or_shape": (np.ones((20, 1)), np.arange(19) % 2)}, "one target per row of `X` \\(20\\), got 19"),
         ({"signal": 0.4}, "got 0.4"),
         ({"target": 0.0}, "got 0.0"),
-        ({"class_prevalences": [0.5, 0.6]}, "class_prevalences="),
+        ({"class_prevalences": [0.5, 0.6]}, "with sum 1, one per class"),
         ({"n_repeats": 0}, "`n_repeats` must be"),
     ],
 )

@@ -157,7 +157,7 @@ def test_warnings_point_at_the_users_line(table, method):
     [
         ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
         ({"random_state": np.random.RandomState(0)}, "random_state=RandomState.* makes the noise reproducible"),
-        ({"classes": None}, "classes=None: the classes were read from the labels"),
+        ({"classes": None}, "`classes` was not set, so the classes were read from `y`"),
     ],
 )
 def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):

@@ -188,8 +188,8 @@ REFUSED = {
     ),
     "a score of classes": ({}, {"scoring": "accuracy"}, ["got 'accuracy'", "for regressors", "squared"]),
     "no bounds": ({"y_bounds": None}, {}, ["`y_bounds` must be set in a search"]),
-    "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["y_bounds=(5.0, -3.0)"]),
-    "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["y_bounds=4 "]),
+    "bounds that are none": ({"y_bounds": (5, -3)}, {}, ["`y_bounds`", "got (5.0, -3.0)"]),
+    "bounds without a width": ({"y_bounds": 4}, {"refit": False}, ["`y_bounds`", "got 4"]),
     "bounds that differ": ({}, {"param_grid": TWO}, ["`y_bounds` must be the same for all candidates"]),
     "bounds of no square": ({"y_bounds": (0, 1e-250)}, {"scoring": "neg_mean_squared_error"}, ["got 0.0"]),
 }

@@ -692,7 +692,7 @@ def test_a_plain_search_pays_for_each_fit_and_is_told_of_its_scores(estimator):
             found = GridSearchCV(estimator, grid, cv=KFold(3), error_score="raise").fit(X, Y)
         (message,) = leaks(caught)
         assert "not covered by the privacy guarantee" in message
-        assert "use skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public" in message
+        assert "Use skdp.DPGridSearchCV or skdp.model_selection.cross_validate, or score on public" in message
         assert "\n" not in message
         assert len(accountant.history) == count * (2 * 3 + 1)
     assert accountant.get_epsilon(1e-4) > 2 * found.best_estimator_.epsilon_

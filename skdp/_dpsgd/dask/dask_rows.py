@@ -75,7 +75,7 @@ def _rows_of_frame(X: Any, columns: Sequence[str] | None, y: Any, sample_weight:
         )
     if unknown := [name for name in (*named, *wanted) if name not in present]:
         raise ValueError(
-            f"`columns` contains {format_names(unknown)}, which X does not have. Remove or correct these names."
+            f"X has no column {format_names(unknown)}. Correct the names in `columns`, `sample_weight` and `groups`."
         )
     if both := [name for name in named if name in wanted]:
         raise ValueError(

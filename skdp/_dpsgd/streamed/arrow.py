@@ -417,7 +417,7 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
         if name in chosen:
             raise ValueError(f"`columns` must not contain {name!r}, which is used as `{parameter}`. Remove it.")
     if len(set(chosen)) < len(chosen):
-        raise ValueError("`columns` must not contain duplicates.")
+        raise ValueError("`columns` must not contain duplicates. Pass each name once.")
     return chosen
 
 

@@ -114,7 +114,7 @@ def test_a_cluster_without_workers_is_told_of(monkeypatch, capfd):
     with cluster, Client(cluster):
         assert engine.on_engine("a step", lambda: told.wait(60))
     found = capfd.readouterr().err
-    assert found.startswith("has waited for Dask for 0 s (it has no worker). See the Dask dashboard, or")
+    assert found.startswith("skdp: a step has waited for Dask for 0 s (it has no worker). See the Dask dashboard, or")
     assert found.count("\n") == 1
 
 

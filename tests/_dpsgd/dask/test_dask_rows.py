@@ -528,7 +528,7 @@ def shifted(X):
 
 
 REFUSED = {
-    "columns in chunks": (lambda X, y: (shifted(X), y), "cut into 2 chunks of columns"),
+    "columns in chunks": (lambda X, y: (shifted(X), y), "has 2 chunks of columns"),
     "one dimension": (lambda X, y: (X[:, 0], y), "Expected 2D array"),
     "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y must have the same partitions as X"),
     "too few labels": (
@@ -565,7 +565,7 @@ def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge(
     for rows, target, message in [
         (TableRows(table, NAMES), "day", "y must contain numbers or strings, got dtype datetime64"),
         (table, "y", "'town'"),
-        (table, "z", "no column 'z'"),
+        (table, "z", "X has no column 'z'"),
         (
             TableRows(table, ["a", "y"]),
             "y",
@@ -608,12 +608,12 @@ def changed_people(kind):
 @over_rows(
     ("make", "kind", "message"),
     [
-        (classifier, "NaN", "partition 2 of .*NaN"),
-        (classifier, "label", "partition 3 of .*not in classes"),
-        (classifier, "dtype", "partition 3 of .*types"),
+        (classifier, "NaN", "Partition 2 of .*NaN"),
+        (classifier, "label", "Partition 3 of .*not in classes"),
+        (classifier, "dtype", "Partition 3 of .*types"),
         (classifier, "rows", "X has 999 rows, but 1000 were planned"),
-        (DPRidge, "width", r"partition 3 of .*shape \(250, 2\)"),
-        (DPRidge, "labels", "partition 3 of .*249 entries"),
+        (DPRidge, "width", r"Partition 3 of .*shape \(250, 2\)"),
+        (DPRidge, "labels", "Partition 3 of .*249 entries"),
         (DPPCA, "NaN", "NaN"),
         (DPPCA, "rows", "999 rows"),
     ],

@@ -134,7 +134,7 @@ def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given,
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     if fault == "gap":
         table.labels = table.labels.astype(float)
-        table.labels[-1], message = np.nan, r"partition \d of the collection: `groups` contains missing values"
+        table.labels[-1], message = np.nan, r"Partition \d of the collection: `groups` contains missing values"
     else:
         table.labels[-1], message = table.labels[0], "`groups` has a group with rows in several partitions"
     estimator = MADE[kind](accountant=ledger, delta=1e-6)

@@ -258,7 +258,7 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
             "home",
             "groups='home' is a column name, but a memory map has no column names",
         ),
-        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "groups with an iterator of blocks"),
+        (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "`groups` is not supported for iterators"),
         (DPStandardScaler((0, 1), **given), rows, None, "home", "which is not in memory, and .* does not support"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):

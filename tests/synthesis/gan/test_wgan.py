@@ -255,7 +255,7 @@ def test_a_bought_width_is_remembered_over_steps_that_keep_it(between, parameter
     X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(str)
     first = DPOneHotEncoder(sparse_output=False)
     steps = make_pipeline(first, clone(between), DPWGAN(accountant=accountant, **FAST, **parameters))
-    with pytest.raises(ValueError, match=r"columns is chosen by the previous step|which the step before determines"):
+    with pytest.raises(ValueError, match=r"columns is chosen by the previous step|but the previous step sets it"):
         allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X)
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
     chosen = make_pipeline(first, DPPCA(3), DPWGAN([(0, 1)] * 3, **FAST))
