@@ -327,20 +327,20 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
         (estimator, TableRows(path, columns=["c0", "label"]), "label", "which is used as `y`"),
         (estimator, TableRows(path, columns=["c0", "c0"]), "label", "duplicates"),
         (estimator, TableRows(path, columns=[]), "label", "at least one row and one column"),
-        (estimator, TableRows(named.slice(0, 0)), "label", "no rows"),
+        (estimator, TableRows(named.slice(0, 0)), "label", "at least one row"),
         (estimator, mapped(tmp_path / "x.npy", X), da.from_array(y), "`y` is a lazy Dask object"),
         (estimator, named, "label", "string in column 'who'"),
-        (estimator, odd, "odd", "^y is a column of list"),
+        (estimator, odd, "odd", "^`y` must be a column of numbers or strings"),
         (estimator, TableRows([path, tmp_path / "other.parquet"]), "label", "no column 'c1'"),
         (estimator, ds.dataset(path).filter(ds.field("c0") > 0), "label", "filter"),
-        (clone(estimator).set_params(classes=None), TableRows(path), "label", "classes=None"),
+        (clone(estimator).set_params(classes=None), TableRows(path), "label", "`classes` must be set"),
         (clone(estimator).set_params(adjacency="add_remove"), TableRows(path), "label", "AddRemove"),
         (clone(ridge).set_params(y_bounds=None), TableRows(path), "label", "`y_bounds` must be set"),
     ]:
         with pytest.raises(ValueError, match=message) as caught:
             model_.fit(rows, target)
         assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match=r"^sample_weight is a column of list"):
+    with pytest.raises(ValueError, match=r"^`sample_weight` must be a column of numbers"):
         estimator.fit(odd, "label", sample_weight="odd")
     with pytest.raises(BudgetExceededError):
         clone(estimator).set_params(noise_multiplier=0.01).fit(TableRows(path), "label")
