@@ -330,7 +330,7 @@ def test_a_leak_is_told_once_or_raised_before_any_charge(options, message):
 
 
 def test_classes_that_are_read_are_told():
-    with pytest.warns(PrivacyLeakWarning, match="classes were read from the labels"):
+    with pytest.warns(PrivacyLeakWarning, match="classes were read from `y`"):
         study(linear(classes=None))
 
 
