@@ -358,5 +358,5 @@ def test_one_more_class_among_the_labels_is_not_told(draw, kind):
     for labels in (y, np.concatenate([[20], y[1:]])):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.filterwarnings("ignore", message="40 rows are few|classes: ")
+            warnings.filterwarnings("ignore", message="40 rows are too few|Classes ")
             seeded(21, kind, random_state=None, delta=1e-3, max_iter=1).fit(X, labels)

@@ -17,7 +17,7 @@ D = 3000
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),  # a replay needs a seed
-    pytest.mark.filterwarnings("ignore:50 rows are few"),
+    pytest.mark.filterwarnings("ignore:50 rows are too few"),
 ]
 
 

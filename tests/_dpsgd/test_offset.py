@@ -296,7 +296,7 @@ def test_rare_class_is_named_after_fit():
     """The noise is 37 rows at epsilon 1. 120 rows of a class times epsilon .3 are too few, 12,000 are enough."""
     X, y = classes_of(20_000, n_classes=2)
     y = np.where(np.arange(20_000) < 120, y, 0)
-    with pytest.warns(QualityWarning, match=r"^classes: 'b' must have at least 167 rows at epsilon=0.3"):
+    with pytest.warns(QualityWarning, match=r"^Classes 'b' are not distinguishable from the noise: at least 167 rows"):
         linear(classes=["a", "b"], epsilon=0.3, random_state=0).fit(X, np.array(["a", "b"])[y])
     with warnings.catch_warnings():
         warnings.simplefilter("error", QualityWarning)

@@ -35,7 +35,7 @@ def told(model, *data):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(*data)
-    return [str(each.message) for each in caught if "rows are few" in str(each.message)]
+    return [str(each.message) for each in caught if "rows are too few" in str(each.message)]
 
 
 def model_of(**own):

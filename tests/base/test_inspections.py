@@ -31,7 +31,7 @@ from skdp import (
 from skdp.ensemble import DPRandomTreesClassifier
 
 mpl.use("Agg")
-pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are few")
+pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are too few")
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (400, 2))

@@ -23,7 +23,7 @@ from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
-    pytest.mark.filterwarnings(r"ignore:\d+ rows are few"),
+    pytest.mark.filterwarnings(r"ignore:\d+ rows are too few"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Numbers far within their public bounds, and what is bought where rows are few."""
+"""Numbers far within their public bounds, and what is bought where rows are too few."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ def test_a_group_counts_as_several_rows_with_rows_per_group():
         found, counted = describe(frame, rows_per_group=limit, **given), np.minimum(sizes, limit)
         assert found.n == pytest.approx(counted.sum(), abs=0.2 * limit)
         assert found.estimates("size")["mean"].value == pytest.approx(np.average(sizes, weights=counted), abs=0.02)
-    assert "weight of 20 rows at most" in repr(found)
+    assert "at most the weight of 20 rows" in repr(found)
     with pytest.raises(
         ValueError, match="must be False with rows_per_group=20, because rows of a group are not independent"
     ):
@@ -371,8 +371,8 @@ REFUSED = {
     "crosstabs": ({"crosstabs": ["job"]}, ["crosstabs"]),
     "crosstabs of one column": ({"crosstabs": [("job", "job")]}, ["crosstabs"]),
     "no public number": ({"adjacency": "add_remove"}, ["AddRemove"]),
-    "rows_per_group without groups": ({"rows_per_group": 2}, ["rows_per_group=2 without groups"]),
-    "rows_per_group": ({"rows_per_group": 0, "groups": [0] * N}, ["rows_per_group=0", "1,000,000"]),
+    "rows_per_group without groups": ({"rows_per_group": 2}, ["rows_per_group=2 requires `groups`"]),
+    "rows_per_group": ({"rows_per_group": 0, "groups": [0] * N}, ["`rows_per_group`", "got 0", "1,000,000"]),
     "gaps in groups": ({"groups": [*range(N - 1), None]}, ["`groups` contains missing values"]),
     "nested cells": ({"table": PEOPLE.assign(job=[["a"]] * N)}, ["nested"]),
 }

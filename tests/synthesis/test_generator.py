@@ -83,7 +83,7 @@ def test_samples_of_none_of_many_and_of_a_seed(name):
             model.sample(bad)
     for state in (np.random.default_rng(0), np.random.RandomState(0), None):
         assert len(model.sample(3, random_state=state)[0]) == 3
-    with pytest.raises(ValueError, match="random_state="):
+    with pytest.raises(ValueError, match="`random_state` must be"):
         model.sample(3, random_state="x")
     plain = make(name).fit(*rows(60))
     assert plain.sample(7).shape == (7, 4)

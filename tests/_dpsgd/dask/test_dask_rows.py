@@ -49,7 +49,7 @@ from skdp.preprocessing import DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skdp.exceptions.PrivacyLeakWarning",
-    "ignore:.*rows are few",
+    "ignore:.*rows are too few",
     "ignore:The inplace keyword",  # of pandas, about what Dask does
 )
 
