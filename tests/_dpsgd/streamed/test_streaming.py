@@ -527,21 +527,21 @@ UNREADABLE = {
     "folder in a list": (lambda to: [to], "got the folder .* in a list. Pass its files, or the folder alone"),
     "number in a list": (lambda to: [3], "X must contain paths of Parquet files, got int"),
     # Rows of a file that is named twice would be rows of one person twice, and add twice the sensitivity.
-    "named twice": (lambda to: [write(to / "a", *arrays()[:2]), str(to / "." / "a")], "would count (twice|several times)"),
+    "named twice": (lambda to: [write(to / "a", *arrays()[:2]), str(to / "." / "a")], "would count"),
     "a hard link": (
         lambda to: folder_with(to, lambda folder: os.link(folder / "sound.parquet", folder / "b.parquet")),
-        "would count (twice|several times)",
+        "would count",
     ),
     "a folder in itself": (
         lambda to: folder_with(to, lambda folder: (folder / "again").symlink_to(folder)),
-        "would count (twice|several times)",
+        "would count",
     ),
     "row groups": (
         lambda to: ds.FileSystemDataset(
             [*ds.dataset(write(to / "a", *arrays()[:2])).get_fragments()] * 2,
             arrow(*arrays()[:2]).schema, ds.ParquetFileFormat(), filesystem=pa.fs.LocalFileSystem(),
         ),
-        "would count (twice|several times)",
+        "would count",
     ),
 }  # fmt: skip
 
