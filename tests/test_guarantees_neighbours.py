@@ -293,7 +293,7 @@ def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
     seeded(kind=kind, accountant=accountant).fit(X, y, alone)
     with pytest.raises(ValueError, match="`sample_weight` is zero for all rows"):
         seeded(kind=kind, accountant=accountant).fit(X, y, np.zeros(60))
-    told = {"y_bounds": "bounds were read from `y`"} if kind in REGRESSORS else {"classes": "read from the labels"}
+    told = {"y_bounds": "bounds were read from `y`"} if kind in REGRESSORS else {"classes": "read from `y`"}
     for name, message in told.items():
         with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
             seeded(kind=kind, **{name: None}, random_state=None, accountant=accountant).fit(X, y)
