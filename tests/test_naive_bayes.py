@@ -238,15 +238,15 @@ def changed(value, dtype=np.float64):
 
 
 BAD_INPUT = [
-    ({"bounds": None}, {}, ["bounds=None", "(low, high)"]),
-    ({"bounds": (1, 1)}, {}, ["bounds=(1, 1)", "low below high"]),
-    ({"bounds": (0, math.inf)}, {}, ["bounds=(0, inf)", "low below high"]),
-    ({"bounds": [(0, 1)] * 3}, {}, ["bounds has 3 entries for 4 columns"]),
+    ({"bounds": None}, {}, ["`bounds` must be", "(low, high)", "got None"]),
+    ({"bounds": (1, 1)}, {}, ["`bounds` must", "low < high", "got (1, 1)"]),
+    ({"bounds": (0, math.inf)}, {}, ["`bounds` must", "low < high", "got (0, inf)"]),
+    ({"bounds": [(0, 1)] * 3}, {}, ["`bounds` has 3 entries, but X has 4 columns"]),
     ({"classes": ["a"]}, {}, ["at least two classes"]),
     ({"classes": ["a", "b"]}, {}, ["labels that are not in classes"]),
     ({}, {"y": [*Y_GOOD[:-1].tolist(), None]}, ["y contains NaN"]),
     ({}, {"X": changed(math.nan)}, ["X contains NaN"]),
-    ({}, {"X": changed("12.5w", object)}, ["X has strings"]),
+    ({}, {"X": changed("12.5w", object)}, ["contains strings"]),
 ]
 
 

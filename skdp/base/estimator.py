@@ -46,7 +46,7 @@ REPLACEMENTS = {
     "intercept_scaling": "Scale the columns with public bounds; `data_norm` bounds the norm of the rows",
     "shuffle": "Each step samples the rows at random; see `sampling_rate`",
     "epochs": "Use `max_iter`",
-    "accountant": "Set it on the outermost estimator",
+    "accountant": "Set it on the private estimator or pipeline that is fitted or searched",
     **dict.fromkeys(["copy", "copy_X", "copy_x"], "The input is never modified"),
     **dict.fromkeys(
         ["init", "n_init", "algorithm"],

@@ -243,7 +243,8 @@ def _write(value: Any, where: str) -> Any:
         return {"TableSchema": json.loads(value.to_json())}
     if _class_of(kind.__name__) is not kind:
         raise ValueError(
-            f"{where} must be a plain value or a listed class, got {kind.__name__}. Use lists, not arrays."
+            f"{where} must be a plain value or a listed class, got {kind.__name__}. Use lists, not arrays, and "
+            "pass an accountant to `plan_from_json`."
         )
     known = inspect.signature(kind).parameters
     given = {name: getattr(value, name) for name in known if getattr(value, name) is not known[name].default}

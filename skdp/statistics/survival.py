@@ -12,12 +12,15 @@ from scipy import stats
 from skdp._checks.numbers import values_of
 from skdp._checks.parameters import read_real, show
 from skdp.base.estimates import EstimatedCurve
+from skdp.exceptions import QualityWarning, warn
 from skdp.statistics import single_statistics
 from skdp.statistics.description import PrivateDescription
 from skdp.statistics.hypothesis_tests import PrivateTest
 
 _DISTINGUISHABLE = 3.0
 """Numbers at risk below this many standard deviations of their noise give no estimate."""
+
+_MOST_LOST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +238,21 @@ def private_survival(
         columns, kinds = [*columns, by], [*kinds, single_statistics.kind_of_words(list(categories))]
         asked["by"] = "y"
     found = single_statistics.described("private_survival", columns, kinds, settings, **asked)
+    _warn_of_lost_records(found)
     parts = {} if by is None else {str(each): found.subgroups[str(each)] for each in categories}
     return _estimate(edges, found, {name: _estimate(edges, each, {}) for name, each in parts.items()})
+
+
+def _warn_of_lost_records(found: PrivateDescription) -> None:
+    """Warn by released counts if a tenth of the records, or more, have no valid time and event."""
+    counts, noise = found._tally.counts[0], found._tally.deviation
+    lost, total = float(counts[-1] - _DISTINGUISHABLE * noise), float(counts.sum())
+    if lost > _MOST_LOST * max(total, 1.0):
+        warn(
+            f"More than {_MOST_LOST:.0%} of the records have no valid `time` and `event` and are left out. `time` must "
+            "be a number, and `event` must be 1 (event) or 0 (censored).",
+            QualityWarning,
+        )
 
 
 def _estimate(edges: np.ndarray, found: PrivateDescription, subgroups: dict[str, SurvivalEstimate]) -> SurvivalEstimate:
@@ -270,6 +286,8 @@ def _numbers_of(name: str, given: Any) -> np.ndarray:
     import pandas as pd
 
     values = values_of(name, given)
+    if (kind := {"m": "durations", "M": "dates", "U": "strings", "S": "bytes"}.get(values.dtype.kind)) is not None:
+        raise ValueError(f"`{name}` must contain numbers, got {kind}. Convert it, e.g. to days since a start.")
     return np.asarray(pd.to_numeric(values.ravel(), errors="coerce"), np.float64).reshape(values.shape)
 
 

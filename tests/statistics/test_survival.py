@@ -8,6 +8,7 @@ from replay import moves, recording, replay
 from scipy.stats import binom
 
 from skdp import PrivacyAccountant
+from skdp.exceptions import QualityWarning
 from skdp.plotting import PrivateSurvivalDisplay
 from skdp.statistics import private_survival
 from skdp.statistics.survival import _cells_of, kaplan_meier, log_rank_test
@@ -135,3 +136,17 @@ def test_survival_bins_invalid_rejected_before_charge(bins):
 def test_survival_by_without_categories_rejected():
     with pytest.raises(ValueError, match="`by` and `categories` must be passed together"):
         private_survival([1.0], [1], bins=[0, 1], by=["a"])
+
+
+@pytest.mark.parametrize("event", [np.resize([1, 2], 1_000), np.resize(np.array(["dead", "alive"], object), 1_000)])
+def test_survival_invalid_event_coding_warns(event):
+    with pytest.warns(QualityWarning, match="`event` must be 1"):
+        private_survival(np.arange(1_000) % 10, event, bins=[0, 5, 10], epsilon=1.0)
+
+
+@pytest.mark.parametrize("time", [np.arange(4).astype("datetime64[D]"), np.array(["1", "2", "3", "4"])])
+def test_survival_dates_and_strings_rejected_before_charge(time):
+    accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
+    with pytest.raises(ValueError, match="`time` must contain numbers"):
+        private_survival(time, [0, 1, 0, 1], bins=[0, 1], accountant=accountant)
+    assert not accountant.history
