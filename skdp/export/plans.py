@@ -131,7 +131,8 @@ def plan_from_json(text: str, accountant: Any = None) -> Any:
     - Reading a plan runs no code except the constructors of the public estimators of skdp, of the steps that
       `skdp.check_pipeline` permits, and of `TableSchema`, `AddRemove` and `Risk`.
     - The estimator has no seed, no path and no other accountant.
-    - A plan that reads records without accounting for them is rejected.
+    - A plan that reads records without accounting for them is rejected. Two kinds issue a `PrivacyLeakWarning` only in
+      ``fit``: a generator without `classes` that is fitted to labels, and candidates of a search without `classes`.
 
     The analyst chooses `epsilon`, `delta` and `adjacency`. Compute `plan_cost`, and use an accountant with a budget.
     The run time of a plan is not limited.

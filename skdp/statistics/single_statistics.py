@@ -327,6 +327,8 @@ def described(
     if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
         shapes = " and ".join(str(each.shape) for each in given)
         raise ValueError(f"The input must be one-dimensional columns of equal length, got shape {shapes}.")
+    if internal := settings.keys() & {"shares", *asked}:
+        raise TypeError(f"{function} has no parameter {min(internal)!r}. Remove it.")
     others = dict(settings)
     private = {name: others.pop(name, None) for name in ("groups", "sample_weight")}
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from skdp._checks.numbers import values_of
+from skdp._checks.numbers import number_of
 from skdp._checks.parameters import read_real, show
 from skdp.base.estimates import EstimatedCurve
 from skdp.exceptions import QualityWarning, warn
 from skdp.statistics import single_statistics
+from skdp.statistics.cells import OTHER
 from skdp.statistics.description import PrivateDescription
 from skdp.statistics.hypothesis_tests import PrivateTest
 
@@ -231,6 +232,8 @@ def private_survival(
     edges = _read_bins(bins)
     if (by is None) != (categories is None):
         raise ValueError("`by` and `categories` must be passed together, got one of them. Pass the public subgroups.")
+    if by is not None and not isinstance(categories, list | tuple | np.ndarray):
+        raise ValueError(f"`categories` must be a list of the public subgroups, got {show(categories)}. Pass a list.")
     size = 2 * (len(edges) - 1) + 1
     columns, kinds = [_cells_of(time, event, edges)], [single_statistics.kind_of_words(list(range(size)))]
     asked: dict[str, Any] = {"shares": single_statistics.OF_CELLS}
@@ -239,8 +242,8 @@ def private_survival(
         asked["by"] = "y"
     found = single_statistics.described("private_survival", columns, kinds, settings, **asked)
     _warn_of_lost_records(found)
-    parts = {} if by is None else {str(each): found.subgroups[str(each)] for each in categories}
-    return _estimate(edges, found, {name: _estimate(edges, each, {}) for name, each in parts.items()})
+    parts = {name: _estimate(edges, each, {}) for name, each in found.subgroups.items() if name != OTHER}
+    return _estimate(edges, found, parts)
 
 
 def _warn_of_lost_records(found: PrivateDescription) -> None:
@@ -283,12 +286,18 @@ def _cells_of(time: Any, event: Any, edges: np.ndarray) -> np.ndarray:
 
 
 def _numbers_of(name: str, given: Any) -> np.ndarray:
-    import pandas as pd
-
-    values = values_of(name, given)
-    if (kind := {"m": "durations", "M": "dates", "U": "strings", "S": "bytes"}.get(values.dtype.kind)) is not None:
+    """Return the numbers of a column, NaN for all other cells: each cell is read alone, and none is rejected."""
+    if not hasattr(given, "dtype"):
+        return np.array([number_of(each) for each in given], np.float64)
+    values = np.asarray(np.ma.filled(given.astype(object), None) if np.ma.isMaskedArray(given) else given)
+    kinds = {"m": "durations", "M": "dates", "U": "strings", "S": "bytes", "c": "complex numbers", "V": "records"}
+    if values.dtype.kind in kinds:
+        kind = kinds[values.dtype.kind]
         raise ValueError(f"`{name}` must contain numbers, got {kind}. Convert it, e.g. to days since a start.")
-    return np.asarray(pd.to_numeric(values.ravel(), errors="coerce"), np.float64).reshape(values.shape)
+    if values.dtype.kind == "O":
+        return np.array([number_of(each) for each in values.ravel()], np.float64).reshape(values.shape)
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
 
 
 def _exposure(k: int) -> tuple[np.ndarray, np.ndarray]:

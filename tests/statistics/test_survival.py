@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from replay import moves, recording, replay
@@ -63,6 +65,30 @@ def test_survival_without_noise_equals_actuarial_estimate():
     assert value == pytest.approx([1 - 1 / 3.5, (1 - 1 / 3.5) * (1 - 1 / 2)])
     assert np.all(low < value)
     assert np.all(value < high)
+
+
+@pytest.mark.parametrize("odd", [1j, 10**400, Decimal("sNaN"), [1.0], np.longdouble("1e400"), "x", None])
+def test_survival_odd_cell_changes_no_other_record(odd):
+    time = np.resize(np.array(["no", 1.0, 3.0], object), 300)
+    other = time.copy()
+    other[0] = odd
+    edges = np.array([0.0, 2.0, 4.0])
+    for event in (np.ones(300), np.resize(np.array([1, "no"], object), 300)):
+        one, two = _cells_of(time, event, edges), _cells_of(other, event, edges)
+        np.testing.assert_array_equal(one[1:], two[1:])
+        assert _cells_of(list(other), event, edges)[1:] == pytest.approx(one[1:], nan_ok=True)
+    masked = np.ma.masked_array([1.0, 3.0], [True, False])
+    assert np.isnan(_cells_of(masked, np.ones(2), edges)).tolist() == [True, False]
+
+
+def test_survival_categories_of_any_type_and_internal_parameters():
+    time, event = censored(0.1, 400, np.random.default_rng(0))
+    found = private_survival(time, event, bins=EDGES, by=np.resize([1.0, 2.0], 400), categories=[1.0, 2.0], **SETTINGS)
+    assert len(found.subgroups) == 2
+    with pytest.raises(ValueError, match="`categories` must be a list"):
+        private_survival(time, event, bins=EDGES, by=np.resize([1, 2], 400), categories=iter([1, 2]))
+    with pytest.raises(TypeError, match="has no parameter 'shares'"):
+        private_survival(time, event, bins=EDGES, shares=(1e8, 0.0, 0.0))
 
 
 def test_survival_left_out_records_are_in_no_cell():
