@@ -363,9 +363,9 @@ BAD_BOUNDS = [(1, 1), (0, np.nan), 7, (0, "a\nb")]
 NAN, INFINITE = ["y contains NaN", "impute"], ["y contains infinity", "Clip it"]
 BAD_INPUT = {
     **{f"y_bounds {i}": ({"y_bounds": each}, {}, ["`y_bounds", "must be a"]) for i, each in enumerate(BAD_BOUNDS)},
-    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["no column 'shoe'", "correct the schema"]),
+    "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["'shoe'", "Correct `schema`"]),
     "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
-    "words in y": ({}, {"y": SPENT.astype(str)}, ["y has strings"]),
+    "words in y": ({}, {"y": SPENT.astype(str)}, ["y contains strings"]),
     "a negative weight": ({}, weights_with(-12.5), ["Negative values in data passed to `sample_weight`"]),
     "no weight": ({}, {"model__sample_weight": np.zeros(len(SPENT))}, ["`sample_weight` is zero for all rows"]),
 }

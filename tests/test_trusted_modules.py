@@ -35,7 +35,8 @@ UNTRUSTED_GUARANTEES = {
     "linear_model.least_squares.DPLinearRegression", "linear_model.least_squares.DPRidge",
     "model_selection.cross_validation.cross_validate", "model_selection.search.DPGridSearchCV",
     "plotting.utility.PrivacyUtilityDisplay.from_estimator", "preprocessing.bounds.dp_bounds",
-    "statistics.describer.describe", "synthesis.linking.HouseholdSynthesizer", "tabular.TabularPipeline",
+    "statistics.describer.describe", "statistics.survival.private_survival",
+    "synthesis.linking.HouseholdSynthesizer", "tabular.TabularPipeline",
     # They create an unfitted estimator, whose fit charges itself, or end a fit before it reads records.
     "export.plans.plan_cost", "export.plans.plan_from_json",
     # They receive released values, or attributes of fitted models.

@@ -261,10 +261,10 @@ def changed(value):
 
 
 BAD_INPUT = [
-    ({"n_clusters": 2.5}, {}, ["n_clusters=2.5"]),
-    ({"max_iter": 0}, {}, ["max_iter=0"]),
-    ({"bounds": (1, 1)}, {}, ["bounds=(1, 1)", "low below high"]),
-    ({"bounds": [(0, 1)] * 3}, {}, ["bounds has 3 entries for 2 columns"]),
+    ({"n_clusters": 2.5}, {}, ["`n_clusters` must be a positive integer", "got 2.5"]),
+    ({"max_iter": 0}, {}, ["`max_iter` must be a positive integer", "got 0"]),
+    ({"bounds": (1, 1)}, {}, ["`bounds` must", "low < high", "got (1, 1)"]),
+    ({"bounds": [(0, 1)] * 3}, {}, ["`bounds` has 3 entries, but X has 2 columns"]),
     ({}, {"X": changed(math.inf)}, ["X contains infinity"]),
     (
         {"bounds": None},

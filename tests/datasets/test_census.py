@@ -227,7 +227,7 @@ for call in (
     try:
         call()
     except ImportError as error:
-        assert 'pip install "skdp[data]"' in str(error), error
+        assert 'pip install ".[data]"' in str(error), error
     else:
         raise AssertionError("no ImportError")
 """

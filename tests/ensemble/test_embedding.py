@@ -426,7 +426,7 @@ def test_what_might_be_handed_the_rows_is_not_on_the_list():
     changed = trees_of()
     changed.transform = changed.fit  # type: ignore[method-assign]
     for step in (Derived(schema=SCHEMA), changed, trees_of(schema=OwnSchema(age=(18, 90)))):
-        with pytest.raises(ValueError, match="step"):
+        with pytest.raises(ValueError, match="Step"):
             allocate_budget(make_pipeline(step, classifier()), 1.0, 1e-5)
 
 

@@ -199,13 +199,13 @@ ALTERED = {
     "does not match its releases": {"privacy_event_": other_event()},
     "privacy_event_ of this": {"_fitted_releases": ()},
     "The guarantee of this": {"privacy_unit_": "group"},
-    "guarantee of this DPLogisticRegression is not": {"adjacency_": "replace_one", "epsilon_": 99.0},
+    "guarantee of this DPLogisticRegression does not match": {"adjacency_": "replace_one", "epsilon_": 99.0},
     "'fit' is not an attribute": {"fit": "text"},
     "'_plan_fit' is not an attribute": {"_plan_fit": "text"},
     "'random_state' is never saved": {"random_state": 0},
     "'__class__' is not a field": {"_fitted_leaks": {"skdp": "Trees", "value": [["__class__", 1]]}},
     "is not an allowed type in a saved model": {"coef_": {"skdp": "Popen", "value": [["args", "true"]]}},
-    "is not known": {"coef_": {"skdp": "event", "value": {"event": "Popen", "args": "true"}}},
+    "is not supported": {"coef_": {"skdp": "event", "value": {"event": "Popen", "args": "true"}}},
 }
 
 

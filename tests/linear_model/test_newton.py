@@ -250,7 +250,7 @@ def test_a_well_scaled_table_has_all_intervals(kind):
 # --- refusals, and runs that end early ---
 
 REFUSED = {
-    "no switch": ({"inference": "yes"}, [0, 1], ["inference='yes'", "True"]),
+    "no switch": ({"inference": "yes"}, [0, 1], ["`inference` must be True or False", "'yes'"]),
     "a step size": ({"learning_rate": 0.1}, [0, 1], ["learning_rate=0.1", "'auto'"]),
     "a penalty": ({"alpha": 1.0}, [0, 1], ["alpha=1.0", "0.0"]),
     "lots": ({"lot_size": 10}, [0, 1], ["lot_size=10", "None"]),
@@ -279,9 +279,13 @@ def test_rows_per_group_requires_groups_and_inference():
     given = {"X": X, "y": y, "groups": np.arange(60)}
     alone = {"classes": [0, 1], "rows_per_group": 3}
     assert_refused(DPLogisticRegression, alone, given, ["rows_per_group=3 requires inference=True"], [])
-    assert_refused(DPPoissonRegressor, {"y_bounds": (0, 1), "rows_per_group": 0}, given, ["rows_per_group=0"], [])
+    assert_refused(
+        DPPoissonRegressor, {"y_bounds": (0, 1), "rows_per_group": 0}, given, ["`rows_per_group` must be", "got 0"], []
+    )
     del given["groups"]
-    assert_refused(DPLogisticRegression, {**alone, "inference": True}, given, ["rows_per_group=3 without groups"], [])
+    assert_refused(
+        DPLogisticRegression, {**alone, "inference": True}, given, ["rows_per_group=3 requires `groups`"], []
+    )
 
 
 def test_no_run_continues_newton_steps():

@@ -229,7 +229,7 @@ def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
 
 
 REFUSED = {
-    "one class": ({"classes": ["poor"]}, ["classes=['poor']", "at least two classes"]),
+    "one class": ({"classes": ["poor"]}, ["at least two classes", "got ['poor']"]),
     "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["must not contain duplicates"]),
     "no list": ({"classes": "poor"}, ["must be a sequence of all possible classes"]),
     "a label that is not named": ({"classes": ["poor", "fair"]}, ["y contains labels that are not in classes"]),
