@@ -276,7 +276,7 @@ def column_effects(
     ----------
     estimator : estimator or Pipeline
         A fitted `skdp.DPRandomTreesClassifier` or `skdp.DPRandomTreesRegressor`, alone or in a pipeline behind a
-        `skdp.DPTableVectorizer`; or a pipeline of such a vectorizer and a linear model, such as
+        `skdp.preprocessing.DPTableVectorizer`; or a pipeline of such a vectorizer and a linear model, such as
         `skdp.DPLogisticRegression` or `skdp.DPRidge`.
     features : list of str or (str, str), or None, default=None
         Names of columns, and pairs of names. None is all columns, without pairs. Pairs are supported for random trees
@@ -418,7 +418,7 @@ def make_monotonic(pipeline: Any, monotonic_cst: Mapping[str, int]) -> Any:
     Parameters
     ----------
     pipeline : Pipeline
-        A fitted pipeline of `skdp.DPTableVectorizer` and a linear model with one score: binary
+        A fitted pipeline of `skdp.preprocessing.DPTableVectorizer` and a linear model with one score: binary
         `skdp.DPLogisticRegression`, `skdp.DPRidge` or `skdp.DPLinearRegression`, as
         ``tabular_pipeline(DPLogisticRegression(...))`` returns it.
     monotonic_cst : mapping of str to {-1, 0, 1}

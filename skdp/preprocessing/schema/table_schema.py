@@ -127,7 +127,7 @@ class TableSchema:
     others : {"error", "drop", "estimate"}, default="error"
         Treatment of undeclared columns: rejected, dropped, or estimated privately with the type given by their dtype.
     impossible : list of mapping of str to object, default=()
-        Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each one
+        Combinations of cells that cannot occur, for synthetic data (`skdp.DPMarginalSynthesizer`). Each one
         maps two or more column names to a list of categories, or, for a number or a date, to a pair (low, high) that
         matches all bins within it. Private rows are not used for them.
 
@@ -210,7 +210,7 @@ class TableSchema:
         Returns
         -------
         impossible : tuple of Combination
-            Combinations of cells that cannot occur, for synthetic data (`skdp.synthesis.DPMarginalSynthesizer`). Each
+            Combinations of cells that cannot occur, for synthetic data (`skdp.DPMarginalSynthesizer`). Each
             one maps two or more column names to a list of categories, or, for a number or a date, to a pair (low, high)
             that matches all bins within it. Private rows are not used for them.
         """
