@@ -103,6 +103,9 @@ def plan_to_json(plan: Any) -> str:
 def plan_from_json(text: str, accountant: Any = None) -> Any:
     """Return the unfitted estimator that a plan describes.
 
+    Two kinds of plans read classes from labels and issue a `PrivacyLeakWarning` only in ``fit``: generators without
+    `classes` that are fitted to labels, and candidates of a search without `classes`.
+
     Parameters
     ----------
     text : str
@@ -131,8 +134,7 @@ def plan_from_json(text: str, accountant: Any = None) -> Any:
     - Reading a plan runs no code except the constructors of the public estimators of skdp, of the steps that
       `skdp.check_pipeline` permits, and of `TableSchema`, `AddRemove` and `Risk`.
     - The estimator has no seed, no path and no other accountant.
-    - A plan that reads records without accounting for them is rejected. Two kinds issue a `PrivacyLeakWarning` only in
-      ``fit``: a generator without `classes` that is fitted to labels, and candidates of a search without `classes`.
+    - A plan that reads records without accounting for them is rejected.
 
     The analyst chooses `epsilon`, `delta` and `adjacency`. Compute `plan_cost`, and use an accountant with a budget.
     The run time of a plan is not limited.
