@@ -39,7 +39,7 @@ WEIGHED_ENTRY = 0.25
 It increases the noise by 6%. The noise of the sum of weights is 17 times that of a diagonal entry of the Gram matrix,
 and that of an entry of the weighted sum of rows 3 times.
 """
-_N_COMPONENTS_REMEDY = "choose an integer from 1 to the number of columns, 'auto', or None for all"
+_N_COMPONENTS_CONSTRAINT = "an integer from 1 to the number of columns, 'auto', or None for all"
 
 
 class _Sums(NamedTuple):
@@ -355,7 +355,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """Check parameters, and return the public mean, whether one is released, and the bound on the norm of rows."""
         center, norm = self._check_center(), self._check_data_norm()
         if self.n_components is not None and not self._by_edge():
-            check_count("n_components", self.n_components, remedy=_N_COMPONENTS_REMEDY)
+            check_count("n_components", self.n_components, constraint=_N_COMPONENTS_CONSTRAINT)
         if n_features is not None:
             self._check_width(n_features, center)
         return center, isinstance(self.center, str), norm
@@ -399,8 +399,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError(
                 f"`data_norm` must be None with normalize=True, because rows then have norm 1, got {self.data_norm!r}."
             )
-        remedy = "choose a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+        constraint = "a public number from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
 
     @silent_arithmetic
     def _decompose(self, sums: _Sums) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def check_row_limit(rows_per_group: Any, unit: str) -> None:
     """Reject `rows_per_group` unless it is an integer from 1 to 1,000,000, and without groups."""
     if rows_per_group is None:
         return
-    remedy = "choose an integer from 1 to 1,000,000, or None"
-    if check_count("rows_per_group", rows_per_group, remedy=remedy) > 1_000_000:
+    constraint = "an integer from 1 to 1,000,000, or None"
+    if check_count("rows_per_group", rows_per_group, constraint=constraint) > 1_000_000:
         raise ValueError(
             f"`rows_per_group` must be an integer from 1 to 1,000,000, or None, got {show(rows_per_group)}."
         )

@@ -32,27 +32,27 @@ def check_real(
     at_least: float = -math.inf,
     below: float = math.inf,
     at_most: float = math.inf,
-    remedy: str,
+    constraint: str,
 ) -> float:
     """Return `value` as a float if it is a finite real number within the bounds, else raise."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        _refuse_type(name, value, remedy)
+        _refuse_type(name, value, constraint)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if math.isfinite(number) and above < number < below and at_least <= number <= at_most:
         return number
-    raise ValueError(f"`{name}` must be {constraint(remedy)}, got {show(value)}.")
+    raise ValueError(f"`{name}` must be {constraint}, got {show(value)}.")
 
 
-def check_count(name: str, value: Any, *, at_least: int = 1, remedy: str) -> int:
+def check_count(name: str, value: Any, *, at_least: int = 1, constraint: str) -> int:
     """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        _refuse_type(name, value, remedy)
+        _refuse_type(name, value, constraint)
     if int(value) >= at_least:
         return int(value)
-    raise ValueError(f"`{name}` must be {constraint(remedy)}, got {show(value)}.")
+    raise ValueError(f"`{name}` must be {constraint}, got {show(value)}.")
 
 
 def count_threads(n_jobs: Any) -> int:
@@ -60,9 +60,9 @@ def count_threads(n_jobs: Any) -> int:
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (n_jobs != -1 or isinstance(n_jobs, bool)):
-        remedy = "choose an integer number of threads, -1 for all cores, or None"
+        constraint = "an integer number of threads, -1 for all cores, or None"
         negative = isinstance(n_jobs, int | np.integer) and n_jobs < 0
-        check_count("n_jobs", -n_jobs if negative else n_jobs, remedy=remedy)
+        check_count("n_jobs", -n_jobs if negative else n_jobs, constraint=constraint)
     return int(effective_n_jobs(n_jobs))
 
 
@@ -94,14 +94,8 @@ def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
             raise TypeError(f"fit got an unexpected parameter {name!r}: {taker} {why}.")
 
 
-def constraint(remedy: str) -> str:
-    """Return the constraint in a remedy such as "choose a number above 0"."""
-    verb, _, rest = remedy.partition(" ")
-    return rest if verb in ("choose", "give", "pass", "set", "use") else remedy.removeprefix("must be ")
-
-
-def _refuse_type(name: str, value: Any, remedy: str) -> NoReturn:
-    raise WrongTypeError(f"`{name}` must be {constraint(remedy)}, got {show(value)} of type {type(value).__name__}.")
+def _refuse_type(name: str, value: Any, constraint: str) -> NoReturn:
+    raise WrongTypeError(f"`{name}` must be {constraint}, got {show(value)} of type {type(value).__name__}.")
 
 
 def absolute_path(value: Any) -> Any:
@@ -133,7 +127,7 @@ def check_delta(delta: Any) -> float | None:
     """Return a number in (0, 1), or None for "auto", whose number is found once the number of rows is known."""
     if isinstance(delta, str) and delta == "auto":
         return None
-    return check_real("delta", delta, above=0, below=1, remedy="choose a number in (0, 1), well below 1/n, or 'auto'")
+    return check_real("delta", delta, above=0, below=1, constraint="a number in (0, 1), well below 1/n, or 'auto'")
 
 
 def default_delta(n_samples: int) -> float:

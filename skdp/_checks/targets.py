@@ -13,7 +13,7 @@ from skdp._checks.leaks import Y_BOUNDS_READ, note_leaks, report_leak
 from skdp._checks.parameters import check_choice, check_real, show
 from skdp._checks.rows import check_targets
 
-_REMEDY = "choose a public number from -1e100 to 1e100"
+_CONSTRAINT = "a public number from -1e100 to 1e100"
 
 TargetBounds = tuple[float, float]
 
@@ -84,7 +84,8 @@ def check_y_bounds(y_bounds: Any) -> TargetBounds | None:
             f"`y_bounds` must be a pair (low, high) of public numbers with low < high, got {show(y_bounds)}."
         )
     low, high = (
-        check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, remedy=_REMEDY) for i, end in enumerate(ends)
+        check_real(f"y_bounds[{i}]", end, at_least=-1e100, at_most=1e100, constraint=_CONSTRAINT)
+        for i, end in enumerate(ends)
     )
     if not _are_bounds(low, high):
         raise ValueError(f"`y_bounds` must be a pair (low, high) with low < high, got ({low!r}, {high!r}).")

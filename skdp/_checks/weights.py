@@ -14,7 +14,7 @@ from skdp._checks.parameters import WrongTypeError, check_real, show
 
 _GRID = 2.0**24
 
-_REMEDY = "choose a public number from 1e-30 to 1e30, such as the largest possible weight, or None"
+_CONSTRAINT = "a public number from 1e-30 to 1e30, such as the largest possible weight, or None"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class WeightReader:
         """Return the reader for a public bound, or reject it; None is a bound of 1."""
         if weight_bound is None:
             return cls(1.0, is_public=False)
-        return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, remedy=_REMEDY))
+        return cls(check_real("weight_bound", weight_bound, at_least=1e-30, at_most=1e30, constraint=_CONSTRAINT))
 
     def read(self, sample_weight: Any, n_rows: int) -> Any:
         """Return the scaled weights of all rows of a fit, and warn if the bound is not public; see `__call__`."""
@@ -167,9 +167,9 @@ def class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray:
         raise ValueError(f"`class_weight` contains {show(unknown[0])}, which is not one of `classes`. Remove it.")
     weights = np.ones(len(names))
     for name, weight in class_weight.items():
-        remedy = "choose a weight from 0 (no influence) to 1e30"
+        constraint = "a weight from 0 (no influence) to 1e30"
         weights[names.index(name)] = check_real(
-            f"class_weight[{name!r}]", weight, at_least=0, at_most=1e30, remedy=remedy
+            f"class_weight[{name!r}]", weight, at_least=0, at_most=1e30, constraint=constraint
         )
     if not weights.any():
         raise ValueError("`class_weight` is 0 for all classes. Pass at least one weight above 0.")

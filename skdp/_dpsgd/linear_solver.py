@@ -53,13 +53,13 @@ class LinearSteps(DescentSolver):
         if isinstance(given, str) and given == "auto":
             given = None
         else:
-            given = check_real("learning_rate", given, above=0, remedy="choose a number above 0, or 'auto'")
+            given = check_real("learning_rate", given, above=0, constraint="a number above 0, or 'auto'")
         learning_rate, kept = given or rate_by_rule, 1.0
         if given is None and n_columns and self.target.parameter == "classes":
             kept = defaults.kept_of_coef(plan.noise_multiplier, plan.expected_lot_size, plan.n_steps, n_columns)
-        momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, remedy="choose a number in [0, 1)")
+        momentum = check_real("momentum", self.model.momentum, at_least=0, below=1, constraint="a number in [0, 1)")
         alpha = check_real(
-            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 disables the penalty)"
+            "alpha", self.model.alpha, at_least=0, constraint="a number of at least 0 (0 disables the penalty)"
         )
         optimizer = momentum_sgd(lambda step: learning_rate, momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)

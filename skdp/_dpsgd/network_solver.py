@@ -77,8 +77,8 @@ class NetworkSolver(DescentSolver):
     def _architecture(self, n_features: int, outputs: Any) -> Architecture:
         sizes = _to_list(self.model.hidden_layer_sizes)
         hidden = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
-        remedy = "choose a sequence of integers above 0, one per hidden layer, such as (100,)"
-        widths = [check_count("hidden_layer_sizes", each, remedy=remedy) for each in hidden]
+        constraint = "a sequence of integers above 0, one per hidden layer, such as (100,)"
+        widths = [check_count("hidden_layer_sizes", each, constraint=constraint) for each in hidden]
         check_choice("activation", self.model.activation, tuple(ACTIVATIONS))
         loss, limit = self.target.loss_of(outputs)
         return Architecture((n_features, *widths, outputs.n_outputs), self.model.activation, loss, limit)
@@ -95,22 +95,24 @@ class NetworkSolver(DescentSolver):
                 f"max_grad_norm={given!r} requires clipping='per_layer' and one bound for each of the {n_layers} "
                 "layers. Pass one bound per layer, or a single number."
             )
-        remedy = "choose numbers from 1e-30 to 1e30, one per layer"
-        bounds = [check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, remedy=remedy) for each in given]
+        constraint = "numbers from 1e-30 to 1e30, one per layer"
+        bounds = [
+            check_real("max_grad_norm", each, at_least=1e-30, at_most=1e30, constraint=constraint) for each in given
+        ]
         max_norm = math.hypot(*bounds)
         return max_norm, Clip(self.model.clipping, tuple(bound / max_norm for bound in bounds))
 
     def _input_norm(self, by_rule: defaults.NetworkRule) -> float:
         if isinstance(self.model.input_norm, str) and self.model.input_norm == "auto":
             return by_rule.input_norm
-        remedy = "choose a number from 1e-6 to 1e6, such as 8, or 'auto'"
-        return check_real("input_norm", self.model.input_norm, at_least=1e-6, at_most=1e6, remedy=remedy)
+        constraint = "a number from 1e-6 to 1e6, such as 8, or 'auto'"
+        return check_real("input_norm", self.model.input_norm, at_least=1e-6, at_most=1e6, constraint=constraint)
 
     def _rows_at_once(self, widest: int) -> int:
         if isinstance(self.model.batch_size, str) and self.model.batch_size == "auto":
             return defaults.network_batch(widest)
         return check_count(
-            "batch_size", self.model.batch_size, remedy="choose an integer number of rows above 0, or 'auto'"
+            "batch_size", self.model.batch_size, constraint="an integer number of rows above 0, or 'auto'"
         )
 
     def _first_rate(self, plan: DPSGDPlan, by_rule: defaults.NetworkRule) -> float:
@@ -118,8 +120,8 @@ class NetworkSolver(DescentSolver):
             if self.model.solver == "adam":
                 return defaults.ADAM_STEP
             return defaults.network_learning_rate(plan, by_rule)
-        remedy = "choose a number above 0, or 'auto'"
-        return check_real("learning_rate_init", self.model.learning_rate_init, above=0, remedy=remedy)
+        constraint = "a number above 0, or 'auto'"
+        return check_real("learning_rate_init", self.model.learning_rate_init, above=0, constraint=constraint)
 
     def _schedule(self, start: float, plan: DPSGDPlan) -> loop.Schedule:
         check_choice("learning_rate", self.model.learning_rate, ("constant", "linear", "cosine"))
@@ -130,11 +132,11 @@ class NetworkSolver(DescentSolver):
             if len(given) != 2:
                 raise ValueError(f"`learning_rate_end` must be a number, a pair (end, epochs) or None, got {given!r}.")
             given, epochs = given
-            remedy = "choose a pair with a number of epochs above 0"
-            n_steps = check_real("learning_rate_end", epochs, above=0, remedy=remedy) / plan.sampling.rate
+            constraint = "a pair with a number of epochs above 0"
+            n_steps = check_real("learning_rate_end", epochs, above=0, constraint=constraint) / plan.sampling.rate
         if given is not None:
-            remedy = "choose a number of at least 0, or None"
-            end = check_real("learning_rate_end", given, at_least=0, remedy=remedy)
+            constraint = "a number of at least 0, or None"
+            end = check_real("learning_rate_end", given, at_least=0, constraint=constraint)
         if self.model.learning_rate == "constant":
             return loop.constant(start)
         return loop.linear_decay(start, end, n_steps) if linear else loop.cosine_decay(start, end, n_steps)
@@ -142,7 +144,7 @@ class NetworkSolver(DescentSolver):
     def _make_optimizer(self, schedule: loop.Schedule, shape: _Shape) -> loop.Optimizer:
         check_choice("solver", self.model.solver, ("sgd", "adam"))
         alpha = check_real(
-            "alpha", self.model.alpha, at_least=0, remedy="choose a number of at least 0 (0 disables the penalty)"
+            "alpha", self.model.alpha, at_least=0, constraint="a number of at least 0 (0 disables the penalty)"
         )
         penalty: Any = 0.0
         if alpha:  # the second derivative of the penalty of each parameter
@@ -151,11 +153,11 @@ class NetworkSolver(DescentSolver):
                 # The penalty is on coefficients of unscaled rows; those of the first layer are scaled by `unit`.
                 table[:-1] = alpha * (shape.unit**2 if layer == 0 else 1.0)
         momentum, beta_1, beta_2 = (
-            check_real(name, getattr(self.model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
+            check_real(name, getattr(self.model, name), at_least=0, below=1, constraint="a number in [0, 1)")
             for name in ("momentum", "beta_1", "beta_2")
         )
         adam_epsilon = check_real(
-            "adam_epsilon", self.model.adam_epsilon, at_least=0, remedy="choose a number of at least 0, such as 1e-8"
+            "adam_epsilon", self.model.adam_epsilon, at_least=0, constraint="a number of at least 0, such as 1e-8"
         )
         if self.model.solver == "sgd":
             return loop.momentum_sgd(schedule, momentum, penalty)

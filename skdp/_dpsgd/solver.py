@@ -203,8 +203,8 @@ class Solver(Protocol):
         """Return the norm to which rows are clipped."""
         if self.model.data_norm is None:
             return self.model._fitted_row_norm or math.sqrt(n_features)
-        remedy = "choose a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+        constraint = "a public number from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
 
 
 class DescentSolver(Solver, Protocol):
@@ -346,12 +346,14 @@ class DescentSolver(Solver, Protocol):
         """Return `max_grad_norm`, or None for the rule."""
         if isinstance(self.model.max_grad_norm, str) and self.model.max_grad_norm == "auto":
             return None
-        remedy = "choose a number from 1e-30 to 1e30, or 'auto'"
-        return check_real("max_grad_norm", self.model.max_grad_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+        constraint = "a number from 1e-30 to 1e30, or 'auto'"
+        return check_real(
+            "max_grad_norm", self.model.max_grad_norm, at_least=1e-30, at_most=1e30, constraint=constraint
+        )
 
     def _check_max_iter(self) -> int:
         return check_count(
-            "max_iter", self.model.max_iter, remedy="choose an integer number of epochs, or None for the default"
+            "max_iter", self.model.max_iter, constraint="an integer number of epochs, or None for the default"
         )
 
 

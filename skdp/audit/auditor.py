@@ -108,12 +108,12 @@ def audit_estimator(
     check_choice("method", method, ("replay", "one_run"))
     if isinstance(canary, str):
         check_choice("canary", canary, ("contradict",))
-    check_real("confidence", confidence, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+    check_real("confidence", confidence, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
     until = time.monotonic() + check_real(
-        "max_seconds", max_seconds, above=0, remedy="choose a positive number of seconds, such as 60"
+        "max_seconds", max_seconds, above=0, constraint="a positive number of seconds, such as 60"
     )
     seed = check_count(
-        "random_state", random_state, at_least=0, remedy="choose a nonnegative integer, the seed of the audit"
+        "random_state", random_state, at_least=0, constraint="a nonnegative integer, the seed of the audit"
     )
     # The attack, whose bounds assume nothing but what they say.
     if method == "one_run":

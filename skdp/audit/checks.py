@@ -91,12 +91,12 @@ def check_release_noise(
     >>> print(*check_release_noise(rng.normal(scale=1.0, size=(100, 20)), 2.0), sep="\\n")  # doctest: +ELLIPSIS
     noise: The standard deviation is ... times the declared value...
     """
-    check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 1e-6")
+    check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 1e-6")
     scale = check_real(
         "standard_deviation",
         standard_deviation,
         above=0,
-        remedy="choose a number above 0, the standard deviation of each coordinate",
+        constraint="a number above 0, the standard deviation of each coordinate",
     )
     parts = [np.ravel(np.asarray(each, np.float64)) / scale for each in noise]
     values = np.concatenate(parts) if parts else np.zeros(0)
@@ -203,12 +203,10 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     """
     n_lots, n = (
         len(lots),
-        check_count("n_rows", n_rows, remedy="choose a positive integer, the number of rows of the data"),
+        check_count("n_rows", n_rows, constraint="a positive integer, the number of rows of the data"),
     )
-    check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 1e-6")
-    q = check_real(
-        "rate", rate, above=0, below=1, remedy="choose a number in (0, 1), the sampling probability of a row"
-    )
+    check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 1e-6")
+    q = check_real("rate", rate, above=0, below=1, constraint="a number in (0, 1), the sampling probability of a row")
     rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]
     if not rows or any(len(each) and (each[0] < 0 or each[-1] >= n) for each in rows):
         raise ValueError(

@@ -89,8 +89,8 @@ def one_run_epsilon(
     """
     if not callable(trade_off):
         check_choice("trade_off", trade_off, ("any", "gaussian"))
-    check_real("confidence", confidence, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
-    delta = check_real("delta", delta, above=0, below=1, remedy="choose a number in (0, 1), the claimed delta")
+    check_real("confidence", confidence, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
+    delta = check_real("delta", delta, above=0, below=1, constraint="a number in (0, 1), the claimed delta")
     coins, values = np.asarray(included).astype(bool).ravel(), np.asarray(scores, np.float64).ravel()
     if coins.shape != values.shape or len(coins) < _LEAST_CANARIES or np.isnan(values).any():
         raise ValueError(

@@ -93,8 +93,8 @@ def read_budget(model: Any, read_delta: Callable[[Any], float | None] = check_de
     if noise is None:
         epsilon = read_epsilon(epsilon)
     else:
-        remedy = "choose a number from 1e-3 to 1e9"
-        noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, remedy=remedy)
+        constraint = "a number from 1e-3 to 1e9"
+        noise = check_real("noise_multiplier", noise, at_least=1e-3, at_most=1e9, constraint=constraint)
     method = "pld" if accountant is None else accountant.method
     return Budget(epsilon, noise, delta, accountant, relation, n_public, method)
 
@@ -112,8 +112,8 @@ def read_epsilon(epsilon: Any) -> float | Risk:
     """Return the parameter epsilon of an estimator, a pipeline or a search, or reject it."""
     if isinstance(epsilon, Risk):
         return epsilon
-    remedy = "choose a number above 0, such as 1.0, or skdp.Risk(advantage=0.1)"
-    return check_real("epsilon", epsilon, above=0, remedy=remedy)
+    constraint = "a number above 0, such as 1.0, or skdp.Risk(advantage=0.1)"
+    return check_real("epsilon", epsilon, above=0, constraint=constraint)
 
 
 def solve_noise(budget: Budget, event_at: Callable[[float], DpEvent]) -> float:

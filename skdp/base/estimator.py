@@ -262,12 +262,14 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
                 f"sampling_rate={self.sampling_rate!r}."
             )
         if self.sampling_rate is not None:
-            remedy = "choose a probability from 1e-9 to 1 (1 is the full batch)"
-            return sampling_at(check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, remedy=remedy))
+            constraint = "a probability from 1e-9 to 1 (1 is the full batch)"
+            return sampling_at(
+                check_real("sampling_rate", self.sampling_rate, at_least=1e-9, at_most=1, constraint=constraint)
+            )
         if self.lot_size is not None:
             what = self._units_in_words()
-            remedy = f"choose a number from 1 to {n}, the expected number of {what} per step"
-            return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, remedy=remedy) / n)
+            constraint = f"a number from 1 to {n}, the expected number of {what} per step"
+            return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, constraint=constraint) / n)
         return None
 
     # --- charge, price, publication ---

@@ -306,8 +306,8 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return StepPlan(missing.event_beside(self._clustering().event_at), {})
 
     def _clustering(self) -> Clustering:
-        k = check_count("n_clusters", self.n_clusters, remedy="choose a positive integer, such as 8")
-        steps = check_count("max_iter", self.max_iter, remedy="choose a positive integer, such as 5")
+        k = check_count("n_clusters", self.n_clusters, constraint="a positive integer, such as 8")
+        steps = check_count("max_iter", self.max_iter, constraint="a positive integer, such as 5")
         return Clustering(k, steps, self.adjacency)
 
     def __step_traits__(self) -> StepTraits:

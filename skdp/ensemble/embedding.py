@@ -326,17 +326,17 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are no numbers of their kind. No table is looked at."""
-        check_count("n_estimators", self.n_estimators, remedy="choose a positive integer, such as 300")
-        check_count("max_depth", self.max_depth, remedy="choose a positive integer, such as 8")
+        check_count("n_estimators", self.n_estimators, constraint="a positive integer, such as 300")
+        check_count("max_depth", self.max_depth, constraint="a positive integer, such as 8")
         check_count(
-            "max_leaf_nodes", self.max_leaf_nodes, at_least=2, remedy="choose an integer of at least 2, such as 16"
+            "max_leaf_nodes", self.max_leaf_nodes, at_least=2, constraint="an integer of at least 2, such as 16"
         )
         if self.n_estimators * self._n_leaves > (most := 1 << 24):
             raise ValueError(
                 f"n_estimators={self.n_estimators} trees with max_leaf_nodes={self.max_leaf_nodes} have more than "
                 f"{most} leaves. Use fewer trees, or fewer leaves, such as 16."
             )
-        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
+        check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
         count_threads(self.n_jobs)
 
     def _gives_columns_of(self, fitted: PublicTreesEmbedding) -> bool:
@@ -581,8 +581,8 @@ def _public_seed(random_state: Any) -> int:
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    remedy = "choose a nonnegative integer, a RandomState, a Generator or None"
-    return check_count("random_state", random_state, at_least=0, remedy=remedy)
+    constraint = "a nonnegative integer, a RandomState, a Generator or None"
+    return check_count("random_state", random_state, at_least=0, constraint=constraint)
 
 
 def _rule(step: Any) -> Iterator[tuple[str, str]]:

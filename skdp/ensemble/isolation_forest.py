@@ -270,7 +270,7 @@ class DPIsolationForest(TreesOfTables):
             raise ValueError(
                 f"`contamination` must be {_SHARE.removeprefix('choose ')}, got {show(self.contamination)}."
             )
-        return check_real("contamination", self.contamination, above=0, at_most=0.5, remedy=_SHARE)
+        return check_real("contamination", self.contamination, above=0, at_most=0.5, constraint=_SHARE)
 
     @silent_arithmetic
     def _keep_lengths(self, counts: np.ndarray, n_rows: float) -> None:
@@ -351,7 +351,7 @@ class DPIsolationForest(TreesOfTables):
         return tags
 
 
-_SHARE = "choose a fraction in (0, 0.5], or 'auto'"
+_SHARE = "a fraction in (0, 0.5], or 'auto'"
 
 
 def _read_codes(model: DPIsolationForest, X: Any, *, reset: bool) -> TableCodes:

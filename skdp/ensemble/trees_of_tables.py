@@ -73,8 +73,8 @@ class TreesOfTables(PrivateEstimator):
     def _embedding(self) -> PublicTreesEmbedding:
         """Return the embedding that the parameters describe, which are checked, or that the schema of the rows does."""
         # No generator: what it gave the trees is public, and the noise might be drawn from it too.
-        remedy = "choose a nonnegative integer, which is public and not used for the noise"
-        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, remedy=remedy)
+        constraint = "a nonnegative integer, which is public and not used for the noise"
+        seed = check_count("trees_random_state", self.trees_random_state, at_least=0, constraint=constraint)
         schema = self._fitted_row_schema if self._takes_codes() else self.schema
         embedding = PublicTreesEmbedding(
             self.n_estimators, self.max_depth, max_leaf_nodes=self.max_leaf_nodes, schema=schema, bounds=self.bounds,

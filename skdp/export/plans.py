@@ -178,8 +178,8 @@ def plan_cost(plan: Any, n_samples: int, n_features: int) -> PlanCost:
     - No record is read, and no accountant is charged.
     """
     _check(plan)
-    n = check_count("n_samples", n_samples, remedy="pass the public number of records")
-    d = check_count("n_features", n_features, remedy="pass the number of columns")
+    n = check_count("n_samples", n_samples, constraint="the public number of records")
+    d = check_count("n_features", n_features, constraint="the number of columns")
     planned = clone(plan)
     given = map(planned.get_params().get, _accountants(planned))
     owner = next(filter(None, map(resolve_accountant, given)), PrivacyAccountant())

@@ -145,8 +145,8 @@ class ScatteringTransformer(ImageTransformer):
         self.n_jobs = n_jobs
 
     def _make_features(self, layout: ImageLayout) -> ImageFeatures:
-        n_scales = check_count("J", self.J, remedy="choose a positive integer, such as 2")
-        n_angles = check_count("L", self.L, remedy="choose a positive integer, such as 8")
+        n_scales = check_count("J", self.J, constraint="a positive integer, such as 2")
+        n_angles = check_count("L", self.L, constraint="a positive integer, such as 8")
         if isinstance(self.max_order, bool) or self.max_order not in (1, 2):
             raise ValueError(f"`max_order` must be 1 or 2, got {show(self.max_order)}.")
         check_choice("colors", self.colors, ("opponent", "given"))
@@ -284,13 +284,11 @@ class PatchTransformer(ImageTransformer):
         self.n_jobs = n_jobs
 
     def _make_features(self, layout: ImageLayout) -> PatchFeatures:
-        n_filters = check_count("n_filters", self.n_filters, remedy="choose a positive integer, such as 400")
-        size = check_count(
-            "patch_size", self.patch_size, at_least=2, remedy="choose an integer of at least 2, such as 6"
-        )
-        stride = check_count("stride", self.stride, remedy="choose a positive integer, such as 2")
-        remedy = "choose a nonnegative integer, which is public"
-        seed = check_count("random_state", self.random_state, at_least=0, remedy=remedy)
+        n_filters = check_count("n_filters", self.n_filters, constraint="a positive integer, such as 400")
+        size = check_count("patch_size", self.patch_size, at_least=2, constraint="an integer of at least 2, such as 6")
+        stride = check_count("stride", self.stride, constraint="a positive integer, such as 2")
+        constraint = "a nonnegative integer, which is public"
+        seed = check_count("random_state", self.random_state, at_least=0, constraint=constraint)
         self._check_common_parameters()
         if size > min(layout.size):
             raise ValueError(

@@ -75,7 +75,7 @@ class CoefficientTable:
         self, fitted: Any, names: list[str], inference: Inference, *, title: str = "Private linear regression",
         meaning: str = "", level: float = 0.95, simultaneous: bool = False,
     ) -> None:  # fmt: skip
-        self.level = check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        self.level = check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         self.simultaneous = bool(simultaneous)
         self._names, self._inference = [one_line(each) for each in names], inference
         unit = "row" if fitted.privacy_unit_ == "row" else "group"

@@ -316,5 +316,5 @@ class DPRidge(MomentsRegressor):
     def _ridge(self, least: float, radius: float) -> float:
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return AUTO_ALPHA * least
-        remedy = "choose a number in [0, 1e30], or 'auto'"
-        return check_real("alpha", self.alpha, at_least=0, at_most=1e30, remedy=remedy) / radius**2
+        constraint = "a number in [0, 1e30], or 'auto'"
+        return check_real("alpha", self.alpha, at_least=0, at_most=1e30, constraint=constraint) / radius**2

@@ -304,8 +304,8 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     def _check_data_norm(self) -> float | None:
         if self.data_norm is None:
             return None
-        remedy = "choose a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, remedy=remedy)
+        constraint = "a public number from 1e-30 to 1e30, or None"
+        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
 
     # --- predictions ---
 

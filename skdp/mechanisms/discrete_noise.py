@@ -65,11 +65,11 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
     is_whole: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        remedy = "use a number from 0.01 to 2e4"
+        constraint = "a number from 0.01 to 2e4"
         low, high = _RANGE
-        s = check_real("standard_deviation", self.standard_deviation, at_least=low, at_most=high, remedy=remedy)
+        s = check_real("standard_deviation", self.standard_deviation, at_least=low, at_most=high, constraint=constraint)
         k = check_count(
-            "n_counts", self.n_counts, remedy="use a positive integer, the number of counts that one record changes"
+            "n_counts", self.n_counts, constraint="a positive integer, the number of counts that one record changes"
         )
         vars(self).update(standard_deviation=s, n_counts=k)
 
@@ -237,8 +237,10 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         DiscreteLaplaceMechanism
             Mechanism with the smallest noise for this epsilon.
         """
-        remedy = "use a number from 1e-5 to 1e6, such as 1.0"
-        exact = sensitivity / Fraction(check_real("epsilon", epsilon, at_least=1e-5, at_most=1e6, remedy=remedy))
+        constraint = "a number from 1e-5 to 1e6, such as 1.0"
+        exact = sensitivity / Fraction(
+            check_real("epsilon", epsilon, at_least=1e-5, at_most=1e6, constraint=constraint)
+        )
         denominator = 2 ** max(0, 40 - math.ceil(exact).bit_length())
         return cls(Fraction(math.ceil(exact * denominator), denominator), sensitivity)
 

@@ -166,8 +166,8 @@ class GaussianMechanism(AdditiveMechanism):
         # as doubles: in other arithmetic, the product could underflow to 0
         event = GaussianDpEvent(self.noise_multiplier)
         noise = event.noise_multiplier
-        remedy = "use a number above 0, the norm to which records are clipped"
-        sensitivity = check_real("sensitivity", self.sensitivity, above=0, remedy=remedy)
+        constraint = "a number above 0, the norm to which records are clipped"
+        sensitivity = check_real("sensitivity", self.sensitivity, above=0, constraint=constraint)
         # All numbers derived from the standard deviation are normal doubles.
         if not 2.0**-960 <= noise * sensitivity <= 2.0**990:
             raise ValueError(

@@ -423,7 +423,7 @@ class BinaryFigures(TableFigures):
         EstimatedCurve
             The thresholds are the lower edges of the bins.
         """
-        n = check_count("n_bins", n_bins, remedy="choose a positive integer, such as 8")
+        n = check_count("n_bins", n_bins, constraint="a positive integer, such as 8")
         metric = partial(calibration, n_groups=n)
         x = metric(self._fitted_tables.released)[0, 1]
         return self._band(x, np.arange(n) / n, lambda tables: metric(tables)[:, 0], 1.0)
@@ -458,8 +458,10 @@ class BinaryFigures(TableFigures):
         Estimate
             The threshold, which is the edge of a bin, with an interval.
         """
-        remedy = "choose a nonnegative number"
-        costs = [check_real("cost", each, at_least=0, remedy=remedy) for each in (false_positive, false_negative)]
+        constraint = "a nonnegative number"
+        costs = [
+            check_real("cost", each, at_least=0, constraint=constraint) for each in (false_positive, false_negative)
+        ]
         scores = scores_at(at := self._edges()[::-1])
         return self._share(lambda tables: scores[np.argmin(cost(tables, at, *costs), axis=-1)])
 
@@ -479,7 +481,7 @@ class BinaryFigures(TableFigures):
         Estimate
             The quantile with an interval.
         """
-        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a number in (0, 1), such as 0.1")
+        share = check_real("alpha", alpha, above=0, below=1, constraint="a number in (0, 1), such as 0.1")
         return self._share(partial(conformal_quantile, alpha=share))
 
     # --- private parts ---
@@ -509,5 +511,5 @@ class BinaryFigures(TableFigures):
 
 def checked_threshold(threshold: float) -> np.ndarray:
     """Return a threshold as an array, or raise an error."""
-    remedy = "choose a number in [0, 1], such as 0.5"
-    return np.array([check_real("threshold", threshold, at_least=0, at_most=1, remedy=remedy)])
+    constraint = "a number in [0, 1], such as 0.5"
+    return np.array([check_real("threshold", threshold, at_least=0, at_most=1, constraint=constraint)])

@@ -195,7 +195,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
 
     def _check_own_parameters(self) -> None:
         """Check parameters, and set the public classes and subgroups."""
-        check_real("level", self.level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        check_real("level", self.level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         WeightReader.of(self.weight_bound)
         self._check_targets_known()
         if self._unit() == ROW and any(getattr(each, "privacy_unit_", ROW) == GROUP for each in self._models()):
@@ -327,7 +327,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _number_of_bins(self, strength: float) -> int:
         """Number of bins, as set or by n epsilon."""
         if self.n_bins != "auto":
-            return check_count("n_bins", self.n_bins, at_least=2, remedy="choose an integer of at least 2, or 'auto'")
+            return check_count("n_bins", self.n_bins, at_least=2, constraint="an integer of at least 2, or 'auto'")
         return self._default_bins(strength)
 
     def _default_bins(self, strength: float) -> int:

@@ -186,7 +186,7 @@ class ErrorFigures(TableFigures):
         Estimate
             The quantile with an interval.
         """
-        at = check_real("order", order, at_least=0, at_most=1, remedy="choose a number in [0, 1], such as 0.9")
+        at = check_real("order", order, at_least=0, at_most=1, constraint="a number in [0, 1], such as 0.9")
 
         def metric(tables: np.ndarray, tied_at: int | None = None) -> np.ndarray:
             return self._range * quantile(tables, self._fitted_terms[2], at, tied_at)
@@ -208,7 +208,7 @@ class ErrorFigures(TableFigures):
         Estimate
             The half-width with an interval.
         """
-        share = check_real("alpha", alpha, above=0, below=1, remedy="choose a number in (0, 1), such as 0.1")
+        share = check_real("alpha", alpha, above=0, below=1, constraint="a number in (0, 1), such as 0.1")
         n = float(self._fitted_tables.released[:, :-SUMS].sum())
         return self.error_quantile(conformal_order(n, share))
 

@@ -219,9 +219,9 @@ class CrossValidation:
         fit = WholeFit(self, "folds and noise")
         fit.check(y)
         model = fit.model
-        check_count("cv", model.cv, at_least=2, remedy="choose an integer of at least 2, such as 5")
+        check_count("cv", model.cv, at_least=2, constraint="an integer of at least 2, such as 5")
         check_real(
-            "score_fraction", model.score_fraction, above=0, below=1, remedy="choose a number in (0, 1), such as 0.2"
+            "score_fraction", model.score_fraction, above=0, below=1, constraint="a number in (0, 1), such as 0.2"
         )
         template = private_template(model.estimator, model.epsilon, model.delta)
         fit.read_shape(X, groups, template)

@@ -122,7 +122,7 @@ def private_train_test_split(
     >>> test.X.shape, test.accountant.remaining()
     ((1250, 4), 1.0)
     """
-    share = check_real("test_size", test_size, above=0, below=1, remedy="choose a number in (0, 1), such as 0.25")
+    share = check_real("test_size", test_size, above=0, below=1, constraint="a number in (0, 1), such as 0.25")
     shared = resolve_accountant(accountant)
     if shared is None:
         raise TypeError("`accountant` must be a skdp.PrivacyAccountant or the path of a budget file, got None.")

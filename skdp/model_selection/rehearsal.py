@@ -392,14 +392,14 @@ def rehearse(
         raise TypeError(f"`estimator` must be a private estimator such as a tabular_pipeline, got {show(estimator)}.")
     if not (is_classifier(estimator) or is_regressor(estimator)):
         raise TypeError(f"`estimator` must be a classifier or a regressor, got {type(estimator).__name__}.")
-    budgets = sorted({check_real("epsilons", each, above=0, remedy="choose numbers above 0") for each in epsilons})
+    budgets = sorted({check_real("epsilons", each, above=0, constraint="numbers above 0") for each in epsilons})
     if not budgets:
         raise ValueError("`epsilons` must contain at least one number above 0, such as [0.1, 1.0].")
-    n = check_count("n", n, at_least=2, remedy="choose an integer of at least 2, the public number of rows")
-    n_repeats = check_count("n_repeats", n_repeats, remedy="choose a positive integer")
+    n = check_count("n", n, at_least=2, constraint="an integer of at least 2, the public number of rows")
+    n_repeats = check_count("n_repeats", n_repeats, constraint="a positive integer")
     metric = "AUROC" if is_classifier(estimator) else "R2"
     most_lost = check_real(
-        "target", 0.01 if target is None else target, above=0, remedy="choose a number above 0, such as 0.01"
+        "target", 0.01 if target is None else target, above=0, constraint="a number above 0, such as 0.01"
     )
     rng = np.random.default_rng(random_state)
     given: Any = schema_or_shape
@@ -410,7 +410,7 @@ def rehearse(
     else:
         least, usual = (0.5, 0.8) if metric == "AUROC" else (0.0, 0.5)
         stated = usual if signal is None else signal
-        signal = check_real("signal", stated, above=least, below=1, remedy=f"choose a number in ({least:g}, 1)")
+        signal = check_real("signal", stated, above=least, below=1, constraint=f"a number in ({least:g}, 1)")
         stage = _made_up_rows(estimator, given, n, signal, class_prevalences, rng)
     return _play(estimator, stage, metric, signal, most_lost, budgets, n_repeats, rng)
 
@@ -451,7 +451,7 @@ def _made_up_rows(
     """Simulated rows with the columns of a schema, with labels or targets for the estimator."""
     if isinstance(described, numbers.Integral):
         described = check_count(
-            "schema_or_shape", described, remedy="choose a schema, or a positive integer (the number of columns)"
+            "schema_or_shape", described, constraint="a schema, or a positive integer (the number of columns)"
         )
     else:
         described = TableSchema(described)

@@ -461,7 +461,7 @@ def make_private_scorer(metric: str | Metric, *, n_bins: int = 16, name: str | N
     >>> search.scoring.name
     'roc_auc'
     """
-    bins = check_count("n_bins", n_bins, at_least=2, remedy="choose an integer of at least 2, such as 16")
+    bins = check_count("n_bins", n_bins, at_least=2, constraint="an integer of at least 2, such as 16")
     if isinstance(metric, str) and metric in METRICS:
         return TableScore(metric if name is None else name, METRICS[metric], bins)
     if callable(metric):

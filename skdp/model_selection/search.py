@@ -116,11 +116,11 @@ class PrivateSearch(ScoresOfPart):
 
     def _check_own_parameters(self) -> None:
         """Check parameters."""
-        check_real("test_size", self.test_size, above=0, below=1, remedy="choose a number in (0, 1), such as 0.2")
+        check_real("test_size", self.test_size, above=0, below=1, constraint="a number in (0, 1), such as 0.2")
         check_choice("strategy", self.strategy, ("random_stopping", "compose"))
         if not (isinstance(self.n_trials, str) and self.n_trials == "auto"):
-            remedy = "choose a number from 1 to 1000, or 'auto'"
-            check_real("n_trials", self.n_trials, at_least=1, at_most=1000, remedy=remedy)
+            constraint = "a number from 1 to 1000, or 'auto'"
+            check_real("n_trials", self.n_trials, at_least=1, at_most=1000, constraint=constraint)
 
     def _check_scoring(self, estimator: Any, X: Any, y: Any) -> None:
         """Reject a score that the estimator cannot have."""
@@ -594,6 +594,6 @@ class DPRandomizedSearchCV(PrivateSearch):
     n_iter: int = 10
 
     def _candidates(self, stream: SecretStream) -> list[dict[str, Any]]:
-        n_iter = check_count("n_iter", self.n_iter, remedy="choose a positive integer")
+        n_iter = check_count("n_iter", self.n_iter, constraint="a positive integer")
         seed = int(stream.words(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, n_iter, random_state=seed))

@@ -145,8 +145,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _check_own_parameters(self) -> None:
         """Check parameters."""
-        remedy = "choose a number in (0, 1), such as 0.25"
-        parameters.check_real("test_size", self.test_size, above=0, below=1, remedy=remedy)
+        constraint = "a number in (0, 1), such as 0.25"
+        parameters.check_real("test_size", self.test_size, above=0, below=1, constraint=constraint)
         WeightReader.of(self.weight_bound)
         self._check_purpose()
         resolve_accountant(self.accountant)

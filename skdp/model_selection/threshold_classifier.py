@@ -179,8 +179,8 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         return Purpose(cost, precision, recall, self.equal_rates)
 
     def _checked_share(self, name: str) -> float | None:
-        given, remedy = getattr(self, name), "choose a number in (0, 1], such as 0.9"
-        return None if given is None else check_real(name, given, above=0, at_most=1, remedy=remedy)
+        given, constraint = getattr(self, name), "a number in (0, 1], such as 0.9"
+        return None if given is None else check_real(name, given, above=0, at_most=1, constraint=constraint)
 
     def _follow(self, evaluation: PrivateEvaluation) -> None:
         chosen = choose_thresholds(evaluation._fitted_replicates.released[0], self._purpose())

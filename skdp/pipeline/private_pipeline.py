@@ -378,7 +378,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
             )
         found = {
             name: parameters.check_real(
-                f"fractions[{name!r}]", part, above=0, at_most=1, remedy="choose a number in (0, 1]"
+                f"fractions[{name!r}]", part, above=0, at_most=1, constraint="a number in (0, 1]"
             )
             for name, part in given.items()
         }

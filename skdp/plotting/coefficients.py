@@ -149,7 +149,7 @@ class CoefficientDisplay:
                 f"`coef`, `coef_noise` and `feature_names` must have one entry per column, got shapes {coef.shape}, "
                 f"{noise.shape} and {len(names)} names."
             )
-        level = check_real("level", self.level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        level = check_real("level", self.level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         # The columns with the largest coefficients, and their noise intervals.
         self.features_ = self._largest(coef, noise)
         reach = NormalDist().inv_cdf(0.5 + level / 2) * noise[self.features_]
@@ -181,7 +181,7 @@ class CoefficientDisplay:
 
     def _largest(self, coef: np.ndarray, noise: np.ndarray) -> np.ndarray:
         """Indices of the columns to draw, the largest coefficient first, divided by its noise."""
-        n_drawn = check_count("max_features", self.max_features, remedy="choose a positive integer")
+        n_drawn = check_count("max_features", self.max_features, constraint="a positive integer")
         size = np.abs(coef) / np.maximum(noise, np.finfo(float).tiny)
         return np.argsort(-size, kind="stable")[:n_drawn]
 
@@ -294,7 +294,7 @@ class EffectDisplay:
         ValueError
             The model does not support column effects, a name is unknown, or `class_label` is missing.
         """
-        n = check_count("max_features", max_features, remedy="choose a positive integer")
+        n = check_count("max_features", max_features, constraint="a positive integer")
         from skdp.inspection import column_effects  # loads scikit-learn
 
         effects = column_effects(estimator, features=features, class_label=class_label)
@@ -318,7 +318,7 @@ class EffectDisplay:
             The display itself, with `axes_`, `figure_` and `note_`.
         """
         _axes.require_matplotlib(self)
-        share = check_real("level", self.level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        share = check_real("level", self.level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         effects, reach = list(self.effects), NormalDist().inv_cdf(0.5 + share / 2)
         self.axes_ = self._axes(ax, len(effects))
         self.figure_ = self.axes_[0].figure

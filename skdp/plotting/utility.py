@@ -362,7 +362,7 @@ class PrivacyUtilityDisplay:
         display._check_drawing(ax, kwargs)
         return display._measure(
             estimator, (X, y), (X_test, y_test),
-            n_repeats=check_count("n_repeats", n_repeats, remedy="choose a positive integer"),
+            n_repeats=check_count("n_repeats", n_repeats, constraint="a positive integer"),
             baseline=baseline, scoring=scoring, score_name=score_name, test_is_public=test_is_public,
             random_state=random_state, sample_weight=sample_weight, sample_weight_test=sample_weight_test,
             groups=groups,
@@ -510,9 +510,9 @@ class PrivacyUtilityDisplay:
 
 def _check_epsilons(epsilons: Any) -> list[float]:
     """The budgets in increasing order, each once."""
-    remedy = "choose numbers above 0, such as (0.1, 1.0, 10.0)"
+    constraint = "numbers above 0, such as (0.1, 1.0, 10.0)"
     listed = [epsilons] if isinstance(epsilons, str) or not hasattr(epsilons, "__iter__") else list(epsilons)
-    found = sorted({check_real("epsilons", epsilon, above=0, remedy=remedy) for epsilon in listed})
+    found = sorted({check_real("epsilons", epsilon, above=0, constraint=constraint) for epsilon in listed})
     if not found:
         raise ValueError("`epsilons` must contain at least one number above 0, such as (0.1, 1.0, 10.0).")
     return found

@@ -172,7 +172,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         return fit.publish(threshold_=histograms.threshold_at(noise), **learned)
 
     def _check_own_parameters(self) -> None:
-        check_count("max_categories", self.max_categories, remedy="choose a positive integer, such as 100")
+        check_count("max_categories", self.max_categories, constraint="a positive integer, such as 100")
         if not isinstance(self.sparse_output, bool | np.bool_):
             raise ValueError(f"`sparse_output` must be True or False, got {type(self.sparse_output).__name__}.")
 

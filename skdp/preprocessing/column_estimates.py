@@ -58,8 +58,8 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
     def _check_own_parameters(self) -> None:
         """Reject parameters that are unusable for any table."""
         self._given_schema()
-        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
-        check_count("max_categories", self.max_categories, remedy="choose a positive integer, such as 100")
+        check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
+        check_count("max_categories", self.max_categories, constraint="a positive integer, such as 100")
 
     def _purchase(self) -> Purchase:
         """Release that the fit may need, as far as parameters determine it."""

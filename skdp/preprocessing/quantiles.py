@@ -192,7 +192,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         return fit.publish(weight_bound_=weight_reader.bound, **model._learned(rows.table, found.edges, found.bounds))
 
     def _check_own_parameters(self) -> None:
-        parameters.check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
+        parameters.check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
         parameters.check_choice("encode", self.encode, ("onehot", "onehot-dense", "ordinal"))
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:

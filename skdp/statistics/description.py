@@ -129,7 +129,7 @@ class PrivateDescription:
         return self._tally.n
 
     def _intervals(self, level: float, sampling: bool, n_figures: int = 1) -> column_estimates.Intervals:
-        level = check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        level = check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         if sampling and self.rows_per_group is not None:
             raise ValueError(
                 f"`sampling` must be False with rows_per_group={self.rows_per_group}, because rows of a group are not "
@@ -298,7 +298,7 @@ class PrivateDescription:
         frame : pandas.DataFrame
             As for ``histogram``, in descending order, without missing values.
         """
-        k = check_count("k", k, remedy="choose a positive integer, such as 5")
+        k = check_count("k", k, constraint="a positive integer, such as 5")
         frame = self.histogram(column, level=level, sampling=sampling, simultaneous=True).iloc[:-1]
         return frame.sort_values("count", ascending=False, kind="stable").head(k)
 

@@ -346,7 +346,7 @@ MARK = 4.0
 LOT_SIZE = 512
 """Expected rows of a step, and generated rows of a step of the generator."""
 
-_REMEDY = "choose a sequence of positive integers, one per hidden layer, such as (128,)"
+_CONSTRAINT = "a sequence of positive integers, one per hidden layer, such as (128,)"
 
 
 class Adversaries(NamedTuple):
@@ -363,9 +363,9 @@ class Adversaries(NamedTuple):
     def of(cls, model: Any, n_features: int | None, n_classes: int, noise_multiplier: float) -> Adversaries:
         """The checked parameters of a `DPWGAN`; a width of None is not known yet."""
         hidden = _check_layers("generator_layer_sizes", model.generator_layer_sizes)
-        n_latent = check_count("n_latent", model.n_latent, remedy="choose a positive integer, such as 64")
-        remedy = "choose a number of at least 0, such as 10"
-        penalty = check_real("gradient_penalty", model.gradient_penalty, at_least=0, at_most=1e6, remedy=remedy)
+        n_latent = check_count("n_latent", model.n_latent, constraint="a positive integer, such as 64")
+        constraint = "a number of at least 0, such as 10"
+        penalty = check_real("gradient_penalty", model.gradient_penalty, at_least=0, at_most=1e6, constraint=constraint)
         if model.average is not None:
             check_choice("average", model.average, ("ema",))
         critic = _critic_of(model, n_features, n_classes, penalty)
@@ -373,8 +373,8 @@ class Adversaries(NamedTuple):
         if isinstance(model.critic_steps, str) and model.critic_steps == "auto":
             steps = 10 if noise_multiplier >= 1.5 else 5  # large noise requires more steps of the critic
         else:
-            remedy = "choose a positive integer, or 'auto'"
-            steps = check_count("critic_steps", model.critic_steps, remedy=remedy)
+            constraint = "a positive integer, or 'auto'"
+            steps = check_count("critic_steps", model.critic_steps, constraint=constraint)
         of_critic, of_generator = _adam(model, "learning_rate_init"), _adam(model, "generator_learning_rate_init")
         return cls(critic, generator, steps, of_critic, of_generator, model.average is not None)
 
@@ -437,13 +437,15 @@ def _critic_of(
 ) -> CriticNetwork | ConvolutionalCritic:
     """Return a convolutional critic if the rows are images, else a dense one."""
     hidden = _check_layers("critic_layer_sizes", model.critic_layer_sizes)
-    capacity = check_count("capacity", model.capacity, remedy="choose a positive integer, such as 32")
+    capacity = check_count("capacity", model.capacity, constraint="a positive integer, such as 32")
     if model.image_shape is None:
         return CriticNetwork(n_features or 1, n_classes, hidden, SLOPE, penalty, MARK)
-    remedy = "choose a pair of positive integers such as (28, 28), or None"
+    constraint = "a pair of positive integers such as (28, 28), or None"
     given = model.image_shape
     sides = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    height, width = [check_count("image_shape", side, remedy=remedy) for side in sides] if len(sides) == 2 else (0, 0)
+    height, width = (
+        [check_count("image_shape", side, constraint=constraint) for side in sides] if len(sides) == 2 else (0, 0)
+    )
     if n_features not in (None, height * width) or not height:
         shown = f"({height}, {width})" if height else show(given)
         rows = "an image" if n_features is None else f"rows of {n_features} columns"
@@ -453,16 +455,14 @@ def _critic_of(
 
 def _adam(model: Any, rate_name: str) -> Optimizer:
     """Adam with decoupled weight decay, and the step size that a parameter of the model gives."""
-    rate = check_real(rate_name, getattr(model, rate_name), above=0, remedy="choose a number above 0, such as 1e-3")
+    rate = check_real(rate_name, getattr(model, rate_name), above=0, constraint="a number above 0, such as 1e-3")
     beta_1, beta_2 = (
-        check_real(name, getattr(model, name), at_least=0, below=1, remedy="choose a number in [0, 1)")
+        check_real(name, getattr(model, name), at_least=0, below=1, constraint="a number in [0, 1)")
         for name in ("beta_1", "beta_2")
     )
-    remedy = "choose a number of at least 0, such as 1e-8"
-    least = check_real("adam_epsilon", model.adam_epsilon, at_least=0, remedy=remedy)
-    decay = check_real(
-        "weight_decay", model.weight_decay, at_least=0, remedy="choose a number of at least 0, such as 0.1"
-    )
+    constraint = "a number of at least 0, such as 1e-8"
+    least = check_real("adam_epsilon", model.adam_epsilon, at_least=0, constraint=constraint)
+    decay = check_real("weight_decay", model.weight_decay, at_least=0, constraint="a number of at least 0, such as 0.1")
     return adam(constant(rate), beta_1, beta_2, least, penalty=decay)
 
 
@@ -472,4 +472,4 @@ def _check_layers(name: str, given: Any) -> tuple[int, ...]:
     listed = list(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else [sizes]
     if not listed:
         raise ValueError(f"`{name}` must have at least one hidden layer, such as (128,), got {show(given)}.")
-    return tuple(check_count(name, each, remedy=_REMEDY) for each in listed)
+    return tuple(check_count(name, each, constraint=_CONSTRAINT) for each in listed)

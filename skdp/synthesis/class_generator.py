@@ -191,7 +191,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
     def _read_parameters(self, n_features: int | None) -> None:
         public_bounds(self.bounds, n_features)
         if not _is_auto(self.n_components):
-            check_count("n_components", self.n_components, remedy="choose a positive integer, or 'auto'")
+            check_count("n_components", self.n_components, constraint="a positive integer, or 'auto'")
 
     def _read_rows(self, X: Any, *, reset: bool) -> np.ndarray:
         return check_table(self, X, reset=reset, by_blocks=True)

@@ -204,7 +204,7 @@ class PrivateGenerator(PrivateEstimator):
             Their labels. Returned only if the generator was fitted with labels.
         """
         check_is_fitted(self)
-        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer")
+        n = check_count("n_samples", n_samples, at_least=0, constraint="a nonnegative integer")
         rng = generator_of(random_state)
         if not self._fitted_with_labels:
             return self._draw(n, None, rng)[0]
@@ -229,8 +229,8 @@ class PrivateGenerator(PrivateEstimator):
             Results as those of ``sample``.
         """
         check_is_fitted(self)
-        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer")
-        step = check_count("block_size", block_size, remedy="choose a positive integer")
+        n = check_count("n_samples", n_samples, at_least=0, constraint="a nonnegative integer")
+        step = check_count("block_size", block_size, constraint="a positive integer")
         rng = generator_of(random_state)
         return (self.sample(min(step, n - start), rng) for start in range(0, n, step))
 
@@ -326,5 +326,5 @@ def generator_of(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**31, size=4))
     if random_state is None:
         return np.random.default_rng()
-    remedy = "choose a nonnegative integer, a RandomState, a Generator or None"
-    return np.random.default_rng(check_count("random_state", random_state, at_least=0, remedy=remedy))
+    constraint = "a nonnegative integer, a RandomState, a Generator or None"
+    return np.random.default_rng(check_count("random_state", random_state, at_least=0, constraint=constraint))

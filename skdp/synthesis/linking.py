@@ -149,9 +149,9 @@ def synthesize_linked(
     >>> len(synthetic), set(synthetic["home"]) == set(synthetic_persons["home"])
     (3000, True)
     """
-    most = check_count("max_persons", max_persons, remedy="choose a positive integer, such as 8")
+    most = check_count("max_persons", max_persons, constraint="a positive integer, such as 8")
     if n_households is not None:
-        check_count("n_households", n_households, at_least=0, remedy="choose a nonnegative integer, or None")
+        check_count("n_households", n_households, at_least=0, constraint="a nonnegative integer, or None")
     model = HouseholdSynthesizer(
         _with_made_columns(schema, most), n_bins=n_bins, epsilon=epsilon, delta=delta, weight_bound=1.0,
         adjacency=adjacency, accountant=accountant, random_state=random_state,

@@ -136,8 +136,8 @@ class SynthesisEvaluation(PrivateEstimator):
         """
         fit = begin(self, X, groups)
         model = fit.model
-        check_count("n_bins", model.n_bins, remedy="choose a positive integer, such as 16")
-        check_real("level", model.level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+        check_count("n_bins", model.n_bins, constraint="a positive integer, such as 16")
+        check_real("level", model.level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         if not read_schema(model.schema, "such as schema_ of the generator").is_complete:
             raise ValueError("`schema` must be complete here. Pass `schema_` of the generator.")
         made = model._read(model.synthetic)

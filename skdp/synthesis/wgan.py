@@ -370,13 +370,13 @@ class DPWGAN(PrivateGenerator):
         sampling = self._chosen_sampling(n) or sampling_at(min(LOT_SIZE / n, 0.25))
         if self.max_iter is None:
             return sampling, _STEPS
-        remedy = "choose a positive integer number of epochs, or None for the default"
-        n_epochs = check_count("max_iter", self.max_iter, remedy=remedy)
+        constraint = "a positive integer number of epochs, or None for the default"
+        n_epochs = check_count("max_iter", self.max_iter, constraint=constraint)
         return sampling, math.ceil(n_epochs / sampling.rate)
 
     def _check_clip(self) -> float:
-        remedy = "choose a number from 1e-10 to 1e10, such as 0.1"
-        return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-10, at_most=1e10, remedy=remedy)
+        constraint = "a number from 1e-10 to 1e10, such as 0.1"
+        return check_real("max_grad_norm", self.max_grad_norm, at_least=1e-10, at_most=1e10, constraint=constraint)
 
     def _make_progress(self, steps: DPSGDPlan) -> StepProgress | None:
         if not self.verbose:

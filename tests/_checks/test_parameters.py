@@ -1,4 +1,4 @@
-"""Public parameters: one line with parameter, value and remedy; a wrong type is not a wrong value."""
+"""Public parameters: one line with parameter, value and constraint; a wrong type is not a wrong value."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = np.full((100, 40), 424242.125)
 
 @over_rows("value", [1, 1.5, np.float32(1.5), np.int8(1), fractions.Fraction(3, 2)])
 def test_real_numbers(value):
-    number = check_real("name", value, above=0, below=2, remedy="choose another")
+    number = check_real("name", value, above=0, below=2, constraint="another")
     assert type(number) is float
     assert number == value
 
@@ -38,7 +38,7 @@ def test_real_numbers(value):
 @over_rows("value", [0, 2, -1, math.nan, np.float32("nan"), math.inf, -math.inf, 10**400])
 def test_numbers_out_of_range(value):
     with pytest.raises(ValueError, match=r"^`name` must be another, got .*\.$") as caught:
-        check_real("name", value, above=0, below=2, remedy="choose another")
+        check_real("name", value, above=0, below=2, constraint="another")
     assert type(caught.value) is ValueError
 
 
@@ -50,7 +50,7 @@ WRONG = ["1", b"1", True, np.True_, 1j, None, [1.0], (1,), {}, np.ones(1), np.ar
 @over_rows("check", [check_real, check_count])
 def test_wrong_types(check, value):
     with pytest.raises(WrongTypeError, match=r"^`name` must be another, got .* of type \w+\.$") as caught:
-        check("name", value, remedy="choose another")
+        check("name", value, constraint="another")
     assert isinstance(caught.value, TypeError)
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
@@ -59,12 +59,12 @@ def test_wrong_types(check, value):
 
 def test_counts():
     for value in (1, np.uint8(1), np.int64(1)):
-        assert type(check_count("name", value, remedy="")) is int
+        assert type(check_count("name", value, constraint="")) is int
     for value in (1.0, 1.5, math.nan, np.float64(2)):
         with pytest.raises(WrongTypeError, match="of type float"):
-            check_count("name", value, remedy="")
+            check_count("name", value, constraint="")
     with pytest.raises(ValueError, match=r"`name` must be .*, got 0") as caught:
-        check_count("name", 0, remedy="")
+        check_count("name", 0, constraint="")
     assert type(caught.value) is ValueError
 
 
@@ -124,7 +124,7 @@ def test_estimators_and_accounting_read_and_show_values_alike(value):
     for read, check in ((read_real, check_real), (read_whole, check_count)):
         number = read(value)
         try:
-            assert check("name", value, at_least=-math.inf, remedy="") == number
+            assert check("name", value, at_least=-math.inf, constraint="") == number
         except WrongTypeError:
             assert number is None
         except ValueError:

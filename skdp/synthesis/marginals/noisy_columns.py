@@ -89,7 +89,7 @@ class StatedTable(NamedTuple):
         """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
         if check_choice("pairs", self.pairs, PAIRS) != "auto":
             return N_ROUNDS if self.pairs == "select" else 0
-        n_bins = check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
+        n_bins = check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
         schema = self.given()
         named = () if schema is None else schema.items()
         columns = [column for _, column in named if column.kind != "drop"]

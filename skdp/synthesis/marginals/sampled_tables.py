@@ -147,9 +147,9 @@ class SampledTables(PrivateGenerator):
         skdp.synthesis.combine_estimates : Estimates and intervals from these tables, with references.
         """
         check_is_fitted(self)
-        number = check_count("n_sets", n_sets, at_least=2, remedy="choose an integer of at least 2, such as 20")
-        remedy = "choose a positive integer, or None for the number of rows of the fit"
-        n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, remedy=remedy)
+        number = check_count("n_sets", n_sets, at_least=2, constraint="an integer of at least 2, such as 20")
+        constraint = "a positive integer, or None for the number of rows of the fit"
+        n = round(self.n_samples_) if n_samples is None else check_count("n_samples", n_samples, constraint=constraint)
         how = self._fitted_redrawing
         if how is None:
             raise ValueError(
@@ -222,7 +222,7 @@ class SampledTables(PrivateGenerator):
         (True, True)
         """
         check_is_fitted(self)
-        n = check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer")
+        n = check_count("n_samples", n_samples, at_least=0, constraint="a nonnegative integer")
         return self._drawn(n, generator_of(random_state), conditions)
 
     def _drawn(self, n: int, rng: np.random.Generator, conditions: Any = None, balanced: bool = True) -> Any:
@@ -391,7 +391,7 @@ def combine_estimates(estimates: Any, variances: Any, *, level: float = 0.95) ->
     >>> bool(found.low < found.estimate < found.high), round(float(found.estimate), 2)
     (True, 4.95)
     """
-    level = check_real("level", level, above=0, below=1, remedy="choose a number in (0, 1), such as 0.95")
+    level = check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
     given, own = _read_estimates("estimates", estimates), _read_estimates("variances", variances)
     if given.shape != own.shape or given.ndim not in (1, 2) or len(given) < 3:
         raise ValueError(

@@ -244,11 +244,11 @@ class DPMarginalSynthesizer(SampledTables):
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
             check_choice("triples", self.triples, ("auto",))
-        check_count("n_bins", self.n_bins, remedy="choose a positive integer, such as 16")
+        check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
         if self.n_components is not None:
-            check_count("n_components", self.n_components, remedy="choose a positive integer, or None for the default")
+            check_count("n_components", self.n_components, constraint="a positive integer, or None for the default")
         if self.max_iter is not None:
-            check_count("max_iter", self.max_iter, remedy="choose a positive integer, or None for the default")
+            check_count("max_iter", self.max_iter, constraint="a positive integer, or None for the default")
         if self.other is not None and not isinstance(self.other, Mapping):
             raise ValueError(f"`other` must be a mapping such as {{'job': 'other'}}, got {show(self.other)}.")
         found = check_bounds(self.bounds)
@@ -426,7 +426,7 @@ def synthesize(
     ((5000, 2), True)
     """
     if n_samples is not None:
-        check_count("n_samples", n_samples, at_least=0, remedy="choose a nonnegative integer, or None")
+        check_count("n_samples", n_samples, at_least=0, constraint="a nonnegative integer, or None")
     synthesizer = DPMarginalSynthesizer(
         schema, n_bins=n_bins, epsilon=epsilon, delta=delta, noise_multiplier=noise_multiplier, adjacency=adjacency,
         accountant=accountant, random_state=random_state,
