@@ -9,13 +9,16 @@ imported. Pickle and copy use ``__reduce_ex__``, which keeps the complete state,
 from __future__ import annotations
 
 import importlib
+import warnings
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning
 
+from skdp import __version__
 from skdp._checks.groups import ROW
-from skdp._checks.parameters import is_private
+from skdp._checks.parameters import is_private, show
 from skdp.accounting import DpEvent, compose, flatten, get_epsilon
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
@@ -56,6 +59,7 @@ _LEFT_OUT = ("accountant", "checkpoint", "memory", "random_state")
 _OTHER_NAMES = ("_has_weights", "_noise_is_allotted", "_sklearn_output_config")
 
 _KIND, _VALUE = "skdp", "value"
+_FORMAT = "state of format 1"
 _LEAST_DELTA = 1e-100  # at which the epsilon of a pure guarantee is compared
 
 _is_pickled: ContextVar[bool] = ContextVar("_is_pickled", default=False)
@@ -80,14 +84,24 @@ class PlainState:
         finally:
             _is_pickled.reset(token)
         make, given, state, *rest = reduced
-        return make, given, CompleteState(state), *rest
+        return make, given, CompleteState(state, _skdp_version=__version__), *rest
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        name = type(self).__name__
         if isinstance(state, CompleteState):
+            written = state.pop("_skdp_version", "before 1.0")
+            if written != __version__:
+                told = InconsistentVersionWarning(
+                    estimator_name=name, current_sklearn_version=__version__, original_sklearn_version=written
+                )
+                warnings.warn(told, stacklevel=2)
             super().__setstate__(state)  # type: ignore[misc]
             return
-        if set(state) != {_KIND, _VALUE}:
-            raise ValueError(f"This is not the saved state of a {type(self).__name__}. The file was altered.")
+        if set(state) != {_KIND, _VALUE} or state[_KIND] != _FORMAT:
+            raise ValueError(
+                f"The saved state of a {name} must be a {_FORMAT!r}, got {show(state.get(_KIND))}. "
+                "Load the file with the version of skdp that saved it."
+            )
         vars(self).update(read_state(self, state))
         check_epsilon(self)
 
@@ -95,7 +109,7 @@ class PlainState:
 def plain_state(state: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a model as plain values, without seed, paths and accountant."""
     plain = {name: None if name in _LEFT_OUT else to_plain(value) for name, value in state.items()}
-    return {_KIND: "state", _VALUE: {name: value for name, value in plain.items() if name != "_lineage"}}
+    return {_KIND: _FORMAT, _VALUE: {name: value for name, value in plain.items() if name != "_lineage"}}
 
 
 def read_state(model: Any, content: dict[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import make_pipeline
 
 import skdp
 from skdp.accounting import GaussianDpEvent, compose
 from skdp.accounting.ledger.serial import event_to_dict
+from skdp.base import saved_state
 from skdp.export import skops_types
 
 skops = pytest.importorskip("skops.io")
@@ -218,6 +220,22 @@ def test_altered_state_is_rejected(message):
     assert "\n" not in str(error.value)
 
 
+def test_state_of_another_format_is_rejected():
+    state = fitted("linear")[0].__getstate__() | {"skdp": "state of format 2"}
+    with pytest.raises(ValueError, match=r"got .state of format 2.\. Load the file with the version of skdp"):
+        skdp.DPLogisticRegression().__setstate__(state)
+
+
+def test_pickle_of_another_version_warns(monkeypatch):
+    monkeypatch.setattr(saved_state, "__version__", "0.9.0")
+    content = pickle.dumps(fitted("linear")[0])
+    monkeypatch.undo()
+    with pytest.warns(InconsistentVersionWarning, match="DPLogisticRegression from version 0.9.0 when using version"):
+        loaded = pickle.loads(content)
+    assert loaded.epsilon_ == fitted("linear")[0].epsilon_
+    assert "_skdp_version" not in vars(loaded)
+
+
 def test_saved_epsilon_without_events_is_rejected():
     state = fitted("linear")[0].__getstate__()
     del state["value"]["privacy_event_"], state["value"]["_fitted_releases"]
@@ -233,7 +251,7 @@ def test_saved_attributes_without_their_mark_are_rejected(monkeypatch):
     )
     content = skops.dumps(model)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="This is not the saved state of a DPGaussianNB"):
+    with pytest.raises(ValueError, match="saved state of a DPGaussianNB must be a 'state of format 1', got None"):
         skops.loads(content, trusted=skops_types())
 
 
