@@ -135,3 +135,13 @@ def test_the_reference_lists_every_public_object_once():
     assert {name for name, each in wanted.items() if each not in found} == set()
     assert len(found) == len(set(found))
     assert all(each in wanted.values() for each in found)
+
+
+def test_stability_page_lists_every_public_name_once():
+    page = (pages.ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(skdp[.\w]*)` \| (.*) \| (.*) \|$", page, re.MULTILINE)
+    found = [f"{module}.{name}" for module, *cells in rows for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    modules = [*(f"skdp.{name}" for name in skdp._MODULES), "skdp.base"]
+    wanted = {f"{name}.{each}" for name in modules for each in importlib.import_module(name).__all__}
+    elsewhere = {name.rpartition(".")[2] for name in wanted}
+    assert sorted(found) == sorted(wanted | {f"skdp.{name}" for name in skdp._PUBLIC.keys() - elsewhere})
