@@ -145,3 +145,12 @@ def test_stability_page_lists_every_public_name_once():
     wanted = {f"{name}.{each}" for name in modules for each in importlib.import_module(name).__all__}
     elsewhere = {name.rpartition(".")[2] for name in wanted}
     assert sorted(found) == sorted(wanted | {f"skdp.{name}" for name in skdp._PUBLIC.keys() - elsewhere})
+
+
+def test_test_files_named_on_pages_exist():
+    tests = {path.name for path in (pages.ROOT / "tests").rglob("test_*.py")}
+    named = {
+        page: re.findall(r"\btest_\w+\.py\b", (pages.ROOT / page).read_text(encoding="utf-8")) for page in pages.PAGES
+    }
+    assert {name for names in named.values() for name in names} <= tests
+    assert len(named["docs/guarantees.md"]) > 30
