@@ -7,10 +7,12 @@ OLD := .venv-oldest
 REF ?= main
 # Requirements with hashes, as of .github/requirements.txt: nothing else is installed then. The workflows do so.
 PINS ?=
+# Versions of what the wheel is tested with, as of tests/oldest.txt; the newest if empty.
+CONSTRAINT ?=
 # Processes that share the tests.
 JOBS ?= 2
 
-.PHONY: demo smoke test coverage test-slow lint docs readme layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package pins clean
+.PHONY: demo smoke test coverage test-slow lint docs readme layers mutants mutants-check jit-off oldest nightly bench scaling benchmarks bench-compare package sbom pins clean
 
 demo: .venv/demo
 	$(BIN)/python examples/plot_census_pums.py --output census_privacy_utility.png
@@ -98,9 +100,15 @@ package: .venv/package
 	$(BIN)/python -m twine check --strict dist/*
 	mkdir -p build/package && tar -xzf dist/skdp-*.tar.gz -C build/package --strip-components 1
 	$(PYTHON) -m venv --clear build/package/.venv
-	build/package/.venv/bin/python -m pip install --quiet "$$(ls dist/skdp-*.whl)[test]"
+	build/package/.venv/bin/python -m pip install --quiet $(addprefix --constraint ,$(CONSTRAINT)) "$$(ls dist/skdp-*.whl)[test]"
 	cd build/package && rm -rf skdp && .venv/bin/python -m pytest -q -m "not slow" tests/test_package.py tests/mechanisms
 	cd build/package && .venv/bin/python -m pytest -q --collect-only tests > /dev/null
+
+# What an installation consists of, without extras, as CycloneDX in build/sbom.json.
+sbom: .venv/package
+	$(PYTHON) -m venv --clear --without-pip build/sbom
+	$(BIN)/python -m pip --python build/sbom install --quiet dist/skdp-*.whl
+	$(BIN)/cyclonedx-py environment --output-file build/sbom.json build/sbom/bin/python
 
 # Anew, by uv: the newest versions that setup.py admits, for all of its extras, systems and Pythons. The difference is read.
 pins:

@@ -50,7 +50,7 @@ DOCS = [
     "myst-parser==5.2.0",
 ]
 LINT = ["ruff==0.17.5", "mypy==2.4.1", "codespell==2.4.3", "pre-commit>=4"]
-PACKAGE = ["build>=1.2", "twine>=6"]
+PACKAGE = ["build>=1.2", "twine>=6", "cyclonedx-bom>=7"]
 
 setup(
     name="skdp",

@@ -99,8 +99,9 @@ def test_accounting_stands_alone_beside_numpy_and_scipy(tmp_path):
     """A copy of `accounting` and `exceptions.py` passes tests of its own where nothing else can be imported."""
     (tmp_path / "skdp").mkdir()
     (tmp_path / "skdp" / "__init__.py").touch()
-    shutil.copytree(ROOT / "skdp" / "accounting", tmp_path / "skdp" / "accounting")
-    shutil.copy(ROOT / "skdp" / "exceptions.py", tmp_path / "skdp")
+    installed = Path(skdp.__file__).parent
+    shutil.copytree(installed / "accounting", tmp_path / "skdp" / "accounting")
+    shutil.copy(installed / "exceptions.py", tmp_path / "skdp")
     (tmp_path / "tests").mkdir()
     tests = (f"accounting/test_{name}" for name in ("composition", "moments", "targets"))
     for name in ("combinations", "accounting_reference", *tests):
