@@ -103,8 +103,7 @@ _LOCATE, _REFINE = 0.25, (0.25, 0.5)
 """Fractions of mu squared of the round that locates the mass and selects categories, and of the rounds that refine
 cells.
 
-Edges mainly come from the last round. Without a first round, the others have all of it
-(benchmarks/bench_bought_bins.py).
+Edges mainly come from the last round. Without a first round, the others have all of it.
 """
 
 THRESHOLD_SHARE = 0.01
