@@ -155,7 +155,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     float
         Such that `gaussian_epsilon(delta, mu) <= epsilon`.
     """
-    log_delta = math.log(delta)
+    log_delta, epsilon = math.log(delta), min(epsilon, 1e300)  # squares of a larger mu overflow
 
     def fits(mu: float) -> bool:
         a = max(-mu / 2.0, epsilon / mu - mu / 2.0)

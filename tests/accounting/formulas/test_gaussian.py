@@ -74,3 +74,8 @@ def test_extremes_stay_finite_and_ordered():
             assert 0.0 < gaussian_delta(epsilon, mu) <= 1.0
         for delta in (1e-300, 1e-15, 0.5, 1.0 - 1e-12):
             assert 0.0 <= gaussian_epsilon(delta, mu) < math.inf
+
+
+def test_mu_of_the_largest_epsilon_is_finite():
+    # The search for an upper end did not stop, as squares of mu overflow.
+    assert 1e150 < gaussian_mu(1e308, 1e-6) < 2e150
