@@ -18,7 +18,8 @@
 from __future__ import annotations
 
 from skdp._checks.parameters import absolute_path, check_real, public_n, reject_fit_params
-from skdp._checks.rows import check_labels, check_table, encode_labels
+from skdp._checks.rows import check_labels, check_table, check_targets, encode_labels
+from skdp._checks.targets import check_y_bounds
 from skdp.base.budget import Budget, PrivacyCost, cost_of, read_epsilon, root_stream, solve_noise
 from skdp.base.estimator import JointPrivacyCost, PrivateEstimator
 from skdp.base.fit import Fit, NoisySum, begin, warn_of_weak_delta
@@ -26,6 +27,7 @@ from skdp.base.private_step import StepPlan, StepTraits, traits_of
 
 __all__ = [
     "Budget", "Fit", "JointPrivacyCost", "NoisySum", "PrivacyCost", "PrivateEstimator", "StepPlan", "StepTraits",
-    "absolute_path", "begin", "check_labels", "check_real", "check_table", "cost_of", "encode_labels", "public_n",
-    "read_epsilon", "reject_fit_params", "root_stream", "solve_noise", "traits_of", "warn_of_weak_delta",
+    "absolute_path", "begin", "check_labels", "check_real", "check_table", "check_targets", "check_y_bounds", "cost_of",
+    "encode_labels", "public_n", "read_epsilon", "reject_fit_params", "root_stream", "solve_noise", "traits_of",
+    "warn_of_weak_delta",
 ]  # fmt: skip
