@@ -327,6 +327,10 @@ def naive_bayes_release(X, codes, n_classes: int, bounds, count_share: float) ->
 SUMMED_BLOCK = 128  # rows whose products are added up in the dtype of the rows
 
 
+LIMITS = {"huber": 0.5, "poisson": 3.0}
+"""Limits of the losses that have one, for tests."""
+
+
 def loss_of_score(name: str, z: float, target: float, limit: float = math.inf) -> float:
     """Of one output: "logistic", "squared_error", "huber" (1964), or "poisson", a straight line where e**z > limit."""
     if name == "logistic":

@@ -17,8 +17,9 @@ from skdp._kernels import losses as _losses
 
 DTYPES = [np.float32, np.float64]
 ROWS = np.array([4, 4, 0, 7, 2])
-LIMITS = {"huber": 0.5, "poisson": 3.0}
-LOSSES = {name: (code, LIMITS.get(name, math.inf)) for name, code in _losses.LOSSES.items() if name != "softmax"}
+LOSSES = {
+    name: (code, reference.LIMITS.get(name, math.inf)) for name, code in _losses.LOSSES.items() if name != "softmax"
+}
 EXTREME = [0.0, 40.0, 710.0, -710.0, -1e308, math.inf, -math.inf, math.nan]
 
 

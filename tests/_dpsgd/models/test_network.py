@@ -24,7 +24,7 @@ DTYPES = [np.float32, np.float64]
 TOLERANCE = {np.float32: 1e-4, np.float64: 1e-10}
 OUTPUTS = {
     "binary": ("logistic", 1), "classes": ("softmax", 3), "labels": ("logistic", 3),
-    **{name: (name, 1, {"huber": 0.5, "poisson": 3.0}.get(name, math.inf)) for name in REGRESSION_LOSSES},
+    **{name: (name, 1, reference.LIMITS.get(name, math.inf)) for name in REGRESSION_LOSSES},
 }  # fmt: skip
 RADIUS, UNIT = 1.5, 2.0
 
