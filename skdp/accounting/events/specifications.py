@@ -1,9 +1,9 @@
 """Privacy events: frozen specifications of the uses of private data.
 
 Names, fields and meaning are those of Google's dp-accounting, except for `DiscreteGaussianDpEvent` and
-`WorstOfDpEvent`, which it does not have. In every event, `noise_multiplier` is the standard deviation of the noise
-divided by C, where C bounds the contribution of ONE record for every adjacency. Replacing a record (``replace_one``)
-changes a sum by up to 2 C, and the privacy cost accounts for this.
+`WorstOfDpEvent`, which it does not have. In every event, `noise_multiplier` is the standard deviation of the noise (the
+scale of Laplace noise) divided by C, where C bounds the contribution of ONE record for every adjacency. Replacing a
+record (``replace_one``) changes a sum by up to 2 C, and the privacy cost accounts for this.
 
 `EpsilonDeltaDpEvent` and `ZCDpEvent` state a guarantee for pairs of neighbors instead of the noise. The guarantee is
 assumed to hold for the adjacency of the computation. `SampledWithoutReplacementDpEvent` requires ``replace_one``, under
