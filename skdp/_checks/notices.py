@@ -125,6 +125,26 @@ def narrow_bounds_notice(names: Sequence[str]) -> str:
     )
 
 
+def are_nearly_all(lost: float, total: float, deviation: float) -> bool:
+    """Whether a noisy count is more than 90% of a total, and not by noise alone; the deviation is of their difference.
+
+    The second limit has a false-alarm rate of 3e-7 for up to half of the rows.
+    """
+    return lost > max(0.9 * total + 2.0 * deviation, 0.5 * total + 5.0 * deviation)
+
+
+def lost_cells_notice(names: Sequence[str]) -> str:
+    """Return the diagnostic of columns whose cells are nearly all lost, by released counts; "" for none."""
+    if not names:
+        return ""
+    return (
+        f"More than 90% of the cells of {format_names(names)} are missing, unreadable or categories that `schema` does "
+        "not list, so little information is left. Compare the cells with `schema`: the 'format' of dates that are "
+        "text (ISO dates without it), the spelling and case of categories (a flag is true or false, 1 or 0, yes or "
+        "no), and numbers that are text."
+    )
+
+
 def raw_columns_notice(assumed: str) -> str:
     """Return the diagnostic of a data frame without preprocessing; `assumed` is the parameter that is not set."""
     return (

@@ -22,7 +22,7 @@ from skdp._dpsgd.plan import PlannedReleases
 from skdp._dpsgd.solver import Run, Targets
 from skdp.base.estimator import with_parameters
 from skdp.ensemble.embedding import TableCodes, codes_of, one_hot_blocks, plain_blocks
-from skdp.ensemble.marginal_counts import PEOPLE_SHARE, count_people, notice_of_edges, shares_of_people
+from skdp.ensemble.marginal_counts import PEOPLE_SHARE, count_people, notices_of_counts, shares_of_people
 from skdp.ensemble.trees_of_tables import TreesOfTables
 from skdp.inspection import report_rows
 from skdp.mechanisms.bounded_sum import column_sensitivity
@@ -65,7 +65,8 @@ class TreesSolver(LookupSolver):
         counts = run.released(_PEOPLE, mechanism, partial(count_people, blocks, rows.codes, each, units))
         shares = shares_of_people(counts, blocks, mechanism, run.n_public)
         names = self.model._fitted_row_names or [block.name for block in blocks]
-        note_notice(self.model, notice_of_edges(counts, blocks, names, mechanism, run.n_public))
+        for text in notices_of_counts(counts, blocks, names, mechanism, run.n_public):
+            note_notice(self.model, text)
         embedding.marginals = {block.name: found for block, found in zip(blocks, shares, strict=True)}
         embedding._grow()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from skdp._checks.groups import Units
-from skdp._checks.notices import narrow_bounds_notice
+from skdp._checks.notices import are_nearly_all, lost_cells_notice, narrow_bounds_notice
 from skdp._checks.numbers import format_names
 from skdp._checks.parameters import show
 from skdp.mechanisms.bounded_sum import CellCounts, CellSum
@@ -83,19 +83,27 @@ def shares_of_people(
     return found
 
 
-def notice_of_edges(
+def notices_of_counts(
     counts: np.ndarray, blocks: list[Block], names: Sequence[str], mechanism: GaussianMechanism, n_public: int
-) -> str:
-    """Return a warning about numeric or date columns that lie at one of their bounds, by noisy counts; "" for none.
+) -> Iterator[str]:
+    """Yield warnings about numbers or dates at one of their bounds, and about lost cells, by noisy counts; "" for none.
 
-    If weights are small compared with their bound, counts are small, and no warning is issued.
+    If weights are small compared with their bound, counts are small, and no warning about bounds is issued.
     """
     # Number of rows from which a column is reported to lie at a bound; fewer for amounts that are mostly 0.
-    noise = mechanism.standard_deviation
+    noise, columns = mechanism.standard_deviation, list(zip(names, blocks, _by_column(counts, blocks), strict=True))
     least = max(0.98 * n_public + _DOUBTFUL * noise, 0.5 * n_public + _SURE * noise)
-    columns = zip(names, blocks, _by_column(counts, blocks), strict=True)
     is_at_bound = {name: block.is_line and max(each[0], each[N_CELLS - 1]) > least for name, block, each in columns}
-    return narrow_bounds_notice([name for name, found in is_at_bound.items() if found])
+    yield narrow_bounds_notice([name for name, found in is_at_bound.items() if found])
+    # Each row is in one cell of each column, so the columns have the same total. Missing values are the last cell,
+    # after unlisted categories. A column without categories has its own warning.
+    total, deviation = counts.sum() / len(blocks), noise * np.sqrt(2.0 + len(counts) / len(blocks) ** 2)
+    lost = {
+        name: each[N_CELLS if block.is_line else block.n_listed :].sum()
+        for name, block, each in columns
+        if block.is_line or block.n_listed
+    }
+    yield lost_cells_notice([name for name, count in lost.items() if are_nearly_all(count, total, deviation)])
 
 
 def _by_column(counts: np.ndarray, blocks: list[Block]) -> list[np.ndarray]:

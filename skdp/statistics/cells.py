@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from skdp._checks.notices import are_nearly_all
 from skdp._checks.numbers import day_text
 from skdp._checks.table import Table
 from skdp.preprocessing.cell_tree import AT_A_BOUND
@@ -95,6 +96,11 @@ class ColumnCells:
         low, high = float(self.left[0]), float(self.right[-1])
         near = (high - low) * AT_A_BOUND
         return any(self.holds(counts, deviation, _NEARLY_ALL, *end) for end in ((low, low + near), (high - near, high)))
+
+    def is_lost(self, counts: np.ndarray, deviation: float) -> bool:
+        """Whether nearly all cells of the table are missing, or unlisted categories (not of a flag), despite noise."""
+        lost = float(counts[-1 - self.labels[-1:].count(OTHER) :].sum())
+        return are_nearly_all(lost, float(counts.sum()), math.sqrt(2.0) * deviation)
 
     def refined(self, counts: np.ndarray, deviation: float) -> ColumnCells:
         """Return the same cells; or narrower ones in a sixteenth of the range, if most rows lie there by noisy counts.

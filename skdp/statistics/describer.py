@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from skdp._checks.groups import check_row_limit
-from skdp._checks.notices import narrow_bounds_notice, note_notice
+from skdp._checks.notices import lost_cells_notice, narrow_bounds_notice, note_notice
 from skdp._checks.numbers import format_names
 from skdp._checks.parameters import check_choice, read_real, show, without_removed
 from skdp._checks.rows import split_column
@@ -208,11 +208,13 @@ class TableDescriber(SchemaBuyer):
         stream = fit.spawn("description")
         asked, self.tallies_ = self._release(fit.noise_multiplier).measure(described_rows, asked, stream)
         self.questions_, self.schema_ = asked, TableSchema(columns)
-        # Report public bounds that are far too wide.
+        # Report public bounds that are far too wide, and declared columns that are nearly empty.
         whole = table_release.add_up(self.tallies_, asked.n)
-        known = zip(described, asked.cells, whole.counts, strict=True)
+        known = list(zip(described, asked.cells, whole.counts, strict=True))
         narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
         note_notice(self, narrow_bounds_notice(narrow))
+        empty = [a.name for a, b, counts in known if a.name not in found and b.is_lost(counts, whole.deviation)]
+        note_notice(self, lost_cells_notice(empty))
 
     def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], np.ndarray]:
         """Names of the subgroups, and that of each row: unlisted categories and missing values are "other"."""

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.ensemble.marginal_counts import count_people
 from skdp.ensemble.regressor import SUMS_SENSITIVITY, UNIT_SPREAD, sum_targets, units_of_targets
+from skdp.exceptions import QualityWarning
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.sampling import sampling_at
@@ -370,6 +372,17 @@ def test_all_kinds_of_tables_give_one_model():
     by_lists = model_of(schema=None, bounds=[(0, 1), None, (0, 1)], categories=[None, ["a", "b"], None])
     table = np.column_stack([numbers[:, 0].astype(object), np.where(numbers[:, 1] > 0.5, "a", "b"), numbers[:, 2]])
     assert by_lists.fit(table, labels).coef_.shape[1] == 17 + 4 + 17 + 12 * 8
+
+
+def test_lost_columns_are_reported_by_noisy_counts():
+    X, y = people(4_000)
+    upper = X["work"].str.upper()
+    lost = X.assign(born=X["born"].dt.strftime("%d.%m.%Y"), work=upper)
+    model = model_of(epsilon=8.0, max_iter=2)
+    with pytest.warns(QualityWarning, match=r"More than 90% of the cells of 'work', 'born' are missing, unreadable"):
+        model.fit(lost, y)
+    with warnings.catch_warnings(action="error", category=QualityWarning):
+        model.fit(X.assign(work=upper.where(X.index % 4 > 0, X["work"])), y)  # 85% are lost, by those that were missing
 
 
 BAD = {

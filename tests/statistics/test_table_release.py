@@ -327,6 +327,17 @@ def test_two_releases_of_the_same_cells_have_the_noise_of_one():
         np.testing.assert_allclose(each + (2_000 - each.sum()) / len(each), found)
 
 
+def test_lost_columns_are_reported_by_released_counts():
+    frame = payments(5_000).assign(member="ja", day="31.12.2024", paid=np.nan)
+    schema = {**WIDE, "amount": (0, 500), "member": "flag", "day": ("2020-01-01", "2025-01-01"), "paid": (0, 1)}
+    fit = describe_seeded(schema=schema, epsilon=1.0, noise_multiplier=None)
+    with pytest.warns(QualityWarning, match="More than 90% of the cells of 'job', 'member', 'day', 'paid' are missing"):
+        fit(frame.assign(job=frame["job"].str.upper()))
+    known = frame.assign(member="yes", day="2024-12-31", paid=np.where(frame.index % 5 == 0, 0.5, np.nan))
+    with warnings.catch_warnings(action="error", category=QualityWarning):
+        fit(known)
+
+
 def test_wide_bounds_leave_quantiles_and_are_told():
     """Simulated amounts far within their bounds: the rank of each quantile, and the columns that the warning names."""
     frame = payments(5_000)
