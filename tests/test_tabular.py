@@ -360,7 +360,7 @@ def weights_with(value):
 
 
 BAD_BOUNDS = [(1, 1), (0, np.nan), 7, (0, "a\nb")]
-NAN, INFINITE = ["y contains NaN", "impute"], ["y contains infinity", "Clip it"]
+NAN, INFINITE = ["y contains NaN", "Remove these rows"], ["y contains infinity", "Clip it"]
 BAD_INPUT = {
     **{f"y_bounds {i}": ({"y_bounds": each}, {}, ["`y_bounds", "must be a"]) for i, each in enumerate(BAD_BOUNDS)},
     "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["'shoe'", "Correct `schema`"]),

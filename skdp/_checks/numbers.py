@@ -198,12 +198,13 @@ def refuse(fault: int, name: str, where: str = "") -> NoReturn:
         raise ValueError(f"Complex data not supported: {name} contains complex numbers{where}. Pass real numbers.")
     if fault == TIME:
         raise ValueError(
-            f"{name} contains dates or times{where}. Convert them to numbers first, for example to years since "
-            "a public date."
+            f"{name} contains dates or times{where}. "
+            + _or_pipeline(where, "convert them to numbers first, for example to years since a public date.")
         )
     if fault == STRING:
         raise ValueError(
-            f"{name} contains strings{where}. Encode them as numbers first, with a public list of categories."
+            f"{name} contains strings{where}. "
+            + _or_pipeline(where, "encode them as numbers first, with a public list of categories.")
         )
     raise TypeError(
         f"{name} contains values that are not numeric{where}: float's argument must be a string or a real number."
@@ -213,10 +214,15 @@ def refuse(fault: int, name: str, where: str = "") -> NoReturn:
 def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
     """Raise the error for NaN or infinity."""
     if nan:
-        raise ValueError(
-            f"Input {name} contains NaN{where}. Remove or impute missing values first, with public values only."
-        )
+        remedy = "remove or impute missing values first, with public values only."
+        remedy = "Remove these rows first." if name == "y" else _or_pipeline(where, remedy)
+        raise ValueError(f"Input {name} contains NaN{where}. {remedy}")
     raise ValueError(f"Input {name} contains infinity or a number too large for its dtype{where}. Clip it first.")
+
+
+def _or_pipeline(where: str, remedy: str) -> str:
+    """Return a remedy for cells that only some estimators reject, with the alternative for columns of a table."""
+    return f"Use skdp.tabular_pipeline, which accepts them, or {remedy}" if where else remedy.capitalize()
 
 
 def format_names(names: Iterable[Any]) -> str:
