@@ -313,3 +313,18 @@ def test_rows_that_a_public_step_makes_unusable_are_refused_before_the_charge(be
     with pytest.raises((TypeError, ValueError), match=words):
         allocate_budget(steps, epsilon=3.0, delta=1e-5).fit(X, (X[:, 0] > 0.5).astype(int))
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
+
+
+@over_rows(
+    "key, words",
+    [
+        ("alpha", "Use 'model__alpha'"),
+        ("classifier__alpha", "Use 'model__alpha'"),
+        ("n_bins", "Use 'vectorizer__n_bins' or 'model__n_bins'"),
+        ("shoe", "Use step__parameter, or one of .*'vectorizer', 'model'"),
+    ],
+)
+def test_unknown_parameter_message_names_step_parameter(key, words):
+    pipe = skdp.tabular_pipeline("classifier", classes=[0, 1])
+    with pytest.raises(ValueError, match=f"Invalid parameter {key!r} for estimator PrivatePipeline. {words}"):
+        pipe.set_params(**{key: 3})

@@ -7,7 +7,7 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from sklearn import get_config
@@ -483,6 +483,8 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
             The pipeline itself.
         """
         parameters.refuse_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
+        if "steps" not in kwargs:
+            _refuse_unknown(self, kwargs)
         with PUBLICATION:
             return super().set_params(**kwargs)
 
@@ -560,6 +562,21 @@ class PipelineFit(Fit):
     def _publish(self, target: Any, fitted: Any) -> None:
         """See `Fit`: the steps as they are now, with what the fitted ones learned."""
         publish(target, fitted, steps=target._with_learned(fitted.steps))
+
+
+def _refuse_unknown(pipeline: PrivatePipeline, keys: Iterable[str]) -> None:
+    """Raise an error for a parameter of neither the pipeline nor a step, with the steps that have one of this name."""
+    known = [*pipeline.get_params(deep=False), *(name for name, _ in pipeline.steps)]
+    for key in keys:
+        if key.partition("__")[0] not in known:
+            own = key.rpartition("__")[2]
+            found = [f"{name}__{own}" for name, step in pipeline.steps if own in _parameters_of(step)]
+            remedy = f"Use {' or '.join(map(repr, found))}" if found else f"Use step__parameter, or one of {known}"
+            raise ValueError(f"Invalid parameter {key!r} for estimator {type(pipeline).__name__}. {remedy}.")
+
+
+def _parameters_of(step: Any) -> Any:
+    return step.get_params(deep=False) if hasattr(step, "get_params") else ()
 
 
 def _such_as(steps: list[tuple[str, Any]], key: str) -> str:
