@@ -295,8 +295,10 @@ def _check_type(column: LevelColumn, dtype: Any) -> None:
     numbers = [number_of(key) for key in column.keys]
     if any(not low <= number <= high or (whole and not number.is_integer()) for number in numbers):
         raise ValueError(
-            f"Column {column.block.name!r} has a numeric type, so its categories in `schema` and `other` must be "
-            "numbers of this type. Use such numbers, or convert the column to strings."
+            f"Column {column.block.name!r} has a numeric type, so its categories and `other` in `schema` must be "
+            "numbers of this type, but privately estimated categories include the string 'other'. List the "
+            "categories, such as {'kind': 'category', 'categories': [1, 2]}, or convert the column to strings: "
+            f"X[{column.block.name!r}].astype(str)."
         )
 
 

@@ -552,7 +552,7 @@ def changed(**cells):
 BAD_INPUT = [
     ({"bounds": (0, 1)}, {}, ["`bounds` must be None with a schema"]),
     ({"schema": None, "bounds": [(0, 1), None, (0, 1)]}, {}, ["`schema` or `bounds`", "bounds=(low, high)"]),
-    ({"schema": {**SCHEMA, "age": "category"}}, {}, ["Column 'age' has a numeric type", "convert the column"]),
+    ({"schema": {**SCHEMA, "age": "category"}}, {}, ["Column 'age' has a numeric type", "X['age'].astype(str)"]),
     ({"pairs": "some"}, {}, ["`pairs` must be", "'auto', 'all', 'select'"]),
     ({"triples": True}, {}, ["`y` must be set with triples=True"]),
     ({"triples": True, "pairs": "select"}, {"y": GOOD_Y}, ["triples=True", "'all'"]),
