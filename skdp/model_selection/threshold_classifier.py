@@ -38,9 +38,11 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
         error costs 1; with `min_precision` alone only false negatives count, with `min_recall` alone only false
         positives.
     min_precision : float or None, default=None
-        Smallest precision, estimated from the histogram. If no threshold reaches it, the closest one is used.
+        Smallest precision for the second class of `classes_`, estimated from the histogram. If no threshold reaches it,
+        the closest one is used.
     min_recall : float or None, default=None
-        Smallest recall, estimated from the histogram. If no threshold reaches it, the closest one is used.
+        Smallest recall for the second class of `classes_`, estimated from the histogram. If no threshold reaches it,
+        the closest one is used.
     equal_rates : {"selection_rate", "true_positive_rate", "false_positive_rate"} or None, default=None
         Rate to equalize between subgroups. If set, each subgroup has its own threshold.
     by : str or None, default=None
@@ -92,7 +94,7 @@ class DPThresholdClassifier(ScoresOfPart, TableClassifier):
     thresholds_ : dict of str to float
         Threshold of each subgroup. Without `by`, the only key is "all".
     classes_ : ndarray of shape (2,)
-        Negative class and positive class.
+        Negative class and positive class, in ascending order.
     n_features_in_ : int
         Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
