@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.parameters import check_real
+from skdp._checks.parameters import check_real, last_step
 from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
 from skdp.base.estimates import Estimate
@@ -273,7 +273,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
 
     def _check_targets_known(self) -> None:
         """See `CountedEvaluation`: bounds of the targets, those of the model if it has some."""
-        given = self.y_bounds if self.y_bounds is not None else getattr(self.model, "y_bounds", None)
+        given = self.y_bounds if self.y_bounds is not None else getattr(last_step(self.model), "y_bounds", None)
         bounds = check_y_bounds(given)
         if bounds is None:
             raise ValueError(

@@ -7,6 +7,8 @@ import pytest
 from relations import with_n_public
 from scipy.stats import binom
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import skdp
 from skdp import PrivacyAccountant
@@ -101,7 +103,8 @@ def test_a_model_is_asked_for_its_predictions(people):
     assert 0.7 < found.r2.value < 1.0
     assert "r2" in repr(found)
     ours = skdp.DPRidge(y_bounds=BOUNDS, epsilon=50.0).fit(predicted[:, None], y)
-    assert evaluate(ours, predicted[:, None], y, epsilon=100.0).y_bounds_ == BOUNDS
+    for each in (ours, make_pipeline(FunctionTransformer(), ours)):
+        assert evaluate(each, predicted[:, None], y, epsilon=100.0).y_bounds_ == BOUNDS
     with pytest.raises(ValueError, match="`y_bounds` must be set"):
         evaluate(model, predicted[:, None], y, epsilon=1.0)
     with pytest.raises(TypeError, match="fitted model with predict"):
