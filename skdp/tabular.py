@@ -92,7 +92,8 @@ def tabular_pipeline(
         are read from `y`; this is not covered by the guarantee, and ``fit`` issues a `PrivacyLeakWarning`.
     y_transform : {"log"} or None, default=None
         Transformation of the targets, as for `skdp.DPRandomTreesRegressor`. "log" is for amounts with relative errors
-        and requires positive `y_bounds`. Predictions are on the original scale.
+        and requires positive `y_bounds`. Predictions are on the original scale, near the median, so their mean is below
+        that of skewed targets.
     weight_bound : float or None, default=None
         Public upper bound of `sample_weight`, which only the model uses. Weights are clipped to it and divided by it.
         None is equivalent to 1. Bounds, bins and categories are estimated without weights.

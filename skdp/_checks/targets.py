@@ -102,7 +102,8 @@ def check_y_transform(y_transform: Any, bounds: TargetBounds | None) -> bool:
     low, high = bounds
     if not (low > 0.0 and math.log(high) > math.log(low)):
         raise ValueError(
-            f"y_transform='log' requires bounds above 0 with low < high, got y_bounds=({low!r}, {high!r})."
+            f"y_transform='log' requires bounds above 0 with low < high, got y_bounds=({low!r}, {high!r}). Pass a low "
+            "bound above 0, to which smaller targets are moved, or y_transform=None for amounts with many zeros."
         )
     return True
 
