@@ -111,7 +111,7 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
             estimator,
             f"Column {format_names(names)} contains strings, but has numeric bounds in `schema`. Strings that are not "
             "numbers, such as '12,5' with a decimal comma, count as missing. Convert the column first, for example "
-            f"X[{names[0]!r}].str.replace(',', '.').astype(float).",
+            f"pd.to_numeric(X[{names[0]!r}].str.replace(',', '.'), errors='coerce').",
         )
 
 

@@ -213,6 +213,8 @@ class LevelColumn(NamedTuple):
             raise ValueError(
                 f"Input X contains NaN or unreadable cells in column {name}, for which its schema declares no missing "
                 f"values. Set {{{name}: {{..., 'missing_values': [None]}}}}, or impute them."
+                + " Set the 'format' of dates that are not ISO strings."
+                * (self.block.column.kind == "date")
             )
         return np.where(gaps, gap, codes).astype(np.int32)
 

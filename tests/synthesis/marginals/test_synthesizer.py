@@ -565,6 +565,7 @@ BAD_INPUT = [
     ),
     ({}, {"X": changed(job=None)}, ["contains NaN", "column 'job'", "'missing_values': [None]"]),
     ({}, {"X": changed(age="12.5w")}, ["column 'age'", "declares no missing values"]),
+    ({"schema": {**SCHEMA, "job": ("2000-01-01", "2024-12-31")}}, {}, ["column 'job'", "Set the 'format' of dates"]),
     ({}, {"X": changed(pay=math.inf)}, ["X contains infinity", "column 'pay'"]),
     ({}, {"X": GOOD[:1]}, ["1 sample", "2 rows"]),
     ({"schema": {"age": (0, 100)}}, {"X": GOOD[["age"]]}, ["1 feature(s)", "at least 2"]),
