@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdp._checks.groups import Units
+from skdp._checks.notices import note_notice
 from skdp._checks.targets import TargetBounds, TargetScale
 from skdp._checks.weights import WeightReader, weight_of_each
 from skdp._dpsgd.mean_correction import ENOUGH, TargetMean
@@ -319,6 +320,7 @@ class TreesOfTargets(TreesSolver):
             weights = weight_of_each(targets.weights, len(targets.values))
             sums = run.released(_TARGETS, mechanism, partial(sum_targets, targets.values, weights, targets.units))
             units = units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
+            note_notice(self.model, notice_of_targets(sums, mechanism, units.center))
         self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
@@ -392,10 +394,31 @@ def units_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, *, fit_inte
     causes a bias. Without an intercept, the center is 0.
     """
     deviation = mechanism.standard_deviation
-    total, first, second = sums.tolist()
+    total, first, _ = sums.tolist()
     if total < ENOUGH * deviation:
         return TargetUnits()
     center = min(max(first / total, -1.0), 1.0) if fit_intercept else 0.0
-    variance = max((second - 2.0 * center * first) / total + center**2, 0.0)
-    error = deviation / total * math.sqrt(1.0 + 4.0 * center**2 + center**4)
+    variance, error = _variance(sums, deviation, center)
     return TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
+
+
+def _variance(sums: np.ndarray, deviation: float, center: float) -> tuple[float, float]:
+    """Return the noisy mean squared distance from the center, and its error."""
+    total, first, second = sums.tolist()
+    variance = max((second - 2.0 * center * first) / total + center**2, 0.0)
+    return variance, deviation / total * math.sqrt(1.0 + 4.0 * center**2 + center**4)
+
+
+def notice_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, center: float) -> str:
+    """Return a warning if the spread of the targets is not distinguishable from the noise, by noisy sums; or ""."""
+    deviation = mechanism.standard_deviation
+    if sums[0] < ENOUGH * deviation:
+        return ""
+    variance, error = _variance(sums, deviation, center)
+    if variance > error:
+        return ""
+    return (
+        "`y_bounds` is so wide that the spread of the targets is not distinguishable from the noise, so predictions "
+        "may be inaccurate. Set narrower public bounds, to which targets beyond them are moved, or use more rows or a "
+        "larger epsilon."
+    )

@@ -565,6 +565,14 @@ def test_units_follow_from_the_noisy_sums():
     assert unit != 1.0
 
 
+def test_wide_target_bounds_are_reported_by_noisy_sums():
+    X, y = numbers(20_000)
+    with pytest.warns(QualityWarning, match=r"`y_bounds` is so wide that the spread of the targets is not"):
+        regressor_of(max_iter=2, y_bounds=(0, 1_000), random_state=0).fit(X, y)
+    with warnings.catch_warnings(action="error", category=QualityWarning):
+        regressor_of(max_iter=2, y_bounds=(5, 9), random_state=0).fit(X, y)
+
+
 # --- what is bought after the last step ------------------------------------------------------------------------------
 
 
