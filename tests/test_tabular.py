@@ -363,6 +363,7 @@ BAD_BOUNDS = [(1, 1), (0, np.nan), 7, (0, "a\nb")]
 NAN, INFINITE = ["y contains NaN", "Remove these rows"], ["y contains infinity", "Clip it"]
 BAD_INPUT = {
     **{f"y_bounds {i}": ({"y_bounds": each}, {}, ["`y_bounds", "must be a"]) for i, each in enumerate(BAD_BOUNDS)},
+    "a misspelled column": ({"schema": {"agee": (18, 90)}}, {}, ["Did you mean 'age' instead of 'agee'?"]),
     "an absent column": ({"schema": {**SCHEMA, "shoe": (30, 50)}}, {}, ["'shoe'", "Correct `schema`"]),
     "a gap in y": ({}, {"y": with_target(np.nan)}, NAN),
     "words in y": ({}, {"y": SPENT.astype(str)}, ["y contains strings"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,9 +79,11 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
     there = set(table.names)
     missing = [name for name, column in known.items() if name not in there and column.kind != "drop"]
     if missing:
+        close = get_close_matches(str(missing[0]), [name for name in map(str, table.names) if name not in known], 1)
+        hint = f"Did you mean {close[0]!r} instead of {missing[0]!r}? " if close else ""
         raise ValueError(
             f"`schema` declares {format_names(missing)}, which X does not have: its columns are "
-            f"{format_names(table.names)}. Correct `schema` (columns of an array are x0, x1, ...)."
+            f"{format_names(table.names)}. {hint}Correct `schema` (columns of an array are x0, x1, ...)."
         )
     others = [name for name in table.names if name not in known]
     if others and schema.others == "error":
