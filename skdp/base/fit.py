@@ -292,8 +292,9 @@ class Fit:
         # A fit that resumes from its file may be on the record of the accountant.
         self._was_charged = False
         if accountant is not None and self.file is not None and self.file.begun:
-            note = self.file.note
-            self._was_charged = any(each.note == note and each.event == self.event for each in accountant.history)
+            note, partition = self.file.note, accountant.partition_name
+            charges = (each for each in accountant.history if each.partition in (None, partition))
+            self._was_charged = any(each.note == note and each.event == self.event for each in charges)
         if not self._was_charged:
             price = FitPrice(self.event, self.cost.delta, payment.adjacency, payment.unit)
         if leaks := report_foreign_fit(self.estimator, price):

@@ -139,6 +139,16 @@ def test_an_accountant_that_does_not_hold_the_charge_is_charged(tmp_path, monkey
     assert [charge.event for charge in other.history] == [resumed.privacy_event_]
 
 
+def test_resumed_run_of_one_partition_is_charged_to_all(tmp_path, monkeypatch):
+    """The charge to a partition does not cover steps that read the other ones; that to all units covers each."""
+    path, accountant = tmp_path / "run.npz", PrivacyAccountant()
+    january = accountant.partition("january", rule="month")
+    stopped(make("sampled", path, accountant=january), 9, KeyboardInterrupt(), monkeypatch)
+    stopped(make("sampled", path, accountant=accountant), 9, KeyboardInterrupt(), monkeypatch)
+    make("sampled", path, accountant=january).fit(X, Y)
+    assert [charge.partition for charge in accountant.history] == ["january", None]
+
+
 def test_file_of_another_run_is_rejected_before_charge(tmp_path, monkeypatch):
     path, accountant = tmp_path / "run.npz", PrivacyAccountant()
     stopped(make("sampled", path), 9, KeyboardInterrupt(), monkeypatch)
