@@ -243,8 +243,8 @@ def make_candidate(template: PrivatePipeline, parameters: dict[str, Any], X: Any
         if (path := own.get("checkpoint")) is not None:
             raise ValueError(f"`checkpoint` must be None in a search, got {path!r}. It is the file of a single fit.")
         step.estimator.set_params(**{name: value for name, value in silent.items() if name in own})
-    loud = [name for name in made.get_params() if name.split("__")[-1] == "verbose"]
-    made.set_params(**dict.fromkeys(loud, 0))
+    loud = {name: value for name, value in made.get_params().items() if name.split("__")[-1] == "verbose"}
+    made.set_params(**{name: type(value)() for name, value in loud.items()})  # 0, or False for steps of scikit-learn
     check_budget(made)
     made._note_unit()  # for steps that are parameters
     made._settle_steps(X, n_samples)

@@ -17,7 +17,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 from unread import UnreadTable
 
 import skdp.model_selection.candidates
@@ -558,6 +558,12 @@ def test_a_pipeline_of_private_steps(strategy):
     assert found.best_estimator_.epsilon_ == found.epsilon_
     assert found.best_estimator_.fractions == {"pca": 0.5}
     assert found.predict(X).shape == (N,)
+
+
+def test_search_accepts_nested_pipeline_of_stateless_steps():
+    inner = make_pipeline(Normalizer(), verbose=True)
+    found = search(make_pipeline(inner, model()), {"dplogisticregression__alpha": [0.0, 0.1]}).fit(X, Y)
+    assert found.best_estimator_[0].verbose is False
 
 
 def test_whole_steps_can_be_searched():
