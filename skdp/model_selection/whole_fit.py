@@ -42,7 +42,7 @@ from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.statements.targets import Risk, RiskTarget
 from skdp.base.budget import PrivacyCost, read_epsilon, root_stream
 from skdp.base.estimator import JointPrivacyCost, refuse_foreign, refuse_foreign_in_init
-from skdp.base.fit import BEGUN, Fit, Payment, copy_to_fit, new_release, unit_of, units_of
+from skdp.base.fit import BEGUN, Fit, Payment, copy_to_fit, new_release, recording_refusals, unit_of, units_of
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
@@ -154,8 +154,9 @@ class WholeFit(Fit):
         X, self.units = units_of(model, X, groups, self._find_payment)
         if template is not None:
             self.adopt(template, X)
-        self.rows = indexable(X)
-        self.n_rows, self.n_features = table_shape(self.rows)
+        with recording_refusals(self._find_payment):
+            self.rows = indexable(X)
+            self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = n = self.n_rows if self.units is None else self.units.n_units
         self.n = public_n(model, n) if template is None else public_rows_of(template, n)
         self.delta = delta_for(check_delta(model.delta), self.accountant, self.n)

@@ -25,7 +25,7 @@ from skdp._checks.sources import refuse_rows_elsewhere
 from skdp.accounting.statements.targets import target_of
 from skdp.base.budget import PrivacyCost
 from skdp.base.estimator import JointPrivacyCost
-from skdp.base.fit import BEGUN, PUBLICATION, Fit, Payment, publish, units_of
+from skdp.base.fit import BEGUN, PUBLICATION, Fit, Payment, publish, recording_refusals, units_of
 from skdp.base.pipeline_issues import PipelineIssue as PipelineIssue
 from skdp.base.pipeline_issues import find
 from skdp.base.private_step import private_steps, traits_of
@@ -547,7 +547,8 @@ class PipelineFit(Fit):
         self.model._state_adjacency()
         self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
         self.model._note_unit()
-        self.n_rows, self.n_features = table_shape(self.rows)
+        with recording_refusals(self._find_payment):
+            self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = self.n_rows if self.units is None else self.units.n_units
         n, accountant = joint_fit.public_rows_of(self.model, self.n_units), self._find_payment().accountant
         self.model.delta = parameters.delta_for(parameters.check_delta(self.model.delta), accountant, n)

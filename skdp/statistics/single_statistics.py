@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from skdp._checks.numbers import values_of
 from skdp._checks.parameters import read_real, show
 from skdp.base.estimates import Estimate
+from skdp.base.fit import payment_of, recording_refusals
 from skdp.statistics.column_estimates import Intervals
 from skdp.statistics.describer import MOST_BINS, TableDescriber
 from skdp.statistics.description import PrivateDescription
@@ -320,6 +322,21 @@ def described(
     """Describe one or two columns for the public `function`; the type of the column is used if its kind is None."""
     import pandas as pd
 
+    if internal := settings.keys() & {"shares", *asked}:
+        raise TypeError(f"{function} has no parameter {min(internal)!r}. Remove it.")
+    others = dict(settings)
+    private = {name: others.pop(name, None) for name in ("groups", "sample_weight")}
+    schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
+    describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
+    describer._public_name = function
+    with recording_refusals(partial(payment_of, describer)):
+        given = _columns_of(columns)
+    frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
+    return PrivateDescription.of(describer.fit(frame, **private))
+
+
+def _columns_of(columns: list[Any]) -> list[np.ndarray]:
+    """Return the columns as arrays of one dimension and equal length."""
     # A list becomes an array of objects, because its type would depend on its cells.
     given = [values_of(name, each) for name, each in zip((_X, _Y), columns, strict=False)]
     typed = [hasattr(each, "dtype") for each in columns]
@@ -327,12 +344,4 @@ def described(
     if any(each.ndim != 1 for each in given) or len({len(each) for each in given}) > 1:
         shapes = " and ".join(str(each.shape) for each in given)
         raise ValueError(f"The input must be one-dimensional columns of equal length, got shape {shapes}.")
-    if internal := settings.keys() & {"shares", *asked}:
-        raise TypeError(f"{function} has no parameter {min(internal)!r}. Remove it.")
-    others = dict(settings)
-    private = {name: others.pop(name, None) for name in ("groups", "sample_weight")}
-    frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
-    schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
-    describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
-    describer._public_name = function
-    return PrivateDescription.of(describer.fit(frame, **private))
+    return given

@@ -167,6 +167,16 @@ def test_rows_are_refused_before_the_charge_and_the_ledger_notes_it(kind, cell, 
     assert refusals(accountant) == 1
 
 
+@over_rows("kind", MAKERS)
+def test_rejected_list_of_unequal_rows_is_recorded(kind):
+    accountant, rows = PrivacyAccountant(), X.tolist()
+    rows[7].pop()
+    with pytest.raises(ValueError, match="rows of different lengths"):
+        MAKERS[kind](accountant).fit(rows, Y)
+    assert spent(accountant) == 0.0
+    assert refusals(accountant) == 1
+
+
 def frames(bad):
     jobs = np.array(["clerk", "cook"])[Y].astype(object)
     jobs[5] = bad

@@ -125,6 +125,13 @@ def test_refusals_are_one_line_and_cost_nothing(name):
     assert accountant.history == ()
 
 
+def test_rejected_nested_cell_is_recorded():
+    accountant = PrivacyAccountant()
+    with pytest.raises(ValueError, match="nested cells"):
+        st.private_mean([1.0, [2.0]], bounds=(0, 1), accountant=accountant)
+    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+
+
 # --- discrete noise ---
 
 COUNTED = ["count", "histogram", "histogram of numbers", "top", "crosstab"]
