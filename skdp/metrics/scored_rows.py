@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.leaks import silence
 from skdp._checks.numbers import NUMBER, numbers_of, refuse, shape_of, values_of
 from skdp._checks.parameters import WrongTypeError
-from skdp._checks.rows import column_names
+from skdp._checks.rows import column_names, take_rows
 from skdp._checks.sources import RowSource
 
 FARTHEST = 36.7  # log-odds of 1 - 2**-53; scikit-learn clips probabilities at the same value
@@ -105,7 +105,8 @@ class ScoredRows:
 
     Proof. Warnings are ignored. If a block fails, its halves are tried, down to single rows, so that a row has NaN if
     and only if it fails alone, given that the model processes rows independently. If the model multiplies matrices, the
-    last bit of a score depends on the position of its row, which neighbors share except under ``add_remove``.
+    last bit of a score depends on the number of rows in a call, which is that of the block (`results_of_rows`), and on
+    the position of its row, which neighbors share except under ``add_remove``.
     """
 
     def __init__(
@@ -124,18 +125,45 @@ class ScoredRows:
             yield rows, self._X[rows].reshape(-1, *self._width) if self._model is None else self._scores(rows)
 
     def _scores(self, rows: slice) -> np.ndarray:
-        n = rows.stop - rows.start
-        try:
-            with silence():
-                found = self._score(self._model, self._X.iloc[rows] if hasattr(self._X, "iloc") else self._X[rows])
-        except Exception:  # its message may quote a cell
-            found = None
-        if found is not None and found.shape == (n, *self._width):
-            return found
-        if n == 1:
-            return np.full((1, *self._width), np.nan)
-        half = rows.start + n // 2
-        return np.concatenate([self._scores(slice(rows.start, half)), self._scores(slice(half, rows.stop))])
+        def read(places: np.ndarray) -> np.ndarray | None:
+            try:
+                with silence():
+                    found = self._score(self._model, take_rows(self._X, rows.start + places))
+            except Exception:  # its message may quote a cell
+                return None
+            return found if found.shape == (len(places), *self._width) else None
+
+        return results_of_rows(read, rows.stop - rows.start, np.full(self._width, np.nan))
+
+
+def results_of_rows(read: Callable[[np.ndarray], np.ndarray | None], n: int, failed: Any) -> np.ndarray:
+    """Return the result of each of n rows, which is `failed` for a row that fails alone.
+
+    `read` maps numbers of rows to their results, or to None if it fails. The results of all other rows come from one
+    call for n rows, in which one of them replaces each row that fails. The rounding of a result can depend on the
+    number of rows, but so it does not depend on whether other rows fail.
+    """
+    places = np.arange(n)
+    if (found := read(places)) is not None:
+        return found
+    results = np.full((n, *np.shape(failed)), failed)
+    passing = np.concatenate([_passing(read, part) for part in np.array_split(places, 2)])
+    if len(passing):
+        passes = np.isin(places, passing)
+        found = read(np.where(passes, places, passing[0]))
+        if found is not None:
+            results[passes] = found[passes]
+    return results
+
+
+def _passing(read: Callable[[np.ndarray], Any], places: np.ndarray) -> np.ndarray:
+    """Return the rows that do not fail, by bisection."""
+    if not len(places) or read(places) is not None:
+        return places
+    if len(places) == 1:
+        return places[:0]
+    half = len(places) // 2
+    return np.concatenate([_passing(read, places[:half]), _passing(read, places[half:])])
 
 
 def refuse_other_scores(

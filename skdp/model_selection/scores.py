@@ -13,12 +13,12 @@ from sklearn.base import is_regressor
 from skdp._checks.groups import Units
 from skdp._checks.numbers import NUMBER, numbers_of, values_of
 from skdp._checks.parameters import WrongTypeError, check_count, show
-from skdp._checks.rows import encode_labels
+from skdp._checks.rows import encode_labels, take_rows
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.metrics import binary as binary_metrics
 from skdp.metrics.histogram_evaluation import GRID, RowsOfCounts, amounts_of, count_cells
 from skdp.metrics.replicates import Metric, project
-from skdp.metrics.scored_rows import ScoredRows, bins_of
+from skdp.metrics.scored_rows import ScoredRows, bins_of, results_of_rows
 
 LOSS_BOUND = 5.0
 """Bound of the log loss of a row: that of a probability of 0.7% for the true class."""
@@ -179,18 +179,16 @@ class PrivateScore:
 
     def _moves_of_all(self, estimator: Any, X: Any, y: Any) -> np.ndarray:
         """Contribution of each row; a row that cannot be predicted has the worst."""
-        try:
-            return self._moves(estimator, X, y)
-        except (ValueError, ArithmeticError) as error:
-            if isinstance(error, WrongTypeError):
-                raise
-        if len(y) == 1:
-            return np.array([self._worst - self.sensitivity])
-        half = len(y) // 2
-        parts = (slice(0, half), slice(half, len(y)))
-        return np.concatenate(
-            [self._moves_of_all(estimator, X.iloc[p] if hasattr(X, "iloc") else X[p], y[p]) for p in parts]
-        )
+
+        def read(rows: np.ndarray) -> np.ndarray | None:
+            try:
+                return self._moves(estimator, take_rows(X, rows), y[rows])
+            except (ValueError, ArithmeticError) as error:
+                if isinstance(error, WrongTypeError):
+                    raise
+            return None
+
+        return results_of_rows(read, len(y), self._worst - self.sensitivity)
 
     def value(self, total: float, n: float) -> float:
         """Convert a total to a score.

@@ -273,6 +273,18 @@ def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):
     np.testing.assert_array_equal(alone, together)
 
 
+def test_failed_row_does_not_change_scores_of_others(people):
+    class Rounding(Picky):
+        def predict_proba(self, X):
+            return super().predict_proba(X) + 1e-3 * len(X)
+
+    rows = np.minimum(people[0], 0.9)[:, None]
+    failing = np.where(np.arange(N)[:, None] == 7, 1.0, rows)
+    all_scores, others = (next(ScoredRows(Rounding(), each).blocks())[1] for each in (rows, failing))
+    assert np.isnan(others[7])
+    np.testing.assert_array_equal(np.delete(all_scores, 7), np.delete(others, 7))
+
+
 @pytest.mark.parametrize(
     ("scores", "y", "adjacency"),
     [

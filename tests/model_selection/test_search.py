@@ -259,6 +259,8 @@ def test_a_row_that_cannot_be_predicted_counts_as_the_worst():
     for rows in (X, pd.DataFrame(X)):
         assert hits.total_of_all(Choosy(), rows, Y) == right - N / 2
         assert losses.total_of_all(Choosy(), rows, Y) == right + refused - N / 2
+    rounding = PrivateScore("rounding", lambda model, X, y: (model.predict(X) * len(y) == N).astype(float), 1.0)
+    assert rounding.total_of_all(Choosy(), X, Y) == N - refused - N / 2  # each other row as in a call for all rows
     with pytest.raises(TypeError, match="one number per row"):
         PrivateScore("bad", lambda *given: np.ones(3), 1.0).total_of_all(Choosy(), X, Y)
 
