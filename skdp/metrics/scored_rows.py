@@ -106,7 +106,7 @@ class ScoredRows:
     Proof. Warnings are ignored. If a block fails, its halves are tried, down to single rows, so that a row has NaN if
     and only if it fails alone, given that the model processes rows independently. If the model multiplies matrices, the
     last bit of a score depends on the number of rows in a call, which is that of the block (`results_of_rows`), and on
-    the position of its row, which neighbors share except under ``add_remove``.
+    the position of its row, which neighbors share except under ``add_remove`` and for groups of different sizes.
     """
 
     def __init__(
