@@ -56,6 +56,11 @@ def values_of(name: str, given: Any) -> np.ndarray:
     values = or_none(lambda: np.asarray(decoded(given)) if _has_dtype(type(given)) else _array_of_cells(given))
     if values is None:
         raise ValueError(f"{name} must be a numeric array, got rows of different lengths or nested cells.")
+    if _has_dtype(type(given)) and values.ndim == 1 and values.dtype == float and (np.abs(values) >= 2.0**53).any():
+        column = decoded(given)
+        cells = list(column.to_pylist() if hasattr(column, "to_pylist") else column)
+        if any(isinstance(cell, int | np.integer) for cell in cells):  # which NumPy rounds if there is a missing value
+            return np.array([*cells, None], dtype=object)[:-1]
     return values
 
 

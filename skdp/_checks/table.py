@@ -198,13 +198,14 @@ def _read(raw: Any) -> tuple[CellValues | None, int]:
     """Read a column of any library; None, and the kind of fault, if it has cells that cannot be read."""
     if isinstance(raw, np.ndarray):
         return _read_array(raw)
+    raw = numbers.decoded(raw)
     letter = _letter(raw)
     if hasattr(raw, "iloc"):
         return _read_pandas(raw, letter)
     if letter in "iu" and "128" not in str(getattr(raw, "dtype", "")):  # of Arrow or polars
         return _integers(raw.fill_null(0).to_numpy(), np.asarray(raw.is_null().to_numpy())), numbers.NUMBER
     if not hasattr(raw, "to_physical"):  # of Arrow
-        return _read_array(np.asarray(numbers.decoded(raw).to_numpy()))
+        return _read_array(np.asarray(raw.to_numpy()))
     if letter in "biuf":
         floats = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(import_extra("polars").Float64)
         return CellValues("boolean" if letter == "b" else "number", _doubles(floats.to_numpy())), numbers.NUMBER

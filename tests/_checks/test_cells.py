@@ -25,7 +25,7 @@ from skdp import (
     PrivacyAccountant,
     tabular_pipeline,
 )
-from skdp._checks.numbers import numbers_of, shape_of, values_of
+from skdp._checks.numbers import key_of, numbers_of, shape_of, values_of
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
 from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
 from skdp._checks.weights import check_weights
@@ -297,3 +297,25 @@ def test_a_score_of_ones_own_is_given_no_list_of_rows():
         search.fit(rows, y)
     assert ledger.get_epsilon(1e-4) == 0.0
     assert search.fit(np.array(rows), y).best_index_ in (0, 1)
+
+
+TYPED_INTEGERS = {
+    "pandas": lambda cells: pd.Series(cells, dtype="Int64"),
+    "categorical": lambda cells: pd.Series(pd.Categorical(cells, categories=[2**60, 2**60 + 1])),
+    "polars": lambda cells: pl.Series(cells, dtype=pl.Int64),
+    "arrow": lambda cells: pa.chunked_array([pa.array(cells, pa.int64())]),
+    "dictionary": lambda cells: pa.chunked_array([pa.array(cells, pa.int64()).dictionary_encode()]),
+}
+
+
+@pytest.mark.parametrize("library", TYPED_INTEGERS)
+def test_missing_value_does_not_round_integers(library):
+    make = TYPED_INTEGERS[library]
+    column = make([2**60, 2**60 + 1, None])
+    found = values_of("by", column)
+    assert [key_of(cell) for cell in found[:2].tolist()] == [str(2**60), str(2**60 + 1)]
+    frame = pa.table({"a": column}) if isinstance(column, pa.ChunkedArray) else pl.DataFrame({"a": column})
+    frame = frame if library not in ("pandas", "categorical") else pd.DataFrame({"a": column})
+    codes, keys = as_keys(Table(frame).cells(0))
+    assert [keys[code] for code in codes[:2]] == [str(2**60), str(2**60 + 1)]
+    assert codes[2] == -1
