@@ -10,7 +10,7 @@ the best trial, and to a pair that is composed with the other releases.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -124,7 +124,9 @@ FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one trial
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
 _FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
-_DEPTHS = (-28.0, -60.0, -200.0, -700.0)  # floors where delta is looked for, one after the other
+_DEPTHS = (-32.0, -60.0, -200.0, -700.0)  # floors where delta is looked for roughly, one after the other
+_ROUGHLY = 6.0  # log of how far below delta a rough profile is followed
+_LARGE = 0.01  # delta of a selection from which on Rényi divergences may be the better bound
 _LEAST_DELTA, _MOST_DELTA = 1e-300, 1.0 - 1e-9  # within which a grid is laid
 _MANY = 10**9  # releases from which on the grid is so coarse that Rényi divergences may be the better bound
 _DEEPEST = -690.0  # log of the delta down to which profiles of groups are followed, at most
@@ -164,10 +166,14 @@ def _infinite(revealed: float, pairs: tuple[AnyPair, ...]) -> float:
     return revealed - (1.0 - revealed) * math.expm1(cut) * (1.0 + 1e-14)
 
 
+def _floor(delta: float) -> float:
+    """Return the log of the delta down to which profiles of trials are followed for a bound near `delta`."""
+    return max(math.floor((math.log(delta) - _NEGLIGIBLE) / _FLOORS) * _FLOORS, _DEPTHS[-1])
+
+
 def _selected_epsilon(found: Releases, delta: float, replace_one: bool, accuracy: float) -> float:
     """Return epsilon of a composition with a selection."""
-    floor = math.floor((math.log(delta) - _NEGLIGIBLE) / _FLOORS) * _FLOORS
-    directed = directions(found, replace_one, max(floor, _DEPTHS[-1]), max(accuracy, _PROFILE))
+    directed = directions(found, replace_one, _floor(delta), max(accuracy, _PROFILE))
     alone, infinite = _alone(directed), _infinite(Simple.of(found, replace_one).revealed, directed[0])
     if alone is not None:
         return alone.epsilon_at(delta)
@@ -268,38 +274,40 @@ def known_delta(found: Releases, epsilon: float, replace_one: bool) -> float | N
 
 
 def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy: float) -> float:
-    """Return delta by iteration from a guess, on coarse grids first."""
-    revealed = Simple.of(found, replace_one).revealed
-    by_renyi = (_is_by_renyi(found) or found.selected) and rdp_refusal(found, replace_one=replace_one) is None
-    best = renyi_delta(found, epsilon, replace_one=replace_one) if by_renyi else 1.0
-    fine = max(accuracy, _PROFILE) if found.selected else accuracy  # that of profiles is no better
+    """Return delta by iteration from a guess, on coarse grids and with coarse profiles of trials first.
+
+    Every value is an upper bound, whatever the guess, the grid and the floor, and the least of them is returned.
+    """
+    revealed, best = Simple.of(found, replace_one).revealed, 1.0
     rough = max(ROUGH, accuracy)
-    delta = min(best, 1e-6)  # a first guess
+    delta = 1e-6  # a first guess
     if not found.selected:
         delta = math.exp(max(find_tilt(pairs, None, epsilon).log_delta for pairs in directions(found, replace_one)))
     for _ in range(12):
-        needed = math.log(max(delta, _LEAST_DELTA)) - _NEGLIGIBLE
-        floor = next((depth for depth in _DEPTHS if depth <= needed), _DEPTHS[-1])
-        directed = directions(found, replace_one, floor, max(fine, _PROFILE))
+        delta = max(delta, _LEAST_DELTA)
+        floor = _floor(delta)
+        if rough > accuracy:
+            floor = next((depth for depth in _DEPTHS if depth <= math.log(delta) - _ROUGHLY), _DEPTHS[-1])
+        directed = directions(found, replace_one, floor, max(rough, _PROFILE))
         alone = _alone(directed)
         if alone is not None:
             value = guess = alone.delta_at(epsilon)
         else:
             infinite = _infinite(revealed, directed[0])
             if infinite >= _MOST_DELTA:
-                return best
-            delta = min(max(delta, infinite * (1.0 + ROUGH), _LEAST_DELTA), _MOST_DELTA)
-            value, guess = read_delta(directed, infinite, epsilon, delta, rough)
-        best, off = min(best, value), abs(math.log(max(guess, _LEAST_DELTA) / max(delta, _LEAST_DELTA)))
-        if off < 0.02:
-            if rough == fine or guess >= _MOST_DELTA:
                 break
-            rough = fine
+            delta = min(max(delta, infinite * (1.0 + ROUGH)), _MOST_DELTA)
+            value, guess = read_delta(directed, infinite, epsilon, delta, rough)
+        best, off = min(best, value), abs(math.log(max(guess, _LEAST_DELTA) / delta))
+        if off < 0.02:
+            if rough == accuracy or guess >= _MOST_DELTA:
+                break
+            rough = accuracy
         delta = guess
-
-    def price(delta: float) -> float:
-        return pld_epsilon(found, delta, replace_one=replace_one, accuracy=accuracy)
-
+    loose = _is_by_renyi(found) or (found.selected and best > _LARGE)
+    if loose and rdp_refusal(found, replace_one=replace_one) is None:
+        best = min(best, renyi_delta(found, epsilon, replace_one=replace_one))
+    price = partial(pld_epsilon, found, replace_one=replace_one, accuracy=accuracy)
     # what rounding adds may keep a grid that is centered too low where it is
     far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - 1e-5) - 1e-8
     return min(best, least_delta(price, epsilon)) if far else best

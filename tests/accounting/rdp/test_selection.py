@@ -259,6 +259,16 @@ def test_the_end_of_every_scale_has_a_price_in_finite_time():
             assert 0.0 < get_delta(event, 3.0) <= 1.0
 
 
+def test_search_delta_inverts_epsilon_in_few_calls():
+    """Floors, profiles and Rényi divergences that do not decide delta are not computed."""
+    runs = WorstOfDpEvent(tuple(dpsgd(1.0 + 0.3 * k, 0.01 * (1 + k), 100) for k in range(4)))
+    selected = NumberOfTrials(10.0, 1.0).event(runs)
+    for event in (selected, compose([selected, GaussianDpEvent(5.0)])):
+        with calls_at_most(400_000):
+            delta = get_delta(event, 4.0)
+        assert get_epsilon(event, delta) == pytest.approx(4.0, rel=2e-5)
+
+
 def test_replaced_records():
     event = RepeatAndSelectDpEvent(GaussianDpEvent(8.0), 10.0, 0.0)
     half = RepeatAndSelectDpEvent(GaussianDpEvent(4.0), 10.0, 0.0)
