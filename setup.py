@@ -30,6 +30,7 @@ TEST = [
     *SKOPS,
     "onnxruntime>=1.21",  # what runs exported models
     "polars>=1.0",
+    "duckdb>=1.1",
     "pytest>=8",
     "pytest-cov>=6",
     "pytest-xdist>=3.6",
@@ -74,6 +75,7 @@ setup(
         "cryptography>=43",
         "joblib>=1.3.2",
         "threadpoolctl>=3.1",
+        "narwhals>=2.12",
     ],
     extras_require={
         "plot": PLOT,

@@ -3,8 +3,11 @@
 import pickle
 import warnings
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from combinations import over_combinations, over_rows
 from sklearn.base import clone
@@ -62,6 +65,51 @@ def test_from_a_raw_frame_to_predictions(schema):
     assert 3.99 < model.epsilon_ <= 4.0
     assert model.delta_ == 1e-5  # of 3,000 rows
     assert model.adjacency_ == "zero_out"
+
+
+def to_arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+LIBRARIES = {"polars": pl.from_pandas, "Arrow": to_arrow, "DuckDB": lambda frame: duckdb.from_arrow(to_arrow(frame))}
+
+
+@over_rows("library", LIBRARIES)
+def test_frames_of_all_libraries_give_the_results_of_pandas(library):
+    """For one seed: a model of a raw table with groups, a vectorizer, a description and an evaluation."""
+    kind = LIBRARIES[library]
+    new, truth = customers(200, seed=1)
+
+    def results(kind):
+        settings = {"epsilon": 4.0, "random_state": 0}
+        persons = FRAME.assign(person=np.arange(len(FRAME)) // 2)
+        with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
+            model = tabular_pipeline(classes=CLASSES, **settings).fit(kind(persons), LABELS, groups="person")
+            rows = DPTableVectorizer(**settings).fit(kind(FRAME)).transform(kind(new)).toarray()
+            found = skdp.describe(kind(FRAME), **settings)
+            labeled = kind(new.assign(label=truth, person=range(200)))
+            score = skdp.evaluate(model, labeled, "label", groups="person", **settings)
+        return model.predict_proba(kind(new)), rows, repr(found), repr(score), model.predict(kind(persons[:9]))
+
+    for found, expected in zip(results(kind), results(lambda frame: frame), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_lazy_frame_is_rejected_before_the_charge():
+    lazy = pl.from_pandas(FRAME).lazy()
+    accountant = PrivacyAccountant(epsilon=9.0, delta=1e-5)
+    settings = {"epsilon": 1.0, "accountant": accountant}
+    for call in (
+        lambda: tabular_pipeline(classes=CLASSES, **settings).fit(lazy, LABELS),
+        lambda: DPTableVectorizer(**settings).fit(lazy),
+        lambda: DPLogisticRegression(classes=CLASSES, **settings).fit(lazy, LABELS),
+        lambda: skdp.synthesize(lazy, **settings),
+        lambda: skdp.describe(lazy, **settings),
+        lambda: skdp.private_train_test_split(lazy, LABELS, accountant=accountant),
+    ):
+        with pytest.raises(TypeError, match=r"^X must be an in-memory table, got a lazy LazyFrame\. Pass .* X.collect"):
+            call()
+    assert accountant.remaining() == 9.0
 
 
 def test_full_schema_spends_on_bins_alone():

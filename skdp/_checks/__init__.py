@@ -3,6 +3,7 @@
 An error message contains the parameter and the remedy, never a private value.
 
 - `parameters`: public parameters, including bounds of columns
+- `frames`: data frames of every library, through narwhals
 - `numbers`: cells: which of them are numbers, and error messages without their values
 - `rows`: arrays and data frames of rows, labels and classes, and public facts about rows
 - `table`: columns of any type, as numbers, days, keys or boolean values

@@ -19,6 +19,8 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from skdp._checks.frames import in_memory
+
 Value = TypeVar("Value")
 NUMBER, GAP, COMPLEX, TIME, STRING, OTHER = range(6)
 KIND_OF_DTYPE = {"b": NUMBER, "i": NUMBER, "u": NUMBER, "f": NUMBER, "c": COMPLEX, "M": TIME, "m": TIME,
@@ -42,11 +44,7 @@ def values_of(name: str, given: Any) -> np.ndarray:
     """
     if type(given) is np.ndarray:
         return given
-    if hasattr(given, "collect") and not hasattr(given, "shape"):  # a query of polars, Spark, ...
-        raise TypeError(
-            f"{name} must be an in-memory table, got a lazy {type(given).__name__}. Pass an in-memory data "
-            f"frame, for example {name}.collect()."
-        )
+    given = in_memory(given, name)
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
         raise ValueError(
             f"Input {name} contains NaN: masked values are treated as missing. Remove or impute them first."

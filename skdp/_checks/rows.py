@@ -18,12 +18,15 @@ from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from narwhals.stable.v2.dependencies import is_into_dataframe, is_pyarrow_table
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import validation
 
 from skdp._checks import numbers
+from skdp._checks.frames import column_of, in_memory
 from skdp._checks.leaks import warn
 from skdp._checks.numbers import NUMBER, all_finite, format_names, numbers_of, refuse, refuse_not_finite, values_of
 from skdp._checks.parameters import number_is_private
@@ -58,7 +61,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool, sparse: bool = False, by
     ValueError
         Any other error.
     """
-    X = X if reset else without_labels(estimator, X)
+    X = in_memory(X) if reset else without_labels(estimator, X)
     names = column_names(X)
     # A frame of pandas is sparse if all of its columns are.
     frame_types = X.dtypes if names and hasattr(X, "sparse") else ()
@@ -90,11 +93,10 @@ def read_cells(
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the column names of a pandas, polars or Arrow data frame, None for anything else."""
-    of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
-    names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
-    if names is None or callable(names):
+    """Return the column names of a data frame, None for anything else."""
+    if not is_into_dataframe(X):
         return None
+    names = X.column_names if is_pyarrow_table(X) else X.columns
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
@@ -105,15 +107,14 @@ def column_names(X: Any) -> list[Any] | None:
 
 def without_column(X: Any, name: str) -> Any:
     """Return a data frame without one of its columns."""
-    if hasattr(X, "iloc"):
-        return X.drop(columns=[name])
-    return X.drop(name) if hasattr(X, "to_series") else X.drop_columns([name])
+    return nw.from_native(X).drop(name).to_native()
 
 
 def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
     """Return a table without the column that a parameter names, and that column; or both unchanged."""
     if not isinstance(given, str):
         return X, given
+    X = in_memory(X)
     names = column_names(X)
     if names is None or given not in names:
         raise ValueError(
@@ -123,7 +124,8 @@ def split_column(X: Any, parameter: str, given: Any) -> tuple[Any, Any]:
 
 
 def without_labels(fitted: Any, X: Any) -> Any:
-    """Return rows without the column of group identifiers of ``fit``, unless it was a feature in ``fit``."""
+    """Return rows in memory without the column of group identifiers of ``fit``, unless it was a feature in ``fit``."""
+    X = in_memory(X)
     name = fitted.__dict__.get("_fitted_group_name")
     if name is None or name in getattr(fitted, "feature_names_in_", ()) or name not in (column_names(X) or ()):
         return X
@@ -223,12 +225,10 @@ def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) ->
 def _column(X: Any, j: int) -> np.ndarray:
     if isinstance(X, np.ndarray):
         return X[:, j]
-    if not hasattr(X, "iloc"):
-        return values_of("X", X.to_series(j) if hasattr(X, "to_series") else X.column(j))
-    series = X.iloc[:, j]
-    if isinstance(series.dtype, np.dtype) or series.dtype.kind not in "buif":
-        return values_of("X", series)
-    return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    column = column_of(X, j)
+    if not hasattr(column, "iloc") or isinstance(column.dtype, np.dtype) or column.dtype.kind not in "buif":
+        return values_of("X", column)
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
 def check_finite(table: Any, names: list[Any] | None) -> None:
@@ -569,6 +569,7 @@ def _plain(value: Any) -> Any:
 
 def indexable(X: Any) -> Any:
     """Return a table or column whose rows can be selected by number. A list stays a list."""
+    X = in_memory(X)
     if hasattr(X, "tocsr"):
         return X.tocsr()
     if hasattr(X, "shape") or type(X).__module__.startswith("pyarrow"):

@@ -15,12 +15,14 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from skdp._checks import numbers
+from skdp._checks.frames import column_of, in_memory, letter_of, type_of
 from skdp._checks.rows import check_schema, check_shape, column_names, sparse_table, without_labels
 
 _FEW_VALUES = 4096
@@ -82,6 +84,7 @@ class Table:
                 f"X must be an in-memory data frame, got a Dask {type(X).__name__}. Apply a stateless fitted step "
                 "with X.map_partitions(step.transform).persist(), or pass a data frame."
             )
+        X = in_memory(X)
         names = column_names(X)
         self.given = X
         self.is_typed = hasattr(X, "dtype") or names is not None
@@ -107,7 +110,7 @@ class Table:
         """
         if not self.is_typed:
             return "number"
-        letter = _letter(self._raw(j))
+        letter = self._letter(j)
         if letter in "iufm":
             return "number"
         if letter in "cV":
@@ -121,17 +124,16 @@ class Table:
 
     def is_whole(self, j: int) -> bool:
         """Return whether column j is of a type of whole numbers, which may be amounts or codes."""
-        return self.is_typed and _letter(self._raw(j)) in "iu"
+        return self.is_typed and self._letter(j) in "iu"
 
     def is_text(self, j: int) -> bool:
         """Return whether column j is of a type of text."""
-        raw = self._raw(j)
-        kind = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower().lstrip("<>|=")
-        return self.is_typed and _letter(raw) in "OUST" and kind.startswith(("str", "large_str", "u", "s"))
+        kind = str(type_of(self._raw(j))).lower().lstrip("<>|=")
+        return self.is_typed and self._letter(j) in "OUST" and kind.startswith(("str", "large_str", "u", "s"))
 
     def is_boolean(self, j: int) -> bool:
         """Return whether column j is of a type of truth values."""
-        return self.is_typed and _letter(self._raw(j)) == "b"
+        return self.is_typed and self._letter(j) == "b"
 
     def cells(self, j: int) -> CellValues:
         """Read column j, or reject it if it has complex or nested cells."""
@@ -145,9 +147,10 @@ class Table:
             return table[:, j]
         if sp.issparse(table):
             return table[:, [j]].toarray().ravel()
-        if hasattr(table, "iloc"):
-            return table.iloc[:, j]
-        return table.to_series(j) if hasattr(table, "to_series") else table.column(j)
+        return column_of(table, j)
+
+    def _letter(self, j: int) -> str:
+        return letter_of(type_of(self._raw(j)))
 
 
 def tag_raw_tables(tags: Any) -> None:
@@ -177,70 +180,30 @@ def refuse_cells(fault: int, name: str) -> NoReturn:
 # --- one column, by the library it comes from ---
 
 
-def _letter(raw: Any) -> str:
-    """Return a letter for a column's type, as those of NumPy's kinds: "b", "i", "u", "f", "c", "M", "m", "V" or "O"."""
-    if isinstance(raw, np.ndarray) or hasattr(raw, "iloc"):
-        return "f" if is_decimal(raw.dtype) else str(raw.dtype.kind)
-    name = str(getattr(raw, "dtype", getattr(raw, "type", ""))).lower()
-    starts = (("bool", "b"), ("int", "i"), ("uint", "u"), ("float", "f"), ("double", "f"), ("halffloat", "f"),
-              ("decimal", "f"), ("datetime", "M"), ("timestamp", "M"), ("date", "M"), ("duration", "m"),
-              ("list", "V"), ("array", "V"), ("struct", "V"), ("large_list", "V"), ("fixed_size_list", "V"),
-              ("map", "V"))  # fmt: skip
-    return next((letter for start, letter in starts if name.startswith(start)), "O")
-
-
-def is_decimal(dtype: Any) -> bool:
-    """Whether a type of pandas is Arrow's of decimals, which pandas calls objects."""
-    return str(getattr(dtype, "pyarrow_dtype", "")).startswith("decimal")
-
-
 def _read(raw: Any) -> tuple[CellValues | None, int]:
     """Read a column of any library; None, and the kind of fault, if it has cells that cannot be read."""
-    if isinstance(raw, np.ndarray):
-        return _read_array(raw)
     raw = numbers.decoded(raw)
-    letter = _letter(raw)
-    if hasattr(raw, "iloc"):
-        return _read_pandas(raw, letter)
-    if letter in "iu" and "128" not in str(getattr(raw, "dtype", "")):  # of Arrow or polars
-        return _integers(raw.fill_null(0).to_numpy(), np.asarray(raw.is_null().to_numpy())), numbers.NUMBER
-    if not hasattr(raw, "to_physical"):  # of Arrow
-        return _read_array(np.asarray(raw.to_numpy()))
+    dtype = type_of(raw)
+    if isinstance(dtype, np.dtype):
+        return _read_array(np.asarray(raw))
+    letter, column = letter_of(dtype), nw.from_native(raw, series_only=True)
+    if letter in "iu" and column.dtype not in (nw.Int128, nw.UInt128):
+        return _integers(column.fill_null(0).to_numpy(), column.is_null().to_numpy()), numbers.NUMBER
     if letter in "biuf":
-        floats = raw if letter == "f" and str(raw.dtype) == "Float64" else raw.cast(import_extra("polars").Float64)
-        return CellValues("boolean" if letter == "b" else "number", _doubles(floats.to_numpy())), numbers.NUMBER
-    if str(raw.dtype).startswith(("Categorical", "Enum", "String")):
-        return _read_text_of_polars(raw)
-    return _read_array(np.asarray(raw.to_numpy()))
-
-
-def _read_text_of_polars(raw: Any) -> tuple[CellValues | None, int]:
-    polars = import_extra("polars")
-    words = raw.cast(polars.String)
-    distinct = words.drop_nulls().unique()
-    if not len(distinct):
-        return CellValues("mixed", np.full(len(raw), -1, np.int64)), numbers.STRING
-    codes = words.cast(polars.Enum(distinct)).to_physical().cast(polars.Int64).fill_null(-1)
-    return CellValues("mixed", codes.to_numpy(), distinct.to_list()), numbers.STRING
-
-
-def _read_pandas(raw: Any, letter: str) -> tuple[CellValues | None, int]:
-    if isinstance(raw.dtype, np.dtype):
-        return _read_array(raw.to_numpy())
-    if letter in "iu":
-        whole = raw.to_numpy(dtype=np.int64 if letter == "i" else np.uint64, na_value=0)
-        return _integers(whole, raw.isna().to_numpy()), numbers.NUMBER
-    if letter in "bf":
-        values = _doubles(raw.to_numpy(dtype=np.float64, na_value=np.nan))
+        values = _doubles(column.cast(nw.Float64).to_numpy())
         return CellValues("boolean" if letter == "b" else "number", values), numbers.NUMBER
-    if letter == "M" and type(raw.dtype).__name__ != "ArrowDtype":
-        return _read_array(raw.to_numpy(dtype="datetime64[us]"))
-    if hasattr(raw, "cat"):
+    if hasattr(raw, "iloc") and hasattr(raw, "cat"):
         return _coded(raw.cat.codes.to_numpy().astype(np.int64), raw.cat.categories.tolist())
-    if type(raw.dtype).__name__ == "StringDtype":  # all of them text, so no two are equal that have different keys
+    if not isinstance(column.dtype, nw.String | nw.Categorical | nw.Enum):
+        return _read_array(np.asarray(column.to_numpy()))
+    if hasattr(raw, "iloc"):  # all of them text, so no two are equal that have different keys
         codes, distinct = raw.factorize()
         return CellValues("mixed", codes.astype(np.int64), distinct.tolist()), numbers.STRING
-    return _read_array(np.asarray(raw, dtype=object))
+    words = column.cast(nw.String)
+    if not (listed := words.drop_nulls().unique().to_list()):
+        return CellValues("mixed", np.full(len(column), -1, np.int64)), numbers.STRING
+    codes = words.replace_strict(listed, range(len(listed)), default=-1, return_dtype=nw.Int64).to_numpy()
+    return CellValues("mixed", codes, listed), numbers.STRING
 
 
 def _read_array(values: np.ndarray) -> tuple[CellValues | None, int]:

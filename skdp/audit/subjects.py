@@ -7,8 +7,10 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from narwhals.stable.v2.dependencies import is_into_dataframe
 from sklearn.base import clone
 
 from skdp._checks.parameters import is_private
@@ -306,10 +308,6 @@ def stacked(rows: Any, more: Any) -> Any:
     """Return rows of two tables of the same kind, one after the other."""
     if sp.issparse(rows):
         return sp.vstack([rows, more], format="csr")
-    if hasattr(rows, "iloc"):
-        import pandas as pd
-
-        return pd.concat([rows, more], ignore_index=True)
-    if hasattr(rows, "vstack"):
-        return rows.vstack(more)
+    if is_into_dataframe(rows):
+        return nw.concat([nw.from_native(rows), nw.from_native(more)]).to_native()
     return np.concatenate([rows, more])

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 
+from skdp._checks.rows import indexable, take_rows
 from skdp.base.budget import Release
 
 
@@ -256,11 +257,7 @@ def contradicting(y: Any, number: int) -> Any:
 
 def take(rows: Any, numbers: Any) -> Any:
     """Return some rows of a table of any kind."""
-    if hasattr(rows, "iloc"):
-        return rows.iloc[numbers]
-    if hasattr(rows, "tocsr"):
-        return rows.tocsr()[numbers]
-    return (rows if hasattr(rows, "shape") else np.asarray(rows))[numbers]
+    return take_rows(indexable(rows if hasattr(rows, "shape") else np.asarray(rows)), np.asarray(numbers))
 
 
 def _beyond(low: Any, high: Any) -> Any:

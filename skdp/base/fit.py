@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from skdp._checks.frames import in_memory
 from skdp._checks.groups import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._checks.leaks import NOT_KEPT, note_leaks
 from skdp._checks.notices import tell_now, tell_rest
@@ -564,17 +565,18 @@ def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
 
 
 def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
-    """Return a table without its group column, and the groups; None without groups.
+    """Return a table in memory without its group column, and the groups; None without groups.
 
     For a `RowSource`, which keeps its groups, their public facts are returned. The privacy unit is set on `work`, a
-    copy made for the fit. The payment, by default that of `work`, records a rejection of the group identifiers.
+    copy made for the fit. The payment, by default that of `work`, records a rejection of the table or the identifiers.
     """
     for name in UNIT_FACTS:
         work.__dict__.pop(name, None)
     work.privacy_unit_ = ROW if groups is None else GROUP
-    if groups is None:
-        return X, None
     with recording_refusals(find_payment or partial(payment_of, work)):
+        X = in_memory(X)
+        if groups is None:
+            return X, None
         if isinstance(X, RowSource):
             units: Units | CountedUnits = X.find_units()
         else:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from sklearn.base import clone
 
+from skdp._checks.frames import types_of
 from skdp._checks.groups import take_unit
 from skdp._checks.notices import note_notice, tell_now
 from skdp._checks.parameters import adjacency_of, is_private, public_n, settle_adjacency
@@ -242,8 +243,7 @@ class PrivateStep:
         fit.are_raw = False
         checked = fit.run("targets", rows, self.public_n_samples(len(rows)), table_shape(rows))
         # Any cell of an object could turn out to be no number.
-        dtypes = rows.dtypes if hasattr(rows, "iloc") else [getattr(rows, "dtype", None)]
-        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in dtypes)
+        holds_objects = any(getattr(dtype, "kind", "") == "O" for dtype in types_of(rows))
         if holds_objects and isinstance(checked, np.ndarray) and checked.dtype.kind != "O":
             raise ValueError(
                 "X contains Python objects, but numbers are required. The previous step must return numbers."

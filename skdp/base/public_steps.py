@@ -42,9 +42,11 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.utils import get_tags
 
+from skdp._checks.frames import letter_of, types_of
 from skdp._checks.leaks import silence
 from skdp._checks.numbers import shape_of
 from skdp._checks.parameters import is_private
+from skdp._checks.rows import column_names
 from skdp.accounting import AddRemove, Risk
 from skdp.base.row_wise import RowWise
 
@@ -458,23 +460,22 @@ def check_types(X: Any, *, double: bool = False) -> None:
     Raises
     ------
     ValueError
-        X is a list, an array of bytes, a polars data frame with integer or boolean columns, or a pandas data frame with
+        X is a list, an array of bytes, a polars or Arrow frame with integer or boolean columns, or a pandas data frame with
         such categories. One missing value would change the type of all values.
     """
-    types: Any = getattr(X, "dtypes", getattr(X, "dtype", None))
-    kinds = [str(each).lower() for each in (types if hasattr(types, "__iter__") else [types])]
-    if double and any(kind in ("float32", "float16") for kind in kinds):
+    types = types_of(X)
+    if double and any(str(each).lower() in ("float32", "float16", "float", "halffloat") for each in types):
         raise ValueError(
             "X has single precision, so removing a row can change the rounding of other rows. Pass X.astype(float), or "
             "use adjacency='zero_out'."
         )
-    if types is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
+    if types and types[0] is None and len(shape_of("X", X)) != 1:  # rows of text may be listed
         raise ValueError(
             "X must be an array or a data frame, got a list of rows, whose dtype depends on private values."
         )
     if getattr(getattr(X, "dtype", None), "kind", None) == "S":
         raise ValueError("X is an array of bytes, whose dtype depends on its longest value. Pass X.astype(object).")
-    for number, kind in enumerate(types if hasattr(types, "__iter__") else [types]):
+    for number, kind in enumerate(types):
         listed = getattr(getattr(kind, "categories", None), "dtype", None)
         if getattr(listed, "kind", None) in ("i", "u", "b"):
             name = X.columns[number] if hasattr(X, "columns") else X.name
@@ -482,12 +483,11 @@ def check_types(X: Any, *, double: bool = False) -> None:
                 f"Column {name!r} has categories of dtype {listed}, and a missing value would change this dtype. Cast "
                 "the column to float, or its categories to strings."
             )
-    schema = getattr(X, "schema", None) if hasattr(X, "get_columns") else None
-    for name, kind in (schema or {}).items():
-        if str(kind).startswith(("Int", "UInt", "Boolean")):
+        if not hasattr(kind, "kind") and letter_of(kind) in "iub":  # of polars or Arrow
+            name = (column_names(X) or [getattr(X, "name", None)])[number]
             raise ValueError(
-                f"Column {name!r} has the polars type {kind}, and a missing value would change this type. Cast it to "
-                "Float64."
+                f"Column {name!r} has the {type(X).__module__.partition('.')[0]} type {kind}, and a missing value "
+                "would change this type. Cast it to Float64."
             )
 
 

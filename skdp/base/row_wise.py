@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
+from narwhals.stable.v2.dependencies import is_into_dataframe, is_pyarrow_table
 from scipy import sparse
 
+from skdp._checks.frames import column_of, letter_of, library_of, new_frame, types_of
 from skdp._checks.leaks import silence
+from skdp._checks.numbers import decoded
+from skdp._checks.rows import indexable, take_rows
 
 _REMEDY = "Transform the rows one by one, or move the function out of the private pipeline"
 
@@ -203,12 +207,12 @@ def _keeps_index(rows: Any, made: Any) -> bool:
 
 
 def _columns(table: Any) -> list[str] | None:
-    return [str(name) for name in table.columns] if hasattr(table, "columns") else None
+    names = table.column_names if is_pyarrow_table(table) else getattr(table, "columns", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def _types(table: Any) -> list[str]:
-    types: Any = getattr(table, "dtypes", getattr(table, "dtype", None))
-    return [repr(each) for each in types] if hasattr(types, "__iter__") else [repr(types)]
+    return [repr(each) for each in types_of(table)]
 
 
 def _schema(table: Any) -> Any:
@@ -216,11 +220,8 @@ def _schema(table: Any) -> Any:
 
 
 def _take(table: Any, rows: np.ndarray) -> Any:
-    if hasattr(table, "iloc"):
-        return table.iloc[rows]
-    if sparse.issparse(table):
-        return table.tocsr()[rows].asformat(table.format)
-    return table[rows] if hasattr(table, "shape") else [table[row] for row in rows]
+    taken = take_rows(indexable(table), rows)
+    return taken.asformat(table.format) if sparse.issparse(table) else taken
 
 
 def _same(expected: Any, found: Any) -> bool:
@@ -228,16 +229,10 @@ def _same(expected: Any, found: Any) -> bool:
     if type(expected) is not type(found) or _columns(expected) != _columns(found) or _count(expected) != _count(found):
         return False
     if _columns(expected) is not None:
-        pairs = zip(_split(expected), _split(found), strict=True)
+        pairs = ([np.asarray(decoded(column_of(each, j))) for each in (expected, found)] for j in range(found.shape[1]))
         return _types(expected) == _types(found) and all(_same_values(a, b, None) for a, b in pairs)
     a, b = (each.toarray() if sparse.issparse(each) else np.asarray(each) for each in (expected, found))
     return _same_values(a, b, _lengths(a))
-
-
-def _split(table: Any) -> list[np.ndarray]:
-    if hasattr(table, "iloc"):
-        return [np.asarray(table.iloc[:, position]) for position in range(table.shape[1])]
-    return [column.to_numpy() for column in table.get_columns()]
 
 
 def _lengths(values: np.ndarray) -> Any:
@@ -286,7 +281,7 @@ def made_up(like: Any) -> Iterator[Any]:
     Parameters
     ----------
     like : table
-        Array, sparse matrix, data frame or column of pandas or polars, or list. Only its kind is used.
+        Array, sparse matrix, data frame or column of pandas or polars, Arrow table, or list. Only its kind is used.
 
     Yields
     ------
@@ -310,12 +305,15 @@ def made_up(like: Any) -> Iterator[Any]:
 
 def _table(like: Any, values: Callable[[Any, tuple[int, ...]], Any]) -> Any:
     if hasattr(like, "to_frame") and not hasattr(like, "columns"):  # one column
-        made = _table(like.to_frame(), values)
-        return made.iloc[:, 0] if hasattr(made, "iloc") else made.to_series()
+        return column_of(_table(like.to_frame(), values), 0)
     if hasattr(like, "iloc"):
         return _pandas_table(like, values)
-    if hasattr(like, "get_columns"):
-        return _polars_table(like, values)
+    if is_into_dataframe(like):  # of polars or Arrow
+        types, columns = dict(zip(_columns(like) or (), types_of(like), strict=True)), {}
+        for name, dtype in types.items():
+            drawn = values(dtype, (N_ROWS,))
+            columns[name] = drawn.astype(f"{drawn.dtype.kind}8[us]") if drawn.dtype.kind in "mM" else drawn.tolist()
+        return new_frame(library_of(like), columns, types)
     if sparse.issparse(like):
         drawn = values(like.dtype, (N_ROWS, like.shape[1]))
         drawn[np.random.default_rng(2).random(drawn.shape) < 0.5] = 0
@@ -336,17 +334,6 @@ def _pandas_table(like: Any, values: Callable[[Any, tuple[int, ...]], Any]) -> A
     made = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(N_ROWS))
     made.columns = like.columns
     return made
-
-
-def _polars_table(like: Any, values: Callable[[Any, tuple[int, ...]], Any]) -> Any:
-    import polars as pl
-
-    columns = []
-    for name, kind in like.schema.items():
-        drawn = values(kind, (N_ROWS,))
-        column = drawn.astype(f"{drawn.dtype.kind}8[us]") if drawn.dtype.kind in "mM" else drawn.tolist()
-        columns.append(pl.Series(name, column).cast(kind))
-    return pl.DataFrame(columns)
 
 
 # --- values of a column's type ---
@@ -466,7 +453,7 @@ def _cast(dtype: Any, drawn: Any, kinds: str) -> Any:
 
 
 def _numpy_type(dtype: Any) -> Any:
-    """Return NumPy's integer type for an integer type of NumPy, pandas or polars."""
+    """Return NumPy's integer type for an integer type of any library."""
     return dtype if isinstance(dtype, np.dtype) else np.dtype(str(dtype).lower().partition("[")[0])
 
 
@@ -482,13 +469,6 @@ def _narrow_limits(dtype: Any) -> tuple[int, int]:
 
 
 def _kind(dtype: Any) -> str:
-    """Return the kind of a type of NumPy, pandas or polars; "t" for text."""
-    kind, name = getattr(dtype, "kind", None), str(dtype).lower()
-    if isinstance(kind, str) and not name.startswith("str"):
-        return "t" if kind in "US" else kind
-    starts = {"str": "t", "utf8": "t", "categorical": "t", "bool": "b", "int": "i", "uint": "i", "float": "f",
-              "date": "M", "duration": "m", "object": "O"}  # fmt: skip
-    found = next((made for start, made in starts.items() if name.startswith(start)), None)
-    if found is None:
-        raise TypeError(name)
-    return found
+    """Return the letter of a type; "t" for text."""
+    is_text = str(dtype).lower().startswith(("str", "large_str", "utf8", "categorical", "dictionary"))
+    return "t" if is_text or letter_of(dtype) in "US" else letter_of(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
@@ -217,7 +218,7 @@ def check_width(model: Any, X: Any) -> Any:
     """Return the rows with the columns of the model, or raise an error for a wrong number of columns."""
     names, known = column_names(X), getattr(model, "feature_names_in_", None)
     if names is not None and known is not None and not hasattr(model, "steps") and set(known) <= set(names):
-        X = X[list(known)]  # columns of groups or subgroups need not be features
+        X = nw.from_native(X).select(list(known)).to_native()  # columns of groups or subgroups need not be features
     width, found = getattr(model, "n_features_in_", None), shape_of("X", X)
     if len(found) != 2 or (width is not None and found[1] != width):
         raise ValueError(f"`X` must have the {width} columns that the model was fitted to, got shape {found}.")

@@ -7,6 +7,7 @@ import fractions
 import functools
 import warnings
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -123,7 +124,8 @@ BAD_TABLES = {
     "a column beyond the shape": (damaged(indices=424242), "damaged sparse matrix"),
     "a list's column beyond the shape": (damaged_list(), "damaged sparse matrix"),
     "no frame": (Lookalike([[NAME, NUMBER], [NAME, 1.0]]), "strings in column 0"),
-    "a lazy frame": (polars(name=[NAME] * 3).lazy(), "for example X.collect()"),
+    "a lazy frame": (polars(name=[NAME] * 3).lazy(), "got a lazy LazyFrame. Pass an in-memory data frame"),
+    "a query that fails": (duckdb.sql(f"select cast(x as int) from (values ('{NAME}')) t(x)"), "for example X.df()"),
     "rows out of order": (damaged(indptr=[0, 9, 4, 9]), "damaged sparse matrix"),
 }  # fmt: skip
 
@@ -179,6 +181,7 @@ GOOD_TABLES = {
     "frame with a sparse column": WIDE.assign(b=pd.arrays.SparseArray(WIDE.b, fill_value=0.0)),
     "polars": pl.DataFrame(PLAIN, schema=["a", "b"]),
     "Arrow": pa.Table.from_pandas(WIDE),
+    "DuckDB": duckdb.from_arrow(pa.Table.from_pandas(WIDE)),
     "numbered columns": pd.DataFrame(PLAIN),
 }
 
@@ -193,7 +196,7 @@ def test_tables_are_read(name):
     assert table.dtype.isnative
     assert table.flags.c_contiguous
     assert estimator.n_features_in_ == 2
-    named = "frame" in name or name in ("polars", "Arrow")
+    named = "frame" in name or name in ("polars", "Arrow", "DuckDB")
     assert list(getattr(estimator, "feature_names_in_", [])) == (["a", "b"] if named else [])
 
 
@@ -206,7 +209,7 @@ def test_gaps_of_arrow_dictionaries_are_gaps():
     with pytest.raises(ValueError, match="y"):
         check_labels(pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()]), 3)
     cells = columns.Table(pa.table({"x": pa.array(["a", None, "b"]).dictionary_encode()})).cells(0)
-    assert [cells.distinct[code] for code in cells.values] == ["a", None, "b"]
+    assert [[*cells.distinct, None][code] for code in cells.values] == ["a", None, "b"]
 
 
 def test_what_is_right_already_is_not_copied():

@@ -274,6 +274,7 @@ def test_a_table_whose_types_one_row_decides_is_refused():
         (np.array([[b"a"], [b"long"]]), "an array of bytes, whose dtype depends on its longest value"),
         (pl.DataFrame({"a": [1, 2]}), r"Column 'a' has the polars type Int64, .* Cast it to Float64"),
         (pl.DataFrame({"a": [1.0], "b": [True]}), "Column 'b' has the polars type Boolean"),
+        (pl.DataFrame({"a": [1.0], "b": [1]}).to_arrow(), "Column 'b' has the pyarrow type int64"),
         (
             pd.DataFrame({"a": [1, 2]}, dtype="category"),
             "Column 'a' has categories of dtype int64, .* to float",

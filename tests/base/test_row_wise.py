@@ -258,6 +258,11 @@ def columns_of_all_types():
     for kind in kinds:
         yield f"polars {kind}", pl.DataFrame({"a": pl.Series([None, None]).cast(kind)})
     yield "polars column", pl.Series("a", [1.0, 2.0])
+    import pyarrow as pa
+
+    kinds = (pa.date32(), pa.timestamp("ms", "Europe/Paris"), pa.duration("s"), pa.string(), pa.bool_(), pa.uint8())
+    for kind in (*kinds, pa.float32(), pa.dictionary(pa.int8(), pa.string())):
+        yield f"Arrow {kind}", pa.table({"a": pa.array([None, None], kind)})
 
 
 @over_rows(("name", "table"), columns_of_all_types())
@@ -266,7 +271,8 @@ def test_gaps_and_codes_are_made_up_of_any_type(name, table):
     assert len(made) == 10  # of each way to draw
     assert all(type(each) is type(table) for each in made)
     if hasattr(table, "columns") or hasattr(table, "to_frame"):
-        holds = [np.asarray(pd.isna(np.asarray(each.to_numpy(), dtype=object))).any() for each in made]
+        frames = [each.to_pandas() if name.startswith("Arrow") else each for each in made]
+        holds = [np.asarray(pd.isna(np.asarray(each.to_numpy(), dtype=object))).any() for each in frames]
         assert any(holds) == (name not in ("pandas int8", "pandas bool"))
     if name in ("pandas Int64", "pandas float32", "pandas object"):
         seen = {value for each in made for value in each["a"].tolist()}

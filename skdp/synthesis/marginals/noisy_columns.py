@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skdp._checks.frames import letter_of
 from skdp._checks.groups import Units
 from skdp._checks.numbers import format_names, refuse_not_finite
 from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show
@@ -31,7 +32,7 @@ from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.marginals.column_levels import exclusions_of, is_possible_to_exclude
 from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_ESTIMATED, MOST_LEVELS, LevelRows, Measurement
-from skdp.synthesis.marginals.table_form import TableForm, form_of, letter_of
+from skdp.synthesis.marginals.table_form import TableForm, form_of
 
 N_ROUNDS = 2
 """Rounds in which pairs are selected (benchmarks/README.md)."""

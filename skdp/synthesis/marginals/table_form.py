@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
+from skdp._checks.frames import column_of, letter_of, library_of, new_frame, type_of
 from skdp._checks.numbers import day_text, days_of, format_names, key_of, number_of, truth_of
-from skdp._checks.table import Table, is_decimal
+from skdp._checks.table import Table
 from skdp.preprocessing.schema.blocks import Block
 from skdp.preprocessing.schema.column import Column
 from skdp.synthesis.marginals.column_levels import EVERYWHERE, Ends, LevelColumn
@@ -29,13 +30,11 @@ class TableForm(NamedTuple):
     ----------
     columns : tuple of LevelColumn
         In the order of the table, without dropped columns.
-    library : {"numpy", "pandas", "polars", "arrow"}
+    library : {"numpy", "pandas", "polars", "pyarrow"}
     dtypes : tuple
         Types of these columns; one for all of an array.
     labels : tuple
         Names of these columns in a pandas frame, which need not be strings.
-    arrow : pyarrow.Schema or None
-        Names and types of these columns in an Arrow table, not all of which exist in polars.
     wholes : frozenset of int
         Columns of a non-integer type whose numbers are integers, by a release.
     lost : frozenset of int
@@ -46,7 +45,6 @@ class TableForm(NamedTuple):
     library: str
     dtypes: tuple[Any, ...]
     labels: tuple[Any, ...] = ()
-    arrow: Any = None
     wholes: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
 
@@ -92,7 +90,7 @@ class TableForm(NamedTuple):
         """Return whether each number is an integer, 0, or not, 1, or missing, 2, of columns of a non-integer type."""
         found = {}
         for j, (column, dtype) in enumerate(zip(self.columns, self.dtypes, strict=True)):
-            if column.block.column.kind == "number" and letter_of(dtype) in ("f", "O"):
+            if column.block.column.kind == "number" and letter_of(dtype) not in "biuMm":
                 values = column.block.codes(table.cells(column.block.position))
                 found[j] = np.where(np.isnan(values), 2, values != np.rint(values)).astype(np.int32)
         return found
@@ -107,8 +105,7 @@ class TableForm(NamedTuple):
     def only(self, j: int) -> TableForm:
         """Return the form of a table of one of these columns."""
         columns, dtypes, labels = (each[j : j + 1] for each in (self.columns, self.dtypes, self.labels))
-        arrow = None if self.arrow is None else self.arrow.empty_table().select([j]).schema
-        return TableForm(columns, self.library, dtypes, labels, arrow)
+        return TableForm(columns, self.library, dtypes, labels)
 
     def write(
         self, levels: np.ndarray, within: str, rng: np.random.Generator, ends: Mapping[int, Ends] | None = None
@@ -128,12 +125,11 @@ class TableForm(NamedTuple):
             frame = pd.DataFrame({name: _of_pandas(*each) for name, each in zip(self.names, made, strict=True)})
             frame.columns = list(self.labels)
             return frame
-        if self.library in ("polars", "arrow"):
-            import polars as pl
-
-            frame = pl.DataFrame([_of_polars(name, *each) for name, each in zip(self.names, made, strict=True)])
-            return frame if self.library == "polars" else frame.to_arrow().cast(self.arrow)
-        return self._as_array(made, len(levels))
+        if self.library == "numpy":
+            return self._as_array(made, len(levels))
+        columns = {name: _of_others(self.library, name, each) for name, each in zip(self.names, made, strict=True)}
+        types = {name: dtype for name, dtype in zip(self.names, self.dtypes, strict=True) if not isinstance(dtype, str)}
+        return new_frame(self.library, columns, types)
 
     def _as_array(self, made: list[_Cells], n: int) -> np.ndarray:
         dtype = self.dtypes[0]
@@ -165,7 +161,7 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     words = {name for name, _, column in kept if column.kind in ("category", "ordinal")}
     if unknown := [name for name in other if name not in words]:
         raise ValueError(f"`other` must refer to categorical columns of the schema, got {format_names(unknown)}.")
-    library = _library_of(table.source)
+    library = library_of(table.source)
     made: list[LevelColumn] = []
     dtypes = []
     # Rows of a list have no type except that of their cells, and one cell must not determine it.
@@ -182,9 +178,8 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
         dtypes.append(dtype)
         made.append(LevelColumn(Block(name, j, column, "bins", n_bins), key))
         _check_type(made[-1], dtype)
-    source: Any = table.source
-    labels = tuple(source.columns[j] for _, j, _ in kept) if library == "pandas" else ()
-    form = TableForm(tuple(made), library, tuple(dtypes), labels, _schema_of_arrow(source, kept, library))
+    labels = tuple(table.source.columns[j] for _, j, _ in kept) if library == "pandas" else ()
+    form = TableForm(tuple(made), library, tuple(dtypes), labels)
     _rehearse(form)
     return form
 
@@ -234,20 +229,10 @@ class LocalTable(Table):
     """A table whose dates in a time zone are read by the clock of that zone, as they are written."""
 
     def _raw(self, j: int) -> Any:
-        raw = super()._raw(j)
-        if getattr(getattr(raw, "dtype", None), "tz", None) is not None:
-            return raw.dt.tz_localize(None)
-        if getattr(getattr(raw, "type", None), "tz", None) is not None:
-            import polars as pl
-
-            raw = pl.from_arrow(raw)
-        return raw.dt.replace_time_zone(None) if getattr(getattr(raw, "dtype", None), "time_zone", None) else raw
-
-
-def _library_of(source: Any) -> str:
-    if isinstance(source, np.ndarray):
-        return "numpy"
-    return "pandas" if hasattr(source, "iloc") else "polars" if hasattr(source, "to_series") else "arrow"
+        column = nw.from_native(super()._raw(j), series_only=True, pass_through=True)
+        if getattr(getattr(column, "dtype", None), "time_zone", None) is not None:
+            column = column.dt.replace_time_zone(None)
+        return nw.to_native(column, pass_through=True)
 
 
 def _dtype_of(source: Any, library: str, j: int) -> Any:
@@ -258,33 +243,8 @@ def _dtype_of(source: Any, library: str, j: int) -> Any:
     """
     if library == "numpy":
         return np.dtype(source.dtype.kind) if source.dtype.kind in "US" else source.dtype
-    if library == "pandas":
-        dtype = source.dtypes.iloc[j]
-        return "category" if hasattr(dtype, "categories") else dtype
-    import polars as pl
-
-    dtype = source.dtypes[j] if library == "polars" else pl.from_arrow(source.schema.empty_table())[:, j].dtype
-    return pl.Categorical if dtype in (pl.Categorical, pl.Enum) else dtype
-
-
-def _schema_of_arrow(source: Any, kept: list[tuple[str, int, Column]], library: str) -> Any:
-    """Return names and types of Arrow columns, without metadata, which can depend on the rows; None for others."""
-    if library != "arrow":
-        return None
-    import pyarrow as pa
-
-    return pa.schema([(name, source.schema.field(j).type) for name, j, _ in kept])
-
-
-def letter_of(dtype: Any) -> str:
-    """Return the kind of a type as NumPy's letter: "b", "i", "u", "f", "M", "m"; "O" for all else."""
-    if is_decimal(dtype):
-        return "f"
-    if hasattr(dtype, "kind"):
-        return str(dtype.kind) if dtype.kind in "biufMm" else "O"
-    name = str(dtype).lower()
-    starts = {"bool": "b", "int": "i", "uint": "u", "float": "f", "date": "M", "duration": "m"}
-    return next((letter for start, letter in starts.items() if name.startswith(start)), "O")
+    dtype = type_of(column_of(source, j))
+    return "category" if hasattr(dtype, "categories") else dtype
 
 
 def _check_type(column: LevelColumn, dtype: Any) -> None:
@@ -331,7 +291,8 @@ def _cells(column: LevelColumn, dtype: Any, values: np.ndarray, gaps: np.ndarray
     keys, is_flag = column.keys, kind == "flag"
     places = np.minimum(values, len(keys) - 1)
     if letter == "b":
-        return _Cells(np.array([truth_of(key) == 1 for key in keys])[places], gaps, dtype, None, [])
+        gap = False if isinstance(dtype, np.dtype) else None
+        return _Cells(np.array([truth_of(key) == 1 for key in keys])[places], gaps, dtype, gap, [])
     if letter in "iuf":
         numbers = np.array([truth_of(key) if is_flag else number_of(key) for key in keys], np.float64)
         return _Cells(numbers[places], gaps, dtype, gap, [])
@@ -360,40 +321,35 @@ def _of_pandas(values: np.ndarray, gaps: np.ndarray, dtype: Any, gap: Any, keys:
     letter = letter_of(dtype)
     if isinstance(dtype, str) and keys:
         return pd.Categorical(_objects(_Cells(values, gaps, dtype, gap, keys)), categories=keys)
-    if letter in "biu":
-        whole = np.where(gaps, values if gap is None else gap, values).astype(bool if letter == "b" else np.int64)
-        if gap is not None or not gaps.any():
-            return pd.array(whole).astype(dtype)
-        return pd.array([None if hole else cell for cell, hole in zip(whole.tolist(), gaps, strict=True)], dtype)
-    if letter == "f":
-        return pd.Series(np.where(gaps, np.nan, values)).astype(dtype).array
+    if letter in "biuf":
+        return pd.Series(np.where(gaps, np.nan if gap is None else gap, values)).astype(dtype).array
     if letter in "Mm":
         found = pd.Series(np.where(gaps, gap, values))
-        zone = getattr(dtype, "tz", None)
+        zone = getattr(getattr(dtype, "pyarrow_dtype", dtype), "tz", None)
         if zone is not None:
             found = found.dt.tz_localize(zone, ambiguous=np.ones(len(found), bool), nonexistent="shift_forward")
         return found.astype(dtype).array
     return pd.Series(_objects(_Cells(values, gaps, dtype, gap, keys)), dtype=object).astype(dtype)
 
 
-def _of_polars(name: str, values: np.ndarray, gaps: np.ndarray, dtype: Any, gap: Any, keys: list[str]) -> Any:
-    import polars as pl
-
+def _of_others(library: Any, name: str, cells: _Cells) -> Any:
+    """Return a column of polars or Arrow, which the frame casts to its type."""
+    values, gaps, dtype, gap, keys = cells
     letter = letter_of(dtype)
     if letter in "biuf":
-        whole = values.astype(np.int64) if letter in "iu" else values.astype(bool) if letter == "b" else values
-        made = pl.Series(name, whole)
-    elif letter in "Mm":
-        made = pl.Series(name, values)
-        zone = getattr(dtype, "time_zone", None)
-        if zone is not None:  # an hour later, where the clock was moved forward
-            local, later = (
-                (made + datetime.timedelta(hours=hour)).dt.replace_time_zone(
-                    zone, ambiguous="earliest", non_existent="null"
-                )
-                for hour in (0, 1)
-            )
-            made = local.fill_null(later)
-    else:
-        made = pl.Series(name, values.tolist(), dtype=pl.String if keys else None)
-    return made.set(pl.Series(gaps), None).cast(dtype)
+        return nw.new_series(name, np.where(gaps, np.nan, values), backend=library).fill_nan(None)
+    if letter in "Mm":
+        made: Any = nw.new_series(name, np.where(gaps, gap, values), backend=library)
+        zone = getattr(dtype, "time_zone", getattr(dtype, "tz", None))
+        return made if zone is None else _in_utc(made, zone)
+    made = nw.new_series(name, _objects(cells).tolist(), nw.String if keys else None, backend=library)
+    return made.cast(nw.Categorical) if isinstance(dtype, str) else made
+
+
+def _in_utc(local: Any, zone: str) -> Any:
+    """Return moments by the clock of a zone. An hour that the clock skips becomes the hour before or after it."""
+
+    def ahead(moments: Any) -> Any:
+        return moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.replace_time_zone(None) - moments
+
+    return (local - ahead(local - ahead(local))).dt.replace_time_zone("UTC")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from combinations import over_rows
 from replay import assert_all_else_is_equal, moves, replay
@@ -59,13 +61,21 @@ def test_a_raw_table_is_synthesized_in_one_line():
     assert abs(made["pay"].mean() - 3_000) < 200
 
 
-@over_rows("kind", [pl.from_pandas, lambda frame: pl.from_pandas(frame).to_arrow(), pd.DataFrame.to_numpy])
+def to_arrow(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def to_duckdb(frame):
+    return duckdb.from_arrow(to_arrow(frame))
+
+
+@over_rows("kind", [pl.from_pandas, to_arrow, pd.DataFrame.to_numpy, to_duckdb])
 def test_tables_of_all_libraries(kind):
     table = kind(people(600)[["age", "pay", "job", "member"]])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QualityWarning)
         made = skdp.synthesize(table, n_samples=7)
-    assert type(made) is type(table)
+    assert type(made) is (pa.Table if kind is to_duckdb else type(table))
     assert made.shape == (7, 4)
 
 
@@ -191,12 +201,16 @@ def test_synthesize_float_column_of_whole_numbers_stays_whole():
         assert (made["pay"].dropna() % 1 > 0).mean() > 0.9
 
 
-@over_rows("kind", [pd.DataFrame.copy, pl.from_pandas])
+def in_arrow_types(frame):
+    return to_arrow(frame).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+@over_rows("kind", [pd.DataFrame.copy, pl.from_pandas, to_arrow, in_arrow_types])
 def test_synthesize_dates_keep_clock_of_their_zone(kind):
     days = np.random.default_rng(0).choice(pd.date_range("2021-01-04", periods=100, freq="7D"), N)
     table = pd.DataFrame({"when": pd.Series(days).dt.tz_localize("America/New_York"), "group": "a"})
     made = fit(kind(table), schema={"when": ("2021-01-01", "2022-12-31"), "group": ["a"]}, epsilon=50.0).sample(500)
-    when = made["when"] if isinstance(made, pd.DataFrame) else pl.DataFrame(made)["when"].to_pandas()
+    when = made["when"] if isinstance(made, pd.DataFrame) else made["when"].to_pandas()
     assert str(when.dt.tz) == "America/New_York"
     assert (when.dt.hour == 0).all()
 

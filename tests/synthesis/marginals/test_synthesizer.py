@@ -417,6 +417,7 @@ def test_types_of_arrow_are_kept():
             "listed": pa.array(["a", None] * 20).dictionary_encode(),
             "day": pa.array(when, pa.date64()),
             "moment": pa.array(when).cast(pa.timestamp("s")),
+            "span": pa.array([datetime.timedelta(days=1), None] * 20, pa.duration("s")),
         }
     )
     days, words = (
@@ -424,10 +425,11 @@ def test_types_of_arrow_are_kept():
         {"categories": ["a", "b"], "missing_values": [None]},
     )
     schema = {"small": OF_POLARS["small"], "truth": OF_POLARS["truth"], "word": words, "listed": words}
-    model = DPMarginalSynthesizer({**schema, "day": days, "moment": days}, epsilon=50.0, random_state=0, **FAST)
+    schema |= {"day": days, "moment": days, "span": OF_POLARS["span"]}
+    model = DPMarginalSynthesizer(schema, epsilon=50.0, random_state=0, **FAST)
     made = model.fit(frame.replace_schema_metadata({"pandas": "40 rows"})).sample(300, random_state=0)
     assert made.schema.equals(frame.schema, check_metadata=True)
-    assert [column.null_count > 0 for column in made.columns] == [True] * 6
+    assert [column.null_count > 0 for column in made.columns] == [True] * 7
     assert b"40 rows" not in pickle.dumps(model)
 
 
