@@ -57,7 +57,7 @@ def column_of(X: Any, j: int) -> Any:
 
 def type_of(column: Any) -> Any:
     """Return the type of a column."""
-    return getattr(column, "dtype", getattr(column, "type", None))
+    return column.dtype if hasattr(column, "dtype") else getattr(column, "type", None)
 
 
 def types_of(X: Any) -> list[Any]:

@@ -21,7 +21,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from narwhals.stable.v2.dependencies import is_into_dataframe, is_pyarrow_table
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import validation
 
@@ -94,9 +93,10 @@ def read_cells(
 
 def column_names(X: Any) -> list[Any] | None:
     """Return the column names of a data frame, None for anything else."""
-    if not is_into_dataframe(X):
+    of_pandas_or_polars = hasattr(X, "iloc") or hasattr(X, "to_series")
+    names = getattr(X, "columns" if of_pandas_or_polars else "column_names", None)
+    if names is None or callable(names):
         return None
-    names = X.column_names if is_pyarrow_table(X) else X.columns
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(

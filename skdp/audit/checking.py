@@ -255,7 +255,8 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
     methods = ("predict", "predict_proba", "decision_function", "transform")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {name: getattr(model, name)(take(X, slice(0, 9))) for name in methods if hasattr(model, name)}
+        first = take(X, range(min(9, X.shape[0])))
+        return {name: getattr(model, name)(first) for name in methods if hasattr(model, name)}
 
 
 def refusal(act: Callable[[], Any]) -> Exception | None:

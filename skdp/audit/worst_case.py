@@ -257,7 +257,7 @@ def contradicting(y: Any, number: int) -> Any:
 
 def take(rows: Any, numbers: Any) -> Any:
     """Return some rows of a table of any kind."""
-    return take_rows(indexable(rows if hasattr(rows, "shape") else np.asarray(rows)), np.asarray(numbers))
+    return take_rows(indexable(rows if hasattr(rows, "shape") else np.asarray(rows)), np.asarray(numbers, np.intp))
 
 
 def _beyond(low: Any, high: Any) -> Any:

@@ -460,8 +460,8 @@ def check_types(X: Any, *, double: bool = False) -> None:
     Raises
     ------
     ValueError
-        X is a list, an array of bytes, a polars or Arrow frame with integer or boolean columns, or a pandas data frame with
-        such categories. One missing value would change the type of all values.
+        X is a list, an array of bytes, a polars or Arrow frame with integer or boolean columns, or a pandas data frame
+        with such categories. One missing value would change the type of all values.
     """
     types = types_of(X)
     if double and any(str(each).lower() in ("float32", "float16", "float", "halffloat") for each in types):

@@ -394,7 +394,8 @@ def synthesize(
     Returns
     -------
     synthetic : ndarray or frame of shape (n_samples, n_features)
-        Rows in the form of `table`, without dropped columns. Rare categories that are not released are "other".
+        Rows in the form of `table`, without dropped columns. Rare categories that are not released are "other". For a
+        DuckDB relation it is a PyArrow table, and for a Modin frame a pandas one.
 
     Raises
     ------
