@@ -83,7 +83,14 @@ FAULTS = faults_of(
             (
                 "resumed-run-never-charged",
                 "Fit._admit",
-                "any(_1 for each in accountant.history)",
+                "any(_1 for each in charges)",
+                "True",
+                "checkpoint",
+            ),
+            (
+                "charge-of-another-partition-counts",
+                "Fit._admit",
+                "each.partition in (None, partition)",
                 "True",
                 "checkpoint",
             ),
