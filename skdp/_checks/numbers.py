@@ -399,14 +399,29 @@ def _of_numpy(cell: Any, method: str) -> Any:
     return found if isinstance(found, np.datetime64 | np.timedelta64) else None
 
 
+_IN_A_DAY = {"h": 24, "m": 1_440, "s": 86_400} | {
+    unit: 86_400 * 10**power for unit, power in {"ms": 3, "us": 6, "ns": 9, "ps": 12}.items()
+}
+
+
 def days_of_array(values: np.ndarray) -> np.ndarray:
-    """Return spans, or moments since 1970, as days, rounded down to microseconds; NaN for NaT."""
-    name = "timedelta64" if values.dtype.kind == "m" else "datetime64"
-    if np.datetime_data(values.dtype)[0] in ("fs", "as"):  # units of which no int64 holds a day
-        values = values.astype(f"{name}[us]")
-    days = values.astype(f"{name}[D]")  # by days first: years far away do not fit into microseconds
-    rest = (values.astype(f"{name}[us]") - days.astype(f"{name}[us]")).astype(np.int64) / MICROSECONDS
-    return np.where(np.isnat(values), np.nan, days.astype(np.int64) + rest)
+    """Return spans, or moments since 1970, as days, rounded down to microseconds; NaN for NaT.
+
+    NumPy converts between units with an error, or with other bits, for what the new unit cannot hold. So hours and
+    shorter units are divided as integers. Longer units give whole days, and far years are at the end.
+    """
+    unit, count = np.datetime_data(values.dtype)
+    name, missing = "timedelta64" if values.dtype.kind == "m" else "datetime64", np.isnat(values)
+    if unit in ("fs", "as"):  # of which no int64 holds a day
+        values, unit, count = values.astype(f"{name}[us]"), "us", 1
+    most = np.iinfo(np.int64).max if unit in _IN_A_DAY else int(_FARTHEST) // 400
+    units = np.clip(values.astype(np.int64), -(most // count), most // count) * count
+    if unit not in _IN_A_DAY:
+        return np.where(missing, np.nan, units.astype(f"{name}[{unit}]").astype(f"{name}[D]").astype(np.int64))
+    size = _IN_A_DAY[unit]
+    days, rest = np.divmod(units, size)
+    rest = rest * (MICROSECONDS // size) if size < MICROSECONDS else rest // (size // MICROSECONDS)
+    return np.where(missing, np.nan, days + rest / MICROSECONDS)
 
 
 def day_text(day: float, form: str = "") -> str:

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import polars as pl
+import pytest
 from combinations import over_rows
 
 from skdp import DPLogisticRegression, PrivacyAccountant, tabular_pipeline
-from skdp._checks.numbers import day_text, days_of, key_of, number_of
+from skdp._checks.numbers import day_text, days_of, days_of_array, key_of, number_of
 from skdp.preprocessing import DPTableVectorizer
 
 
@@ -124,3 +125,14 @@ def test_categories_of_large_integers_stay_apart(form, kind):
     schema = {"x0": {"kind": "category", "categories": list(map(kind, LARGE))}}
     codes = DPTableVectorizer(schema, numbers="codes").fit(form(LARGE)).transform(form(LARGE))
     assert np.asarray(codes)[:4, 0].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as", "7s"])
+def test_days_of_every_unit_of_numpy(unit):
+    # NumPy 2.5 raises an OverflowError for what another unit cannot hold, and 2.4 for picoseconds.
+    ends = np.array([-(2**63) + 1, 2**63 - 1]).astype(f"M8[{unit}]")
+    assert np.isfinite(days_of_array(ends)).all()
+    near = np.array(["1970-01-01T00:00:00", "NaT"], f"M8[{unit}]") + np.array([3], f"m8[{unit}]")
+    seconds = (near[0].astype("M8[us]") - np.datetime64("1970-01-01", "us")).astype(int) / 10**6
+    assert days_of_array(near)[0] == pytest.approx(seconds / 86_400, abs=1e-11)
+    assert np.isnan(days_of_array(near)[1])
