@@ -121,7 +121,7 @@ def plain(value):
 
 def text_of(kind, /, **parameters):
     """A plan that `plan_to_json` need not have written."""
-    return json.dumps({"skdp_plan": "0.1", "estimator": {kind: parameters}})
+    return json.dumps({"skdp_plan": "1.0", "estimator": {kind: parameters}})
 
 
 # --- round trip ---
@@ -255,8 +255,8 @@ def test_plan_to_json_rejects(what):
 
 
 HOSTILE = {
-    "another version": ('{"skdp_plan": "0.0", "estimator": {"DPPCA": {}}}', "'skdp_plan': '0.1'"),
-    "another entry": ('{"skdp_plan": "0.1", "estimator": {"DPPCA": {}}, "code": "1"}', "expected"),
+    "another version": ('{"skdp_plan": "0.0", "estimator": {"DPPCA": {}}}', "'skdp_plan': '1.0'"),
+    "another entry": ('{"skdp_plan": "1.0", "estimator": {"DPPCA": {}}, "code": "1"}', "expected"),
     "a function": (text_of("system", command="true"), "'system' must be a public estimator"),
     "a path of a class": (text_of("subprocess.Popen", args=["true"]), "'subprocess.Popen' must be"),
     "a module": (text_of("antigravity"), "'antigravity' must be"),
@@ -278,15 +278,15 @@ HOSTILE = {
     ),
     "a schema that is a path": (text_of("DPTableVectorizer", schema={"TableSchema": "/etc/x"}), "must be a mapping"),
     "a parameter twice": (
-        '{"skdp_plan": "0.1", "estimator": {"DPPCA": {"epsilon": 0.1, "epsilon": 9}}}', "duplicate key 'epsilon'"
+        '{"skdp_plan": "1.0", "estimator": {"DPPCA": {"epsilon": 0.1, "epsilon": 9}}}', "duplicate key 'epsilon'"
     ),
-    "two kinds": ('{"skdp_plan": "0.1", "estimator": {"DPPCA": {}, "DPRidge": {}}}', "values to unpack"),
-    "no estimator": ('{"skdp_plan": "0.1", "estimator": {"Risk": {"advantage": 0.1}}}', "private estimator, got Risk"),
+    "two kinds": ('{"skdp_plan": "1.0", "estimator": {"DPPCA": {}, "DPRidge": {}}}', "values to unpack"),
+    "no estimator": ('{"skdp_plan": "1.0", "estimator": {"Risk": {"advantage": 0.1}}}', "private estimator, got Risk"),
     "an invalid object": (text_of("DPPCA", epsilon={"Risk": {"advantage": 2}}), "`advantage` must be a number above 0"),
     "a list": ("[1]", "must be a plan"),
     "no JSON": ("cos\nsystem\n(S'true'\ntR.", "must be a plan"),
     "lists in lists": ("[" * 100_000, "must be a plan"),
-    "a long number": ('{"skdp_plan": "0.1", "estimator": {"DPPCA": {"epsilon": ' + "9" * 10_000 + "}}}", "must be a"),
+    "a long number": ('{"skdp_plan": "1.0", "estimator": {"DPPCA": {"epsilon": ' + "9" * 10_000 + "}}}", "must be a"),
 }  # fmt: skip
 
 
