@@ -112,7 +112,7 @@ def test_every_parameter_that_is_refused_by_name_is_explained():
 
 def public_objects():
     """Qualified names of everything that can be imported from a public module and called."""
-    modules = {f"skdp.{name}": importlib.import_module(f"skdp.{name}") for name in skdp._MODULES}
+    modules = {f"skdp.{name}": importlib.import_module(f"skdp.{name}") for name in [*skdp._MODULES, "base"]}
     for name, module in modules.items():
         yield from (f"{name}.{each}" for each in module.__all__ if callable(getattr(module, each)))
     yield from (f"skdp.{each}" for each in skdp._PUBLIC)

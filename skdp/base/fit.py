@@ -406,7 +406,7 @@ class Fit:
 
         Parameters
         ----------
-        query : object as described in `skdp.mechanisms.bounded_sum`
+        query : object as described in ``skdp.mechanisms.bounded_sum``
         rows, *targets : object
             Input of the query. Data that are not in memory are read here.
         weights : ndarray of shape (n_rows,) or 1.0

@@ -299,7 +299,7 @@ class StepTraits:
     takes_codes : bool, default=False
         Whether the input must be such ordinal-encoded columns, with NaN for missing values. For all other steps after a
         private one, NaN and infinity are set to zero.
-    fault_behind : callable
+    fault_behind : callable or None, default=None
         ``fault_behind(before)`` returns an error message if this step might reject the output of the step `before`,
         which would happen after the charge; otherwise "". The pipeline is then rejected with this message.
     row_form : callable or None, default=None
@@ -317,7 +317,7 @@ class StepTraits:
     gives_codes: bool = False
     gives_norms: bool = False
     takes_codes: bool = False
-    fault_behind: Callable[[Any], str] = lambda before: ""
+    fault_behind: Callable[[Any], str] | None = None
     row_form: Callable[[int], Any] | None = None
     note_whole: Callable[[int, float], None] | None = None
     fraction: float | None = None

@@ -147,7 +147,8 @@ class JointFit:
             elif private is not None and traits_of(before).sets_width:
                 chooser = None
             for giver in (before, chooser):
-                fault = "" if giver is None else traits_of(step).fault_behind(giver)
+                find_fault = traits_of(step).fault_behind
+                fault = find_fault(giver) if find_fault is not None and giver is not None else ""
                 if fault:
                     raise ValueError(f"Step {name!r}: {fault}")
 
