@@ -23,9 +23,17 @@ _LETTERS = (("bool", "b"), ("int", "i"), ("uint", "u"), ("float", "f"), ("double
 def in_memory(X: Any, name: str = "X") -> Any:
     """Return a frame of any library as one of pandas, polars or Arrow; Dask frames and all else as they are.
 
-    A DuckDB relation is run once, because another run may order its rows differently. Other lazy frames are rejected.
+    Frames and series of narwhals are unwrapped. A DuckDB relation is run once, because another run may order its rows
+    differently. Other lazy frames are rejected.
     """
     if type(X) is np.ndarray or sp.issparse(X) or is_pandas_dataframe(X) or hasattr(X, "__dask_graph__"):
+        return X
+    X = nw.to_native(X, pass_through=True)
+    if type(X).__name__ == "RecordBatch":
+        import pyarrow as pa
+
+        X = pa.table(X)
+    if is_pyarrow_table(X):  # narwhals rejects duplicate names with an error of its own
         return X
     frame: Any = nw.from_native(X, pass_through=True)
     is_relation = isinstance(frame, nw.LazyFrame) and frame.implementation.is_duckdb()

@@ -18,8 +18,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from narwhals.stable.v2.dependencies import is_into_dataframe, is_pyarrow_table
 
-from skdp._checks.frames import in_memory
+from skdp._checks.frames import column_of, in_memory
 
 Value = TypeVar("Value")
 NUMBER, GAP, COMPLEX, TIME, STRING, OTHER = range(6)
@@ -45,6 +46,8 @@ def values_of(name: str, given: Any) -> np.ndarray:
     if type(given) is np.ndarray:
         return given
     given = in_memory(given, name)
+    if is_into_dataframe(given) and given.shape[1] == 1:
+        return values_of(name, column_of(given, 0)).reshape(-1, 1)
     if np.ma.isMaskedArray(given) and np.ma.is_masked(given):
         raise ValueError(
             f"Input {name} contains NaN: masked values are treated as missing. Remove or impute them first."
@@ -81,9 +84,10 @@ def _array_of_cells(given: Any) -> np.ndarray | None:
     """Return a cell, or a list of lists or arrays, as an array; None if its rows differ in length."""
     if hasattr(given, "__len__") and hasattr(given, "__getitem__") and not isinstance(given, str | bytes | Mapping):
         kinds = set(map(type, given))
-        if kinds and all(map(_has_dtype, kinds)) and len({np.asarray(each).dtype for each in given}) == 1:
-            same = np.asarray(given)
-            if same.dtype.kind in "biuf" and not any(map(np.ma.isMaskedArray, given)):
+        if kinds and all(map(_has_dtype, kinds)):
+            given = list(map(decoded, given))
+            same = np.asarray(given) if len({np.asarray(each).dtype for each in given}) == 1 else None
+            if same is not None and same.dtype.kind in "biuf" and not any(map(np.ma.isMaskedArray, given)):
                 return same
         if kinds and kinds <= {list, tuple}:  # of what is in the rows of a list
             kinds = set(map(type, itertools.chain.from_iterable(given)))
@@ -107,7 +111,7 @@ def _unpacked(given: Any) -> Any:
     """
     if not _has_dtype(type(given)):
         return [_unpacked(each) if _holds_cells(type(each)) else each for each in given]
-    values = np.asarray(given)
+    values = np.asarray(decoded(given))
     if np.ma.isMaskedArray(given):
         hidden = np.ma.getmaskarray(given)
         values = np.fromiter(values.flat, object, values.size).reshape(values.shape)  # of NumPy's scalars
@@ -144,10 +148,12 @@ def shape_of(name: str, given: Any) -> tuple[int, ...]:
 
 
 def decoded(column: Any) -> Any:
-    """Return a column of Arrow with its cells in the place of positions in a dictionary; any other as it is.
+    """Return a column or table of Arrow with its cells in the place of positions in a dictionary; others as they are.
 
     Arrow hands NumPy the last entry of the dictionary for a missing value.
     """
+    if is_pyarrow_table(column):
+        return column.from_arrays(list(map(decoded, column.columns)), column.column_names)
     kind: Any = getattr(column, "type", None)
     return column.cast(kind.value_type) if str(kind).startswith("dictionary<") else column
 
@@ -292,6 +298,8 @@ def key_of(cell: Any) -> str | None:
         return str(int(cell)) if is_exact else _number_key(float_of(cell))
     try:
         text = str(cell)
+        if hasattr(cell, "closed_left") and kind_of_cell(type(cell.left)) == NUMBER:  # an interval of pandas
+            text = f"{text[0]}{key_of(cell.left)}, {key_of(cell.right)}{text[-1]}"
     except Exception:  # somebody's own time zone or class, whose message may quote the cell
         return None
     return None if text == "NaT" else text

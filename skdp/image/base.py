@@ -227,7 +227,7 @@ def _table(X: Any) -> np.ndarray:
     """Return images as an array of numbers, without copying one."""
     if sp.issparse(X):
         raise TypeError("X is sparse, but sparse data are not supported here. Pass X.toarray().")
-    table = values_of("X", X) if column_names(X) is None else np.asarray(X)
+    table = values_of("X", X)
     if not hasattr(X, "dtype") and column_names(X) is None:
         # A list has no type of its own: uint8 if all of its pixels are, else float64. uint8 among other types is left
         # as it is, and refused, since one pixel would decide on the range of all.

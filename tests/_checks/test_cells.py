@@ -319,3 +319,12 @@ def test_missing_value_does_not_round_integers(library):
     codes, keys = as_keys(Table(frame).cells(0))
     assert [keys[code] for code in codes[:2]] == [str(2**60), str(2**60 + 1)]
     assert codes[2] == -1
+    assert list(map(key_of, values_of("by", frame)[:, 0].tolist())) == [str(2**60), str(2**60 + 1), None]
+
+
+def test_missing_value_does_not_change_keys_of_intervals():
+    column = pd.cut(pd.Series([5, 15, None]), [0, 10, 20])
+    assert [key_of(cell) for cell in values_of("by", column).tolist()] == ["(0, 10]", "(10, 20]", None]
+    for cells in (pd.arrays.IntervalArray.from_breaks([0, 10]), [pd.Interval(0, 10), None], [pd.Interval(0.0, 10.0)]):
+        _, keys = as_keys(Table(pd.DataFrame({"a": pd.Series(cells)})).cells(0))
+        assert keys == ["(0, 10]"]

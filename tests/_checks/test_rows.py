@@ -8,6 +8,7 @@ import functools
 import warnings
 
 import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -111,6 +112,7 @@ BAD_TABLES = {
     "a signalling NaN": (with_cell(decimal.Decimal("sNaN")), "Input X contains NaN in column 2"),
     "a masked cell": (masked(), "Input X contains NaN: masked values are treated as missing"),
     "a gap in Int64": (frame(b=pd.array([424242, None, 1], "Int64")), "Input X contains NaN in column 'b'"),
+    "duplicate columns in Arrow": (pa.table([[1.0], [2.0]], names=["a", "a"]), "duplicate column names: 'a'"),
     "a gap in Arrow": (frame(b=pd.array([424242, None, 1], "int64[pyarrow]")), "Input X contains NaN in column 'b'"),
     "a gap in a sparse column": (frame(b=pd.arrays.SparseArray([0, NAN, 1])), "Input X contains NaN in column 'b'"),
     "infinity": (with_cell(INF, float), "Input X contains infinity or a number too large for its dtype in column 2"),
@@ -181,6 +183,7 @@ GOOD_TABLES = {
     "frame with a sparse column": WIDE.assign(b=pd.arrays.SparseArray(WIDE.b, fill_value=0.0)),
     "polars": pl.DataFrame(PLAIN, schema=["a", "b"]),
     "Arrow": pa.Table.from_pandas(WIDE),
+    "batch of Arrow": pa.RecordBatch.from_pandas(WIDE),
     "DuckDB": duckdb.from_arrow(pa.Table.from_pandas(WIDE)),
     "numbered columns": pd.DataFrame(PLAIN),
 }
@@ -196,7 +199,7 @@ def test_tables_are_read(name):
     assert table.dtype.isnative
     assert table.flags.c_contiguous
     assert estimator.n_features_in_ == 2
-    named = "frame" in name or name in ("polars", "Arrow", "DuckDB")
+    named = "frame" in name or name in ("polars", "Arrow", "batch of Arrow", "DuckDB")
     assert list(getattr(estimator, "feature_names_in_", [])) == (["a", "b"] if named else [])
 
 
@@ -206,9 +209,15 @@ def test_gaps_of_arrow_dictionaries_are_gaps():
     with pytest.raises(ValueError, match=r"contains NaN in column 'x'"):
         check_table(BaseEstimator(), numbers, reset=True)
     np.testing.assert_array_equal(check_table(BaseEstimator(), numbers.take([0, 2]), reset=True)[:, 0], [1, 2])
-    with pytest.raises(ValueError, match="y"):
-        check_labels(pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()]), 3)
-    cells = columns.Table(pa.table({"x": pa.array(["a", None, "b"]).dictionary_encode()})).cells(0)
+    column = pa.chunked_array([pa.array(["a", None, "b"]).dictionary_encode()])
+    table = pa.table({"x": column})
+    of_duckdb, of_narwhals = duckdb.from_arrow(table), nw.from_native(column, series_only=True)
+    for labels in (column, table, of_duckdb, of_narwhals, [column[i : i + 1] for i in range(3)]):
+        error, _ = raised(functools.partial(check_labels, labels, 3))
+        assert "y contains NaN" in str(error)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        check_labels(table.append_column("z", column), 3, columns=True)
+    cells = columns.Table(table).cells(0)
     assert [[*cells.distinct, None][code] for code in cells.values] == ["a", None, "b"]
 
 
