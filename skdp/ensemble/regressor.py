@@ -319,8 +319,8 @@ class TreesOfTargets(TreesSolver):
             mechanism = run.mechanism(_TARGETS, SUMS_SENSITIVITY)
             weights = weight_of_each(targets.weights, len(targets.values))
             sums = run.released(_TARGETS, mechanism, partial(sum_targets, targets.values, weights, targets.units))
-            units = units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
-            note_notice(self.model, notice_of_targets(sums, mechanism, units.center))
+            units, notice = units_of_targets(sums, mechanism, fit_intercept=bool(self.model.fit_intercept))
+            note_notice(self.model, notice)
         self.target, (center, unit) = replace(self.target, units=units), units
         return rows, targets._replace(values=(targets.values - center) / unit)
 
@@ -387,38 +387,26 @@ def sum_targets(values: np.ndarray, weights: np.ndarray, units: Units | None = N
     return sums.vector
 
 
-def units_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, *, fit_intercept: bool) -> TargetUnits:
+def units_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, *, fit_intercept: bool) -> tuple[TargetUnits, str]:
     """Return units in which targets have mean 0 and standard deviation `UNIT_SPREAD`, from noisy sums.
 
     The error of the variance is added to it, because a too large spread costs little accuracy, while a too small one
-    causes a bias. Without an intercept, the center is 0.
+    causes a bias. Without an intercept, the center is 0. Also return a warning if the spread of the targets is not
+    distinguishable from the noise, or "".
     """
     deviation = mechanism.standard_deviation
-    total, first, _ = sums.tolist()
-    if total < ENOUGH * deviation:
-        return TargetUnits()
-    center = min(max(first / total, -1.0), 1.0) if fit_intercept else 0.0
-    variance, error = _variance(sums, deviation, center)
-    return TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
-
-
-def _variance(sums: np.ndarray, deviation: float, center: float) -> tuple[float, float]:
-    """Return the noisy mean squared distance from the center, and its error."""
     total, first, second = sums.tolist()
+    if total < ENOUGH * deviation:
+        return TargetUnits(), ""
+    center = min(max(first / total, -1.0), 1.0) if fit_intercept else 0.0
     variance = max((second - 2.0 * center * first) / total + center**2, 0.0)
-    return variance, deviation / total * math.sqrt(1.0 + 4.0 * center**2 + center**4)
+    error = deviation / total * math.sqrt(1.0 + 4.0 * center**2 + center**4)
+    units = TargetUnits(center, max(math.sqrt(min(variance + error, 1.0)), _LEAST) / UNIT_SPREAD)
+    return units, "" if variance > error else _WIDE_BOUNDS
 
 
-def notice_of_targets(sums: np.ndarray, mechanism: GaussianMechanism, center: float) -> str:
-    """Return a warning if the spread of the targets is not distinguishable from the noise, by noisy sums; or ""."""
-    deviation = mechanism.standard_deviation
-    if sums[0] < ENOUGH * deviation:
-        return ""
-    variance, error = _variance(sums, deviation, center)
-    if variance > error:
-        return ""
-    return (
-        "`y_bounds` is so wide that the spread of the targets is not distinguishable from the noise, so predictions "
-        "may be inaccurate. Set narrower public bounds, to which targets beyond them are moved, or use more rows or a "
-        "larger epsilon."
-    )
+_WIDE_BOUNDS = (
+    "`y_bounds` is so wide that the spread of the targets is not distinguishable from the noise, so predictions may be "
+    "inaccurate. Set narrower public bounds, to which targets beyond them are moved, or use more rows or a larger "
+    "epsilon."
+)

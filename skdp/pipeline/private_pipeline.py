@@ -571,13 +571,9 @@ def _refuse_unknown(pipeline: PrivatePipeline, keys: Iterable[str]) -> None:
     for key in keys:
         if key.partition("__")[0] not in known:
             own = key.rpartition("__")[2]
-            found = [f"{name}__{own}" for name, step in pipeline.steps if own in _parameters_of(step)]
+            found = [f"{name}__{own}" for name, _ in pipeline.steps if f"{name}__{own}" in pipeline.get_params()]
             remedy = f"Use {' or '.join(map(repr, found))}" if found else f"Use step__parameter, or one of {known}"
             raise ValueError(f"Invalid parameter {key!r} for estimator {type(pipeline).__name__}. {remedy}.")
-
-
-def _parameters_of(step: Any) -> Any:
-    return step.get_params(deep=False) if hasattr(step, "get_params") else ()
 
 
 def _such_as(steps: list[tuple[str, Any]], key: str) -> str:

@@ -560,7 +560,7 @@ def test_units_follow_from_the_noisy_sums():
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
     price = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 2)["targets"]
     mechanism = GaussianMechanism(price * model.noise_multiplier_, SUMS_SENSITIVITY)
-    center, unit = units_of_targets(sums.noisy, mechanism, fit_intercept=True)
+    (center, unit), _ = units_of_targets(sums.noisy, mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
     assert unit != 1.0
 
