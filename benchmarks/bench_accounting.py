@@ -15,8 +15,8 @@ starts from there: as if one knew beforehand how coarse it may be. The accuracy 
 for the noise, is divided by four likewise; its default, 2e-6, stands beside it.
 
 *Compositions* (`--compositions`, alone): those of the tests (`tests/accounting_exact.py`), of plain and sampled
-Gaussians, Laplace, randomised response and (epsilon, delta) events. How far a price is above the certified lower end
-says how far it may be above the exact value; the slow tests of `test_exact_prices.py` compare with that itself.
+Gaussians, Laplace, randomized response and (epsilon, delta) events. How far a cost is above the certified lower end
+says how far it may be above the exact value; the slow tests of `test_exact_costs.py` compare with that itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def dpsgd(q: float, sigma: float, steps: int) -> DpEvent:
 
 
 def drawn(number: int, seed: int) -> list[Case]:
-    """Cases by the coarse Rényi price, which leaves the caches of what is timed cold."""
+    """Cases by the coarse Rényi cost, which leaves the caches of what is timed cold."""
     rng, cases = np.random.default_rng(seed), []
     while len(cases) < number:
         q, sigma = 10 ** rng.uniform(-5, 0), 10 ** rng.uniform(math.log10(0.3), 2)
@@ -145,13 +145,13 @@ def their_epsilon_at(case: Case, interval: float, limit: int) -> tuple[float, fl
     return (math.inf if found is None else found), seconds
 
 
-def refined(price: Callable[[float], tuple[float, float]], first: float, last: float, exact: float) -> Any:
-    """The first figure and seconds that `price` gives within `ERROR` of `exact`, and how fine it was; else the last."""
+def refined(cost: Callable[[float], tuple[float, float]], first: float, last: float, exact: float) -> Any:
+    """The first figure and seconds that `cost` gives within `ERROR` of `exact`, and how fine it was; else the last."""
     fineness = first
-    found, seconds = price(fineness)
+    found, seconds = cost(fineness)
     while not abs(found / exact - 1.0) <= ERROR and math.isfinite(found) and fineness / 4.0 > last:
         fineness /= 4.0
-        found, seconds = price(fineness)
+        found, seconds = cost(fineness)
     return found, seconds, fineness
 
 
@@ -194,7 +194,7 @@ def compare_at_equal_accuracy(cases: list[Case], limit: int, widest: float) -> N
 
 
 def print_compositions(number: int, seed: int) -> None:
-    """Prices of drawn compositions beside their certified lower ends and their Rényi prices, by delta."""
+    """Prices of drawn compositions beside their certified lower ends and their Rényi costs, by delta."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
     from accounting_exact import drawn as drawn_compositions
     from accounting_exact import event_of
@@ -202,11 +202,11 @@ def print_compositions(number: int, seed: int) -> None:
     found = []
     for case in drawn_compositions(number, seed=seed):
         event, options = event_of(case.parts), {"adjacency": case.adjacency}
-        price, seconds = timed(lambda e=event, d=case.delta, o=options: get_epsilon(e, d, **o))
+        cost, seconds = timed(lambda e=event, d=case.delta, o=options: get_epsilon(e, d, **o))
         low, high = get_epsilon_bounds(event, case.delta, **options)
         renyi = get_epsilon(event, case.delta, method="rdp", **options)
         gap = 0.0 if high - low <= 1e-5 else (high - low) / high
-        found.append((case.delta, gap, price > renyi * (1.0 + 1e-6), seconds))
+        found.append((case.delta, gap, cost > renyi * (1.0 + 1e-6), seconds))
     print(
         f"{'delta':<16} {'cases':>6} {'gap, median':>12} {'99 in 100':>10} {'<= .1 %':>8} {'above Rényi':>12} {'ms':>6}"
     )
@@ -232,7 +232,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--widest", type=float, default=DEFAULT)
     parser.add_argument("--only-equal", action="store_true", help="the comparison at equal accuracy alone")
-    parser.add_argument("--compositions", type=int, default=0, help="draw so many and print their prices' accuracy")
+    parser.add_argument("--compositions", type=int, default=0, help="draw so many and print their costs' accuracy")
     asked = parser.parse_args()
     if asked.compositions:
         print_compositions(asked.compositions, asked.seed)

@@ -62,7 +62,7 @@ def audited():
         "DPKMeans": lambda e: skdp.DPKMeans(3, **unit, epsilon=e),
         "DPPCA": lambda e: skdp.DPPCA(5, epsilon=e),
         "DPStandardScaler": lambda e: skdp.DPStandardScaler(**unit, epsilon=e),
-        "DPStandardScaler, bought bounds": lambda e: skdp.DPStandardScaler(epsilon=e),
+        "DPStandardScaler, estimated bounds": lambda e: skdp.DPStandardScaler(epsilon=e),
         "DPQuantileBinner": lambda e: skdp.DPQuantileBinner(4, **unit, epsilon=e),
         "DPSimpleImputer, mean": lambda e: skdp.DPSimpleImputer("mean", **unit, epsilon=e),
         "DPOneHotEncoder": lambda e: skdp.DPOneHotEncoder(epsilon=e),

@@ -3,7 +3,7 @@
     python benchmarks/bench_budget.py [--charges 200] [--folder FOLDER]
 
 A charge is a `PrivacyAccountant.spend` under a budget, from the call to its return: with a file, to the entry's being
-on the disk of FOLDER. "distinct" entries are each of another noise multiplier, so that each has a price of its own.
+on the disk of FOLDER. "distinct" entries are each of another noise multiplier, so that each has a cost of its own.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Reads adult_train.csv.gz, pums_fulton_ga.csv.gz, mnist.npz and others from the f
 the sum of squared distances to the nearest center, of columns scaled to [-1, 1] by public bounds, divided by that of
 the best of three runs of scikit-learn. Settings were chosen by looking at Adult, Fulton, MNIST and blobs; Colorado,
 credit default and California housing were looked at afterwards. The 50 components of MNIST are taken as public; with
-`--bought-basis` a pipeline buys them, and its centers are compared in the public ones.
+`--estimated-basis` a pipeline estimates them, and its centers are compared in the public ones.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def ours(X: np.ndarray, k: int, epsilon: float, seeds: int) -> list[tuple[np.nda
     return found
 
 
-def with_bought_basis(folder: Path, seeds: int, out: Path | None) -> None:
+def with_estimated_basis(folder: Path, seeds: int, out: Path | None) -> None:
     """Costs in the 50 public components of MNIST, of centers that a pipeline finds in 50 private ones."""
     X = pixels(folder)
     basis = public_basis().fit(X)
@@ -143,7 +143,7 @@ def with_bought_basis(folder: Path, seeds: int, out: Path | None) -> None:
             seconds.append(time.perf_counter() - start)
             centers = components.inverse_transform(clusters.cluster_centers_)
             ratios.append(cost(Z, basis.transform(centers)) / best)
-        told(line_of("MNIST, bought basis", X, 10, epsilon, "skdp", ratios, seconds), out)
+        told(line_of("MNIST, estimated basis", X, 10, epsilon, "skdp", ratios, seconds), out)
 
 
 def theirs(python: Path, X: np.ndarray, k: int, epsilon: float, seeds: int) -> list[tuple[np.ndarray, float]]:
@@ -176,15 +176,15 @@ def main() -> None:
     parser.add_argument("--data", default=os.environ.get("SKDP_DATA"), help="folder of the tables")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tables", nargs="*", default=list(TABLES), choices=list(TABLES))
-    parser.add_argument("--bought-basis", action="store_true", help="MNIST alone, its components bought")
+    parser.add_argument("--estimated-basis", action="store_true", help="MNIST alone, with estimated components")
     parser.add_argument("--peer", help="Python with diffprivlib; by default that of environments.py")
     parser.add_argument("--out", type=Path, help="file to which each result is added as a line of JSON")
     arguments = parser.parse_args()
     if arguments.data is None:
         sys.exit("SKDP_DATA is not set: name the folder of the tables with --data or SKDP_DATA.")
     warnings.simplefilter("ignore")  # seeds are told of, and meant here
-    if arguments.bought_basis:
-        with_bought_basis(Path(arguments.data), arguments.seeds, arguments.out)
+    if arguments.estimated_basis:
+        with_estimated_basis(Path(arguments.data), arguments.seeds, arguments.out)
         return
     peer = Path(arguments.peer) if arguments.peer else python_of("diffprivlib", default_folder())
     for name in arguments.tables:

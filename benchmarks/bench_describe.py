@@ -221,7 +221,7 @@ PEERS = {"diffprivlib": Diffprivlib, "opendp": OpenDP}
 
 
 def measure_peer(epsilon, repeats, kind):
-    """The same errors of a peer's tools, at the same price in all."""
+    """The same errors of a peer's tools, at the same cost in all."""
     table, schema = adult()
     n, n_questions, errors, seconds = len(table["age"]), 7 * len(NUMBERS) + len(table), {}, []
     peer = kind(epsilon / n_questions)

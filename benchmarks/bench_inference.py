@@ -23,7 +23,7 @@ of sampling, in the median and at the most of the columns.
 draws of the noise have intervals that hold the estimates without privacy, with and without the part of sampling.
 `--picture` draws intervals of private fits to made-up people, with and without the part of the noise.
 `--bootstrap` has the widths of intervals beside those between percentiles of 100 private fits to rows drawn again, of
-the same price together. A row that is drawn k times counts k times there, which would cost more than is charged.
+the same cost together. A row that is drawn k times counts k times there, which would cost more than is charged.
 """
 
 from __future__ import annotations

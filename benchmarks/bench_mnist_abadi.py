@@ -123,11 +123,11 @@ def straightened(rows: Any) -> Any:
 def _upright(image: Any) -> Any:
     y, x = np.mgrid[: len(image), : len(image)]
     mass = max(float(image.sum()), 1e-6)
-    centre_y, centre_x = float((image * y).sum()) / mass, float((image * x).sum()) / mass
-    spread = float((image * (y - centre_y) ** 2).sum()) / mass
-    lean = float((image * (y - centre_y) * (x - centre_x)).sum()) / mass / max(spread, 1e-3)
+    center_y, center_x = float((image * y).sum()) / mass, float((image * x).sum()) / mass
+    spread = float((image * (y - center_y) ** 2).sum()) / mass
+    lean = float((image * (y - center_y) * (x - center_x)).sum()) / mass / max(spread, 1e-3)
     middle = (len(image) - 1) / 2
-    start = [centre_y - middle, centre_x - lean * middle - middle]
+    start = [center_y - middle, center_x - lean * middle - middle]
     return ndimage.affine_transform(image, [[1, 0], [lean, 1]], offset=start, order=1)
 
 

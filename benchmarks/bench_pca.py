@@ -43,21 +43,21 @@ def quality(X: np.ndarray, n_seeds: int) -> None:
     units = X / np.linalg.norm(X, axis=1, keepdims=True).astype(np.float64)
     n, mean = len(X), units.mean(axis=0)
     gram = units.T @ units
-    centred = gram - n * np.outer(mean, mean)
-    for epsilon, (bar, centred_bar) in BARS.items():
+    centered = gram - n * np.outer(mean, mean)
+    for epsilon, (bar, centered_bar) in BARS.items():
         ours, theirs, about_mean, public = [], [], [], []
         for seed in range(n_seeds):
             model = DPPCA(K, epsilon=epsilon, delta=DELTA, center=False, normalize=True, random_state=seed).fit(X)
             ours.append(captured(model.components_, gram))
             theirs.append(captured(analyze_gauss(gram, model.noise_multiplier_, seed), gram))
             private = DPPCA(K, epsilon=epsilon, delta=DELTA, normalize=True, random_state=seed).fit(X)
-            about_mean.append(captured(private.components_, centred))
-            ideal = centred + symmetric_noise(model.noise_multiplier_, X.shape[1], seed)
-            public.append(captured(np.linalg.eigh(ideal)[1][:, -K:].T, centred))
+            about_mean.append(captured(private.components_, centered))
+            ideal = centered + symmetric_noise(model.noise_multiplier_, X.shape[1], seed)
+            public.append(captured(np.linalg.eigh(ideal)[1][:, -K:].T, centered))
         row(f"epsilon {epsilon}, center=False", ours, f">= {bar}")
-        row("  Analyze Gauss, same price", theirs)
+        row("  Analyze Gauss, same cost", theirs)
         row("  in pairs, ours less theirs", [a - b for a, b in zip(ours, theirs, strict=True)], ">= 0")
-        row('  center="private", of the variance', about_mean, f"near {centred_bar}")
+        row('  center="private", of the variance', about_mean, f"near {centered_bar}")
         row("  were the mean known for nothing", public)
 
 

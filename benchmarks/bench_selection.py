@@ -4,7 +4,7 @@
 
 One candidate costs epsilon 1 (by PLD) at the given delta; its score counts as part of it. The factor is what the
 choice costs over that, by profiles ("pld") and by Rényi divergences ("rdp", also over the candidate's own Rényi
-price). "published" is Theorem 2 or 6 of Papernot & Steinke 2022 over PLD's price, by dp-accounting if it is there. The
+cost). "published" is Theorem 2 or 6 of Papernot & Steinke 2022 over PLD's cost, by dp-accounting if it is there. The
 second table solves for the noise of a whole search: candidates, score, choice, and a refit.
 """
 

@@ -221,7 +221,7 @@ def distances(real: np.ndarray, made: np.ndarray) -> list[float]:
 
 
 def of_numbers(file: str, epsilons: list[float], seeds: range) -> None:
-    """Print rows for numbers that lie within their bins evenly, and as bought shapes say."""
+    """Print rows for numbers that lie within their bins evenly, and as privately estimated shapes."""
     label, bounds = NUMBERS[file]
     whole = pd.read_csv(Path(os.environ["SKDP_DATA"]) / file).drop(columns=["ID", "state", "fips"], errors="ignore")
     whole = whole[[name for name in whole if name != label] + [label]]

@@ -50,7 +50,7 @@ def synthesizer(epsilon):
 
 
 def intervals(n, epsilon, seed, n_sets):
-    """Centre and reach of naive intervals, and of combined ones."""
+    """Center and reach of naive intervals, and of combined ones."""
     model = synthesizer(epsilon).fit(people(n, seed))
     single, squares = estimates(model.sample(n, random_state=seed))
     found = [estimates(each) for each in model.sample_sets(n_sets, random_state=seed)]
@@ -61,8 +61,8 @@ def intervals(n, epsilon, seed, n_sets):
 def report(truth, n, epsilon, tables, n_sets):
     found = [intervals(n, epsilon, 10_000 + seed, n_sets) for seed in range(tables)]
     for k, name in enumerate(("a single table", "tables combined")):
-        centre, reach = (np.array(each) for each in zip(*(each[k] for each in found), strict=True))
-        held, width = (np.abs(centre - truth) <= reach).mean(axis=0), 2.0 * np.median(reach, axis=0)
+        center, reach = (np.array(each) for each in zip(*(each[k] for each in found), strict=True))
+        held, width = (np.abs(center - truth) <= reach).mean(axis=0), 2.0 * np.median(reach, axis=0)
         shown = "  ".join(f"{h:.3f} ({w:.3f})".ljust(16) for h, w in zip(held, width, strict=True))
         print(f"{n:<7d} {epsilon:<8g} {name:17s} {shown}", flush=True)
 
@@ -78,9 +78,9 @@ def draw_picture(truth, path, n_sets):
     for k, (ax, title) in enumerate(zip(axes, ("one synthetic table", f"{n_sets + 1} combined"), strict=True)):
         holds = 0
         for row, each in enumerate(found):
-            centre, reach = each[k][0][SLOPE], each[k][1][SLOPE]
-            holds += (held := abs(centre - truth[SLOPE]) <= reach)
-            ax.plot([centre - reach, centre + reach], [row, row], color="C0" if held else "C3", lw=2)
+            center, reach = each[k][0][SLOPE], each[k][1][SLOPE]
+            holds += (held := abs(center - truth[SLOPE]) <= reach)
+            ax.plot([center - reach, center + reach], [row, row], color="C0" if held else "C3", lw=2)
         ax.axvline(truth[SLOPE], color="black", lw=1)
         ax.set(title=f"{title}: {holds} of 40 hold", xlabel="income by a level of education", yticks=[])
         print(f"{title}: {holds} of 40")

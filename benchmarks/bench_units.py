@@ -9,11 +9,11 @@ alone; differences are means over splits.
 With ``--synthesis`` it is the total variation between pairs of columns of the rows that were fitted and as many
 samples.
 
-With ``--group-privacy`` fits with `groups` are set beside fits to rows, at the price at which as many rows as the
+With ``--group-privacy`` fits with `groups` are set beside fits to rows, at the cost at which as many rows as the
 largest unit has cost epsilon together.
 
 With ``--peer`` logistic regression by lots of a tenth of the units is set beside jax-privacy's `UserSelectionStrategy`
-(``python benchmarks/environments.py jax`` makes its environment): the same rows, lots, steps, clip and price. Its best
+(``python benchmarks/environments.py jax`` makes its environment): the same rows, lots, steps, clip and cost. Its best
 learning rate is chosen by the test rows.
 
 With ``--steps`` it is the processor time of a step on made-up rows, 20,000 of 138 columns: of rows, of groups of 1.8
@@ -150,15 +150,15 @@ def beside_group_privacy(model: str, task: Task, epsilon: float, seed: int) -> t
     """Area under the curve of a fit that is private for a group, and of one whose largest group pays epsilon.
 
     Rows are those of the full batch: k of them are together k times as far away, so that noise k times as large, at the
-    price of a row, costs epsilon for k (exact for normal noise).
+    cost of a row, costs epsilon for k (exact for normal noise).
     """
     table, groups = task
     test = split(groups, seed)
     train = np.flatnonzero(~test)
     noise = calibrate_noise_multiplier(GaussianDpEvent, epsilon, table.delta)
-    price = get_epsilon(GaussianDpEvent(np.bincount(groups[train]).max() * noise), table.delta)
+    cost = get_epsilon(GaussianDpEvent(np.bincount(groups[train]).max() * noise), table.delta)
     found = []
-    for paid, given in ((epsilon, {"groups": groups[train]}), (price, {})):
+    for paid, given in ((epsilon, {"groups": groups[train]}), (cost, {})):
         fitted = pipeline(model, table, paid).fit(table.X.iloc[train], table.y[train], **given)
         assert fitted[-1].sampling_rate_ == 1.0
         found.append(roc_auc_score(table.y[test], fitted.predict_proba(table.X[test])[:, 1]))

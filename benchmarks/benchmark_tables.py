@@ -192,7 +192,7 @@ def _colorado(folder: Path) -> Table:
         "COW": list(range(1, 10)),
         "SCHL": _ordinal(1, 24),
         "MAR": list(range(1, 6)),
-        "OCCP": {"edges": list(range(0, 10_001, 200))},  # neighbours in the code list are alike, here and below
+        "OCCP": {"edges": list(range(0, 10_001, 200))},  # neighbors in the code list are alike, here and below
         "POBP": (0, 560),
         "RELP": list(range(18)),
         "WKHP": (1, 99),
@@ -275,10 +275,10 @@ def _housing(folder: Path) -> Table:
 
 
 def _wine(folder: Path) -> Table:
-    """Red and white together, with the colour as a column: a score from 0 to 10, from what a laboratory measures."""
-    parts = [pd.read_csv(folder / f"wine_quality_{colour}.csv.gz").assign(colour=colour) for colour in ("red", "white")]
+    """Red and white together, with the color as a column: a score from 0 to 10, from what a laboratory measures."""
+    parts = [pd.read_csv(folder / f"wine_quality_{color}.csv.gz").assign(color=color) for color in ("red", "white")]
     schema = {
-        "colour": ["red", "white"],
+        "color": ["red", "white"],
         "fixed_acidity": (4, 12),
         "volatile_acidity": (0, 1.2),
         "citric_acid": (0, 1),

@@ -33,7 +33,7 @@ def environment_of(tree: Path, caches: Path) -> dict[str, str]:
 
 
 def check_tree(tree: Path, environment: Mapping[str, str]) -> None:
-    """Refuse to measure another package than that of the tree."""
+    """Reject to measure another package than that of the tree."""
     command = [sys.executable, "-c", "import skdp; print(skdp.__file__)"]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
     if Path(done.stdout.strip()).parent != tree / "skdp":

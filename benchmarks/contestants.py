@@ -58,7 +58,7 @@ def _ours(table: Table, epsilon: float, estimator: Any = None) -> Any:
 
 
 def _told(table: Table, epsilon: float, schema: dict[str, Any] | None, estimator: Any = None) -> Any:
-    """The pipeline of one line, told this of the columns. It buys what it is not told."""
+    """The pipeline of one line, told this of the columns. It estimates what it is not told."""
     from skdp import tabular_pipeline
 
     label = {"y_bounds": table.y_bounds} if table.is_regression else {"classes": table.classes}

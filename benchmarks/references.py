@@ -1,7 +1,7 @@
 """Private regressions of the literature in NumPy and SciPy, for bench_tables.py.
 
 They take what `DPTableVectorizer(numbers="scale")` makes of a table: rows of a norm up to sqrt(columns of the table),
-at which they are clipped, and get an intercept. Two data sets are neighbours where one row is of weight 0 in one of
+at which they are clipped, and get an intercept. Two data sets are neighbors where one row is of weight 0 in one of
 them (zero out), so that the number of rows is public. All noise is drawn by `Noise`, which keeps what was released, at
 which sensitivity and noise multiplier; multipliers come from `skdp.accounting`. Settings were chosen on the first split
 of `bench_tables.py --dev`: of Adult and Fulton, married, for classes; of housing, wine and income in California for
@@ -91,7 +91,7 @@ class ObjectivePerturbation(Reference):
     The minimum of ``sum(loss) + penalty / 2 * |theta|^2 + b @ theta``, with b of standard deviation sigma, is released
     (Kifer, Smith & Thakurta 2012), as approximate minimum with noise of its own (Iyengar et al. 2019).
 
-    Price: that of Redberg, Koskela & Wang (2023, arXiv 2401.00583, their theorem on approximate DP) for generalised
+    Cost: that of Redberg, Koskela & Wang (2023, arXiv 2401.00583, their theorem on approximate DP) for generalised
     linear losses, whose gradients lie along the row x. With one row less, the b that gives a theta moves by g, along x
     and at most `longest`; so the log of the ratio of densities at theta is at most ``c + mu^2 / 2 + mu |Z|`` with mu =
     longest / sigma, a standard normal Z, and c a bound of the log of ``det(A) / det(A - h x x^T)``, where A is the
@@ -109,11 +109,11 @@ class ObjectivePerturbation(Reference):
     most_steps = 100
 
     def sigma(self, epsilon: float, delta: float, penalty: float) -> float:
-        """Standard deviation of b, at the price above."""
+        """Standard deviation of b, at the cost above."""
         left = epsilon - np.log1p(self.longest**2 / 4.0 / penalty)
         multiplier = calibrate_noise_multiplier(GaussianDpEvent, left, delta / 2.0)
         if 0.5 / multiplier**2 > left:
-            raise ValueError(f"epsilon={self.epsilon!r}, delta={self.delta!r}: the price holds for less of both only.")
+            raise ValueError(f"epsilon={self.epsilon!r}, delta={self.delta!r}: the cost holds for less of both only.")
         return multiplier * self.longest
 
     def penalty(self, epsilon: float, n: int) -> float:
@@ -153,7 +153,7 @@ class DoubleNoiseNewton(Reference):
     eigenvalues are raised to at least `floor`. A row changes the majoriser by at most s = longest^2 / 4, in a matrix
     of rank one. ``1 / max(., floor)`` has slope at most ``1 / floor^2``, and a function of a symmetric matrix moves in
     the Frobenius norm by at most its slope times the matrix: the direction of a released gradient g moves by at most
-    ``s |g| / floor^2``. Steps are adaptive Gaussian releases, priced together.
+    ``s |g| / floor^2``. Steps are adaptive Gaussian releases, charged together.
     """
 
     steps = 24
@@ -184,8 +184,9 @@ class BoostedAdaSSP(Reference):
     """Linear regression on one noisy matrix, boosted (Tang et al. 2023).
 
     AdaSSP (Wang 2018) releases the least eigenvalue of X'X, X'X and X'y, each for a third of the budget; here the last
-    third buys X'r for the residuals r of each round, clipped at 1, where the target is scaled from its public bounds to
-    [-1, 1]. One row moves the first two by at most longest^2 (the matrix in its upper triangle) and X'r by longest.
+    third estimates X'r for the residuals r of each round, clipped at 1, where the target is scaled from its public
+    bounds to [-1, 1]. One row moves the first two by at most longest^2 (the matrix in its upper triangle) and X'r by
+    longest.
     """
 
     rounds = 10

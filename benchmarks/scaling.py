@@ -128,7 +128,7 @@ def draw(points: Points, path: Path) -> None:
 
 
 def _panel(ax: Any, points: Points, series: str) -> None:
-    for is_limit, colour in ((False, "#d62728"), (True, "#777777")):
+    for is_limit, color in ((False, "#d62728"), (True, "#777777")):
         for n_threads, style in zip(THREADS, ("-", "--"), strict=True):
             found = sorted(
                 (size, seconds)
@@ -136,7 +136,7 @@ def _panel(ax: Any, points: Points, series: str) -> None:
                 if (name, limit, threads) == (series, is_limit, n_threads)
             )
             label = f"{'reference' if is_limit else 'skdp'}, {n_threads} thread{'s' if n_threads > 1 else ''}"
-            look = {"color": colour, "ls": style, "marker": "" if is_limit else "o", "ms": 3, "lw": 1.2}
+            look = {"color": color, "ls": style, "marker": "" if is_limit else "o", "ms": 3, "lw": 1.2}
             ax.plot([size for size, _ in found], [seconds for _, seconds in found], label=label, **look)
 
 

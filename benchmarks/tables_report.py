@@ -253,7 +253,7 @@ def _curve_panel(ax: Any, results: Results, table: str) -> None:
         entry = results.get(f"{table}/{model}/1", {})
         if "curve" in entry:
             said, seen = np.mean(entry["curve"], axis=0)
-            ax.plot(said, seen, color=COLOURS[model], label=model, lw=1.4, marker="o", ms=3)
+            ax.plot(said, seen, color=COLORS[model], label=model, lw=1.4, marker="o", ms=3)
             top = max(top, float(said.max()), float(seen.max()))
     ax.plot([0, top], [0, top], color="#777777", lw=0.8, ls=":")
     ax.set_title((TITLES | RARE)[table].replace(": ", ":\n"), fontsize=9)
@@ -298,7 +298,7 @@ def write(folder: Path) -> None:
     draw_curves(results, DOCS / CURVES)
 
 
-COLOURS = {
+COLORS = {
     "default": "#d62728", "default, no schema": "#f4a3a3", "trees": "#ff7f0e",
     "logistic": "#1f77b4", "network": "#8c564b", "ridge": "#1f77b4", "DP-EBM": "#2ca02c", "DP-EBM, lists": "#98df8a",
     "diffprivlib": "#9467bd", "linear, not private": "#777777", "boosted trees, not private": "black",
@@ -324,7 +324,7 @@ def draw(results: Results, path: Path) -> None:
     for ax in axes.flat[len(tables) :]:
         ax.set_axis_off()
     lines = {line.get_label(): line for ax in axes.flat for line in ax.get_lines()}
-    order = [name for name in COLOURS if name in lines]
+    order = [name for name in COLORS if name in lines]
     labels = [LEGEND.get(name, NAMES[name]).replace("`", "") for name in order]
     figure.legend([lines[name] for name in order], labels, loc="lower center", ncols=5, frameon=False)
     figure.tight_layout(rect=(0, 0.16 / n_lines, 1, 1))
@@ -341,16 +341,16 @@ def _short_title(table: str) -> str:
 
 
 def _panel(ax: Any, results: Results, table: str) -> None:
-    for model in COLOURS:
+    for model in COLORS:
         found = {key.split("/")[2]: entry for key, entry in results.items() if key.startswith(f"{table}/{model}/")}
         if "-" in found:
             style = "--" if model.startswith("boosted") else ":"
-            ax.axhline(np.mean(found["-"]["score"]), color=COLOURS[model], ls=style, lw=1, label=model)
+            ax.axhline(np.mean(found["-"]["score"]), color=COLORS[model], ls=style, lw=1, label=model)
         elif found:
             budgets = sorted(found, key=float)
             means = [np.mean(found[each]["score"]) for each in budgets]
             spread = [np.std(found[each]["score"], ddof=1) for each in budgets]
-            look = {"color": COLOURS[model], "marker": "o", "ms": 3, "lw": 1.2}
+            look = {"color": COLORS[model], "marker": "o", "ms": 3, "lw": 1.2}
             ax.errorbar(list(map(float, budgets)), means, spread, **look)
             ax.plot([], [], **look, label=model)
     best = max(np.mean(entry["score"]) for key, entry in results.items() if key.startswith(f"{table}/"))

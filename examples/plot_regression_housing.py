@@ -1,5 +1,5 @@
 """
-Private regression: California house prices
+Private regression: California house costs
 ===========================================
 
 The target is the median house value of Californian districts in 1990. ``tabular_pipeline("regressor")`` accepts the raw
@@ -44,8 +44,8 @@ else:
     rng, n = np.random.default_rng(0), 20_640
     table = pd.DataFrame({"latitude": rng.uniform(32, 42, n), "median_income": rng.gamma(4.0, 1.0, n)})
     table["ocean_proximity"] = rng.choice(["<1H OCEAN", "INLAND", "NEAR BAY", "NEAR OCEAN"], n)
-    prices = 38_000 * table["median_income"] + 80_000 * (2 + np.cos(np.pi * table["latitude"] / 2))
-    table["median_house_value"] = rng.normal(prices - 60_000 * (table["ocean_proximity"] == "INLAND"), 45_000)
+    costs = 38_000 * table["median_income"] + 80_000 * (2 + np.cos(np.pi * table["latitude"] / 2))
+    table["median_house_value"] = rng.normal(costs - 60_000 * (table["ocean_proximity"] == "INLAND"), 45_000)
 table["ocean_proximity"] = table["ocean_proximity"].astype("category")
 y, schema = table.pop("median_house_value").clip(*PRICES), {name: SCHEMA[name] for name in table.columns}
 X, X_test, y, y_test = train_test_split(table, y, test_size=0.2, random_state=0)
@@ -74,7 +74,7 @@ print(f"R² {np.mean(display.scores, axis=1).round(3)}; boosted trees, not priva
 explained = skdp.tabular_pipeline(skdp.DPRidge(), schema=schema, epsilon=1.0, delta=1e-6, y_bounds=PRICES)
 explained.set_params(vectorizer__numbers="scale").fit(X, y)
 names, ridge = explained[0].get_feature_names_out(), explained[-1]
-shown = [i for i, name in reversed([*enumerate(names)]) if not name.endswith(("=gap", "=other"))]
+shown = [i for i, name in reversed([*enumerate(names)]) if not name.endswith(("=missing", "=other"))]
 figure, ax = plt.subplots(figsize=(8, 4.4), layout="constrained")
 ax.barh(names[shown], ridge.coef_[shown] / 1000, xerr=ridge.coef_std_[shown] / 500, capsize=2)
 ax.set(xlabel="thousand dollars, with two standard errors", title="Coefficients at epsilon 1")

@@ -322,7 +322,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         X_new : ndarray of shape (n_samples, `n_components_`)
             Transformed rows. Unlike the fitted attributes, they are not covered by the guarantee.
         """
-        _refuse_iterator(X, "fit_transform")
+        _reject_iterator(X, "fit_transform")
         return self.fit(X, y, sample_weight, groups).transform(X)
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
@@ -334,14 +334,14 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
 
         def checked() -> Iterator[np.ndarray]:
             for number, block in enumerate(blocks):
-                refusal = ""
+                rejection = ""
                 try:
                     rows = check_table(self, block, reset=number == 0, by_blocks=True)
                     self._check_width(rows.shape[1], center)
                 except (TypeError, ValueError) as error:
-                    refusal = f"Chunk {number} of the iterator is invalid (the fit was already charged): {error}"
-                if refusal:
-                    raise ValueError(refusal)
+                    rejection = f"Chunk {number} of the iterator is invalid (the fit was already charged): {error}"
+                if rejection:
+                    raise ValueError(rejection)
                 yield rows
 
         found = checked()
@@ -459,7 +459,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             Transformed rows, float32 for float32 input.
         """
         check_is_fitted(self)
-        _refuse_iterator(X, "transform")
+        _reject_iterator(X, "transform")
         source = source_to_predict(X, getattr(self, "feature_names_in_", None))
         if source is not None:
             check_schema(self, source.like(), reset=False)
@@ -583,7 +583,7 @@ def _rows_to_fit(X: Any, y: Any, sample_weight: Any, groups: Any) -> Any:
     return X if source is None else source.of_features()
 
 
-def _refuse_iterator(X: Any, method: str) -> None:
+def _reject_iterator(X: Any, method: str) -> None:
     if isinstance(X, Iterator):
         raise TypeError(f"{method} does not support iterators. Call fit, then call transform for each chunk.")
 

@@ -75,7 +75,7 @@ REMOVED = {
 """Parameters of earlier versions, or of other estimators, and their replacements."""
 
 
-def refuse_removed(call: Any, names: Iterable[str]) -> None:
+def reject_removed(call: Any, names: Iterable[str]) -> None:
     """Raise a TypeError for a removed name that is not a parameter of the class or function."""
     for name in names:
         if name in REMOVED and name not in inspect.signature(call).parameters:
@@ -92,7 +92,7 @@ def without_removed(call: Call) -> Call:
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if not REMOVED.keys().isdisjoint(kwargs):
-            refuse_removed(call, kwargs)
+            reject_removed(call, kwargs)
         return call(*args, **kwargs)
 
     return checked  # type: ignore[return-value]

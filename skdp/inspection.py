@@ -40,7 +40,7 @@ class PublicValues(NamedTuple):
     n_ordered : int
         Number of leading cells that are ordered: numbers, dates, levels of an ordinal.
     n_listed : int
-        Number of leading cells that are neither "other" nor "gap" (missing).
+        Number of leading cells that are neither "other" nor "missing".
     """
 
     labels: tuple[str, ...]
@@ -205,7 +205,7 @@ def cells_of(block: Block, n_cells: int | None = None, known: Any = None) -> Pub
         n = block.n_listed
         n_ordered = n if block.column.kind == "ordinal" else 0
         codes = np.arange(len(levels) + 1, dtype=np.int32)
-        return PublicValues((*map(str, levels), "gap"), codes, _shares(known, len(codes), n), n_ordered, n)
+        return PublicValues((*map(str, levels), "missing"), codes, _shares(known, len(codes), n), n_ordered, n)
     given = _CELLS if known is None else len(known) - 1
     own = given if block.column.edges is None else len(block.column.edges) - 1
     n = min(n_cells or own, given)
@@ -221,7 +221,7 @@ _CELLS = 32
 def _cells_of_line(block: Block, values: np.ndarray, known: Any) -> PublicValues:
     n, is_date = len(values), block.column.kind == "date"
     labels = [day_text(value) if is_date else f"{value:.3g}" for value in values.tolist()]
-    return PublicValues((*labels, "gap"), np.append(values, np.nan), _shares(known, n + 1, n), n, n)
+    return PublicValues((*labels, "missing"), np.append(values, np.nan), _shares(known, n + 1, n), n, n)
 
 
 def _shares(known: Any, n: int, n_listed: int) -> np.ndarray:
@@ -240,7 +240,7 @@ class ColumnEffect:
     names : tuple of str
         Name of the column, or of both columns.
     labels : tuple of tuple of str
-        Public values of each column: midpoints of bins, categories, "other" and "gap" (missing).
+        Public values of each column: midpoints of bins, categories, "other" and "missing".
     effect : ndarray of shape (n_values,) or (n_values, n_values)
         Mean score at these values, minus the mean over all values.
     noise : ndarray of the shape of `effect`, or None
@@ -249,7 +249,7 @@ class ColumnEffect:
     n_ordered : tuple of int
         Number of leading values of each column that are ordered.
     n_listed : tuple of int
-        Number of leading values of each column that are neither "other" nor "gap".
+        Number of leading values of each column that are neither "other" nor "missing".
     unit : str
         Unit of the score.
     difference : tuple of (str, str, float, float or None), or None
@@ -359,7 +359,7 @@ def report_rows(estimator: Any) -> list[dict[str, Any]]:
 
 
 def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
-    cells, rows = centred_rows(score, numbers)
+    cells, rows = centered_rows(score, numbers)
     effect, variance = rows @ score.coef, score.variance(rows)
     # For a single column, the listed values with the least and the largest effect.
     difference = None
@@ -381,7 +381,7 @@ def _effect_of(score: Score, numbers: list[int]) -> ColumnEffect:
     )
 
 
-def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], np.ndarray]:
+def centered_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], np.ndarray]:
     """Return the values of one or two columns, and mean rows at these values minus the mean over all values.
 
     Parameters
@@ -405,7 +405,7 @@ def centred_rows(score: Score, numbers: list[int]) -> tuple[list[PublicValues], 
 
 
 def _few(score: Score, k: int) -> PublicValues:
-    """Reduce the cells of a column, without "other" and "gap" (missing)."""
+    """Reduce the cells of a column, without "other" and "missing"."""
     found = score.cells(k, 8)
     n = found.n_listed if score.blocks[k].is_line else min(found.n_listed, 12)
     shares = found.shares[:n]

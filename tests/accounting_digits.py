@@ -31,7 +31,7 @@ def kinds(replace_one: bool) -> tuple[str, ...]:
 
 
 def beside_responses(q: float, sigma: float, size: float, count: int, epsilon: float, replace_one: bool) -> mpmath.mpf:
-    """Delta of one sampled Gaussian and `count` randomised responses of epsilon `size`."""
+    """Delta of one sampled Gaussian and `count` randomized responses of epsilon `size`."""
     with mpmath.workdps(DIGITS):
         size, lie = mpmath.mpf(size), 1 / (1 + mpmath.exp(mpmath.mpf(size)))
         found = []

@@ -1,7 +1,7 @@
 """Exact delta of drawn compositions, by means that share no code with the accountant.
 
 A composition is a list of parts (kind, value, count): ("gaussian", (q, sigma), n), ("laplace", scale, n) and
-("response", (epsilon, delta), n). `binomial_delta` is a sum over the outcomes of all randomised responses, with the
+("response", (epsilon, delta), n). `binomial_delta` is a sum over the outcomes of all randomized responses, with the
 closed form of the Gaussian in each: exact. `lattice_delta` lays each loss, taken on a million equal steps of the noise,
 on a fine lattice and convolves it there.
 """
@@ -28,7 +28,7 @@ Part = tuple[str, object, int]
 
 
 class Drawn(NamedTuple):
-    """A composition, the delta to price it at, and whether neighbours replace a record."""
+    """A composition, the delta to cost it at, and whether neighbors replace a record."""
 
     parts: tuple[Part, ...]
     delta: float
@@ -91,7 +91,7 @@ def _gaussian_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
 
 
 def binomial_delta(parts: tuple[Part, ...], epsilon: float, replace_one: bool = False) -> float:
-    """delta of randomised responses and unsampled Gaussians; exact but for rounding of some 1e-13 in proportion."""
+    """delta of randomized responses and unsampled Gaussians; exact but for rounding of some 1e-13 in proportion."""
     loss, mass, log_kept, squares = np.zeros(1), np.ones(1), 0.0, 0.0
     for kind, value, n in parts:
         if kind == "gaussian":
@@ -165,7 +165,7 @@ def _response_losses(size: float, revealed: float, count: int) -> _Losses:
 
 
 def losses_of(parts: tuple[Part, ...], direction: str) -> list[_Losses]:
-    """Each part's loss in one direction of neighbours: "remove", "add" or "replace"."""
+    """Each part's loss in one direction of neighbors: "remove", "add" or "replace"."""
     twice, found = 2.0 if direction == "replace" else 1.0, []
     for kind, value, n in parts:
         if kind == "gaussian":

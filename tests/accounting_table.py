@@ -1,4 +1,4 @@
-"""The table of events, methods and adjacencies in docs/accounting.md, made from what the code prices.
+"""The table of events, methods and adjacencies in docs/accounting.md, made from what the code costs.
 
 python tests/accounting_table.py        prints it
 """
@@ -20,7 +20,7 @@ from skdp.accounting import (
     ZCDpEvent,
 )
 from skdp.accounting.events.composition import group_event
-from skdp.accounting.methods import explain_refusal
+from skdp.accounting.methods import explain_rejection
 
 GAUSS, LAPLACE = GaussianDpEvent(4.0), LaplaceDpEvent(5.0)
 INTEGERS = {"discrete Laplace": DiscreteLaplaceDpEvent(0.2, 1), "discrete Gaussian": DiscreteGaussianDpEvent(4.0, 1)}
@@ -77,13 +77,13 @@ TOGETHER = {"optimal": ("optimal_exact", "strong", "naive"), "moments_asymptotic
 
 
 def entry(event: DpEvent, method: str) -> str:
-    """Under which adjacencies a method prices an event."""
-    priced = [
+    """Under which adjacencies a method costs an event."""
+    charged = [
         letter
         for letter, adjacency in (("a", "zero_out"), ("r", "replace_one"))
-        if explain_refusal(event, method, adjacency) is None
+        if explain_rejection(event, method, adjacency) is None
     ]
-    return " ".join(priced) or "-"
+    return " ".join(charged) or "-"
 
 
 def row(event: DpEvent) -> list[str]:

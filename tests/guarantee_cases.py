@@ -83,7 +83,7 @@ EACH_PUBLISHES = {
     "noise_multiplier_": "solved from epsilon, delta, accounting and adjacency, sampling and steps",
 }
 EACH_KEEPS = {
-    "_fitted_leaks": "what was read without payment, by kind; no value of it",
+    "_fitted_leaks": "what was read without account, by kind; no value of it",
     "_fitted_n_public": "the number of rows where that is public, else `n_public`",
     "_fitted_releases": "the plans, each with a random name",
     "_fitted_group_name": "the name of the labels of units, which names a column",
@@ -95,7 +95,7 @@ ALL_PUBLISH = {
     "sampling_rate_": "from public n",
     "max_grad_norm_": "rule in public n, d, epsilon, delta",
     "data_norm_": "the parameter `data_norm`, the norm that rows bring along, or sqrt(n_features)",
-    "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
+    "weight_bound_": "the parameter `weight_bound`, or a release that the plan costs",
     **dict.fromkeys(("n_iter_", "n_steps_"), "the plan's; fewer only after an interrupt from outside"),
 }
 ALL_KEEP = {
@@ -196,7 +196,7 @@ UNDOCUMENTED = {
         "_fitted_levels": "numbers of levels of the schema and of the classes",
         "_fitted_exclusions": "the schema",
         "_fitted_n_columns": "the number of columns that are not dropped",
-        "_fitted_remains": "post-processing of the purchase",
+        "_fitted_remains": "post-processing of the query",
         "_fitted_redrawing": "the releases, the plan and numbers of levels; None where weights or groups were given",
     },
 }
@@ -254,7 +254,7 @@ PUBLISHED = {
         "embedding_": "a function of the schema and of the public seed of the trees",
         **dict.fromkeys(("leaf_counts_", "n_rows_"), RELEASED),
         "offset_": "-0.5, or post-processing of the release",
-        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan costs",
     },
     DPKMeans: {
         **EACH_PUBLISHES,
@@ -276,7 +276,7 @@ PUBLISHED = {
         "noise_scale_": "from sigma, the public n, R, dtype and width",
         "n_samples_": "the public n",
         "data_norm_": "the parameter `data_norm`, sqrt(n_features), or 1 with `normalize`",
-        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan costs",
     },
     DPClassMixtureGenerator: {
         **GENERATORS,
@@ -284,7 +284,7 @@ PUBLISHED = {
         "bounds_": "the parameter `bounds`",
         "n_components_": "the parameter, or a rule in public numbers",
         "n_directions_": "a rule in public numbers",
-        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan costs",
     },
     DPWGAN: {
         **GENERATORS,
@@ -299,6 +299,6 @@ PUBLISHED = {
         **dict.fromkeys(("marginals_", "components_"), RELEASED),
         "pairs_": "all of them, or post-processing of the releases",
         "has_triples_": "a rule in public numbers",
-        "weight_bound_": "the parameter `weight_bound`, or a release that the plan prices",
+        "weight_bound_": "the parameter `weight_bound`, or a release that the plan costs",
     },
 }

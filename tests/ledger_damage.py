@@ -76,7 +76,7 @@ def flipped_bits(pages, bits):
 
 
 def outcomes(path, history, damages):
-    """How often a damaged file was refused, and how often the damage was harmless; anything else is an error.
+    """How often a damaged file was rejected, and how often the damage was harmless; anything else is an error.
 
     Harmless: the same charges are seen, and one that is made afterwards is there too.
     """
@@ -94,12 +94,12 @@ def outcomes(path, history, damages):
             except BudgetFileError:
                 assert seen_afresh(path) in (history, None), name
                 seen = None
-        found["refused" if seen is None else "harmless"] += 1
+        found["rejected" if seen is None else "harmless"] += 1
     return found
 
 
 def seen_afresh(path):
-    """What is seen by somebody who opens the file for the first time; None if it is refused."""
+    """What is seen by somebody who opens the file for the first time; None if it is rejected."""
     try:
         return fresh(path).history
     except BudgetFileError:

@@ -90,13 +90,13 @@ def admitted(accountant, event):
 
 
 def exhaust(accountant, event, **options):
-    """Charge until refused; how often it was admitted."""
+    """Charge until rejected; how often it was admitted."""
     for count in range(5000):
         try:
             accountant.spend(event, **options)
         except BudgetExceededError:
             return count
-    raise AssertionError("never refused")
+    raise AssertionError("never rejected")
 
 
 def in_threads(work, number=8):
@@ -112,8 +112,8 @@ def model(accountant, **parameters):
     return DPLogisticRegression(**{**given, "classes": [0, 1], "accountant": accountant, **parameters})
 
 
-def refused(path, rows, match, accountant=None):
-    """A fit on such a file is refused in one line and leaves nothing fitted."""
+def rejected(path, rows, match, accountant=None):
+    """A fit on such a file is rejected in one line and leaves nothing fitted."""
     estimator = model(None)
 
     def fit():

@@ -26,7 +26,7 @@ def people(n, d, n_outputs=1, *, dtype=np.float64, seed=0, fit_intercept=True):
     return X, labels, weights, theta
 
 
-def neighbour(adjacency, rows, place, target):
+def neighbor(adjacency, rows, place, target):
     """Another X, y and weights: without one row, with its weight 0, or with a row across in its place."""
     X, y, weights = (each.copy() for each in rows)
     if adjacency == "add_remove":
@@ -49,12 +49,12 @@ ODD_ROWS = {
 
 
 def assert_newton_steps_move_by_one(fit, X, y, row, adjacency, targets):
-    """A fit to a table with an odd row, of the first of two targets, and to its neighbour: five steps and scores."""
+    """A fit to a table with an odd row, of the first of two targets, and to its neighbor: five steps and scores."""
     X, y, weights = X.copy(), y.copy(), np.ones(len(X))
     X[17], weights[17] = ODD_ROWS[row]
     y[17], other_target = targets
     rows, public = (X, y, weights), {"adjacency": with_n_public(adjacency, len(X)), "weight_bound": 1.0}
-    one, other = replay(lambda given: fit(given, **public), rows, neighbour(adjacency, rows, 17, other_target))
+    one, other = replay(lambda given: fit(given, **public), rows, neighbor(adjacency, rows, 17, other_target))
     assert len(one.releases) == len(STEP_SHARES) + 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) + 1e-9
     assert_all_else_is_equal(one, other)

@@ -72,7 +72,7 @@ NUMERIC = {
     ),
     "SimpleImputer(whole numbers)": Case(
         SimpleImputer(strategy="constant", fill_value=7, keep_empty_features=True), dtypes=("int64",)
-    ),  # sparse ones are refused before scikit-learn 1.8, by their type
+    ),  # sparse ones are rejected before scikit-learn 1.8, by their type
     "SimpleImputer(missing 1, sparse)": Case(
         SimpleImputer(missing_values=1, strategy="constant", fill_value=0, keep_empty_features=True),
         kinds=("csr", "csr_array"), dtypes=("float64",),

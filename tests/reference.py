@@ -522,7 +522,7 @@ def ema(iterates, n_steps: int):
     return weights @ np.array(iterates) / weights.sum()
 
 
-# --- bought columns ---
+# --- estimated columns ---
 
 
 def joint_estimate(cells):

@@ -1,4 +1,4 @@
-"""Replay: what two neighbouring tables put into the releases of a fit, when both see the same noisy outputs.
+"""Replay: what two neighboring tables put into the releases of a fit, when both see the same noisy outputs.
 
 A fit on D records every value that noise is added to, and what came out. A fit on D', with the same seed, is handed the
 outputs of the first in the place of its own. Both then see the same history, so each value may differ by what its
@@ -22,7 +22,7 @@ MECHANISMS = GaussianMechanism, DiscreteGaussianMechanism, DiscreteLaplaceMechan
 
 
 class Recorded(NamedTuple):
-    """One release: exact and noisy value, the sensitivity that is priced, the order of its norm, and the noise."""
+    """One release: exact and noisy value, the sensitivity that is charged, the order of its norm, and the noise."""
 
     exact: np.ndarray
     noisy: np.ndarray

@@ -18,7 +18,7 @@ SCHEMA = TableSchema({
     "since": ("2000-01-01", "2025-12-31"),
     "id": "drop",
 })  # fmt: skip
-BOUGHT = TableSchema({
+ESTIMATED = TableSchema({
     "age": "number",
     "income": {"kind": "number", "missing_values": [-999]},
     "job": "category",

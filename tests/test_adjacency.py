@@ -130,7 +130,7 @@ FEW = {
     "kind, with_groups", [*((kind, False) for kind in FEW), *((kind, True) for kind in FEW if kind != "network")]
 )
 def test_few_private_records_are_fitted_under_add_remove(kind, with_groups):
-    """A refusal would tell a table of one record from one of two: one record decides on it."""
+    """A rejection would tell a table of one record from one of two: one record decides on it."""
     for n in (0, 1, 2):
         model, rows = (
             clone(FEW[kind]).set_params(adjacency=AddRemove(250), delta=1e-5),

@@ -1,4 +1,4 @@
-"""What every private estimator inherits: checks of the budget, the charge, the published price."""
+"""What every private estimator inherits: checks of the budget, the charge, the published cost."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_no_lot_is_capped_in_silence(bad):
 # --- the charge -------------------------------------------------------------------------------------------------------
 
 
-# --- the price --------------------------------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["pld", "rdp"])
@@ -126,15 +126,15 @@ def test_no_lot_is_capped_in_silence(bad):
 def test_the_price_covers_earlier_events(method, adjacency):
     estimator = Newcomer(accountant=PrivacyAccountant(method=method), adjacency=adjacency, delta=1e-5)
     first = (new_release(STEP, adjacency),)
-    estimator._set_price(cost_of(read_budget(estimator), STEP), first)
+    estimator._set_cost(cost_of(read_budget(estimator), STEP), first)
     assert estimator.privacy_event_ == STEP
     assert releases_of(estimator) == first
     assert estimator.delta_ == 1e-5
     one = estimator.epsilon_
     assert one == get_epsilon(STEP, 1e-5, method=method, adjacency=adjacency)
     estimator.delta = 1e-6
-    price = cost_of(read_budget(estimator), compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
-    estimator._set_price(price, (*first, new_release(SelfComposedDpEvent(STEP, 3), adjacency)))
+    cost = cost_of(read_budget(estimator), compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
+    estimator._set_cost(cost, (*first, new_release(SelfComposedDpEvent(STEP, 3), adjacency)))
     assert estimator.privacy_event_ == compose([STEP] * 4)
     assert estimator.delta_ == 1e-6
     assert estimator.epsilon_ == get_epsilon(compose([STEP] * 4), 1e-6, method=method, adjacency=adjacency) > one

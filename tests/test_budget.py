@@ -57,7 +57,7 @@ def test_show(capsys, path):
     assert "at delta=1e-07" in run(capsys, "show", path, "--delta", "1e-7")[1]
 
 
-def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, path):
+def test_show_tells_the_epsilon_that_was_asked_for_rejections_and_raises(capsys, path):
     accountant = PrivacyAccountant.open(path)
     event = PoissonSampledDpEvent(0.1, GaussianDpEvent(3.0))
     accountant.spend(event, "asked", parameters={"epsilon": 0.25, "delta": 1e-6})
@@ -68,7 +68,7 @@ def test_show_tells_the_epsilon_that_was_asked_for_refusals_and_raises(capsys, p
     words = (*words, "agreed by the board", "increased from 2", "3 charges, 1 rejected input, 1 budget increase")
     assert all(word in out for word in words)
     found = json.loads(run(capsys, "show", path, "--json")[1])
-    assert [entry["kind"] for entry in found["charges"][3:]] == ["refusal", "raise"]
+    assert [entry["kind"] for entry in found["charges"][3:]] == ["rejection", "raise"]
     assert (found["budget"]["epsilon"], found["budget"]["remaining"]) == (4.0, accountant.remaining())
     assert found["spent"]["plans_fixed_in_advance"] == accountant.get_epsilon()
 

@@ -54,7 +54,7 @@ def test_settings_nest_and_end_with_their_block():
 
 
 @pytest.mark.parametrize("bad", ["error", True])
-def test_unknown_settings_are_refused(bad):
+def test_unknown_settings_are_rejected(bad):
     with (
         pytest.raises(ValueError, match=r"`on_leak` must be 'warn' or 'raise', got") as caught,
         config_context(on_leak=bad),

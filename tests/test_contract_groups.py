@@ -64,7 +64,7 @@ COMPOSITIONS = {
 }
 MADE = {**MODELS, **COMPOSITIONS}
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "score_samples", "score", "transform"]
-REFUSING = {"DPWGAN", "PatchTransformer", "PublicTreesEmbedding", "ScatteringTransformer"}
+REJECTING = {"DPWGAN", "PatchTransformer", "PublicTreesEmbedding", "ScatteringTransformer"}
 """Those whose ``fit`` takes no `groups`; all but the first read no private row."""
 
 
@@ -88,13 +88,13 @@ def assert_equal_results(one, other):
         np.testing.assert_array_equal(*values, err_msg=name)
 
 
-def test_every_public_estimator_signs_or_refuses():
+def test_every_public_estimator_signs_or_rejects():
     public = {
         name for name in skdp.__all__ if inspect.isclass(getattr(skdp, name)) and hasattr(getattr(skdp, name), "fit")
     }
     signing = {type(make()).__name__ for make in MADE.values()}
-    assert public <= signing | REFUSING
-    assert not signing & REFUSING
+    assert public <= signing | REJECTING
+    assert not signing & REJECTING
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -161,7 +161,7 @@ def test_a_fit_to_rows_knows_no_column_of_labels_any_more(name):
 
 
 @pytest.mark.parametrize("inside", ["alone", "pipeline"])
-def test_steps_that_take_no_groups_are_refused_before_the_charge(inside):
+def test_steps_that_take_no_groups_are_rejected_before_the_charge(inside):
     frame, y = frame_of_units()
     ledger = skdp.PrivacyAccountant(unit="household")
     model = skdp.DPWGAN(classes=[0, 1], accountant=ledger, **BOUNDS, **SHORT)

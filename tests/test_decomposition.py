@@ -45,7 +45,7 @@ def table():
 # --- one row ----------------------------------------------------------------------------------------------------------
 
 
-def neighbour(X, row, adjacency, center):
+def neighbor(X, row, adjacency, center):
     """D' beside D: the row void (which is where nothing is added), gone, or exchanged for its opposite."""
     other = X.copy()
     if adjacency == "add_remove":
@@ -105,7 +105,7 @@ def test_a_block_of_equal_rows_in_single_precision(released, adjacency):
     for _ in range(5):
         released.clear()
         X = np.tile(rng.uniform(0.5, 1.0, 7), (BLOCK_ROWS, 1)).astype(np.float32)
-        for rows in (X, neighbour(X, 100, adjacency, False)):
+        for rows in (X, neighbor(X, 100, adjacency, False)):
             pca(adjacency=adjacency, normalize=True).fit(rows)
         (one, mechanism), (other, _) = released
         factor = 2.0 if adjacency == "replace_one" else 1.0
@@ -115,7 +115,7 @@ def test_a_block_of_equal_rows_in_single_precision(released, adjacency):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("d", [1, 7, 64])
 def test_rounding_of_a_block_is_within_what_is_declared(dtype, d):
-    """Equal rows, for which the bound is meant: the error of half of it belongs to either of two neighbours."""
+    """Equal rows, for which the bound is meant: the error of half of it belongs to either of two neighbors."""
     b = BLOCK_ROWS
     X = np.tile(np.random.default_rng(3).uniform(0.1, 1.0, d), (b, 1)).astype(dtype)
     sums = MomentSum(UnitBall(np.zeros(d), 0.0), 0.3, by_position=True)
@@ -195,7 +195,7 @@ def noisy_moments(monkeypatch):
 
 @combined(adjacency=ADJACENCIES, given=["none", "private mean", "weights"], dtype=[np.float32, np.float64])
 def test_noise_of_the_moments_is_symmetric_and_as_priced(noisy_moments, adjacency, given, dtype):
-    """On zeroed-out records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as priced.
+    """On zeroed-out records: sigma R**2 on the diagonal and sigma R**2 / sqrt(2) off it, as charged.
 
     Weights are next to nothing: their sum is one more entry, and the noise of the others is larger by 1 + k**2.
     """
@@ -305,7 +305,7 @@ BAD_BLOCKS = {
 
 
 @pytest.mark.parametrize("bad", BAD_BLOCKS)
-def test_a_bad_block_is_refused_and_the_charge_stands(bad):
+def test_a_bad_block_is_rejected_and_the_charge_stands(bad):
     block, message = BAD_BLOCKS[bad]
     accountant = PrivacyAccountant()
     model = DPPCA(2, delta=1e-5, accountant=accountant).fit(np.ones((50, 2)))
@@ -325,7 +325,7 @@ BAD_PARAMETERS = [
 ]
 
 
-def test_bad_parameters_are_refused_in_one_line_before_any_charge(draw):
+def test_bad_parameters_are_rejected_in_one_line_before_any_charge(draw):
     accountant, X = PrivacyAccountant(), draw(60)[0]
     for bad, message in BAD_PARAMETERS:
         with pytest.raises(ValueError, match=message) as caught:
@@ -362,7 +362,7 @@ def test_it_is_pca_when_the_budget_is_large(table, dtype):
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(5), atol=1e-12)
 
 
-def test_without_centring_it_is_about_zero(table):
+def test_without_centering_it_is_about_zero(table):
     model = DPPCA(6, epsilon=100.0, center=False, data_norm=1.0).fit(table)
     moments = table.T @ table / len(table)
     np.testing.assert_array_equal(model.mean_, 0.0)

@@ -104,7 +104,7 @@ def test_home_page_scores_match_benchmark_results(name):
         assert f"| {row} | {cells} |" in page
 
 
-def test_every_parameter_that_is_refused_by_name_is_explained():
+def test_every_parameter_that_is_rejected_by_name_is_explained():
     page = (pages.ROOT / "docs" / "migrating.md").read_text(encoding="utf-8")
     assert [name for name in REPLACEMENTS if f"`{name}`" not in page] == []
     assert "## Coming from scikit-learn\n" in page  # where the message sends to

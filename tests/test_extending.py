@@ -54,7 +54,7 @@ def centroid(page, **parameters):
     return page["DPNearestCentroid"]([0, 1], **{"delta": 1e-5, **parameters})
 
 
-def test_a_search_refuses_weights_that_the_estimator_does_not_take(page):
+def test_a_search_rejects_weights_that_the_estimator_does_not_take(page):
     ledger = PrivacyAccountant()
     search = DPGridSearchCV(centroid(page, accountant=ledger), {"data_norm": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"\A`sample_weight` is not supported by DPNearestCentroid\. Remove it\.\Z"):
@@ -95,8 +95,8 @@ class Stranger(BaseEstimator):
         return self.inner.__private_step__()
 
 
-def test_a_step_that_only_says_that_it_is_private_is_refused():
-    """Its price after a later fit could not be read."""
+def test_a_step_that_only_says_that_it_is_private_is_rejected():
+    """Its cost after a later fit could not be read."""
     pipe = make_pipeline(Stranger(DPLogisticRegression(classes=[0, 1])))
     with pytest.raises(
         ValueError, match=r"^Step 'stranger' \(Stranger\) defines __private_step__ and must be [^\n]*\.$"
@@ -240,7 +240,7 @@ def test_a_subclass_of_our_event_is_priced_by_what_it_says_and_not_as_its_base(w
         assert get_epsilon(whole(event), 1e-6) == math.inf
 
 
-def test_a_subclass_of_our_event_without_the_protocol_is_refused():
+def test_a_subclass_of_our_event_without_the_protocol_is_rejected():
     class Quiet(GaussianDpEvent):
         pass
 
@@ -264,7 +264,7 @@ def test_an_event_is_asked_once_for_each_charge():
     assert PrivacyAccountant.from_json(accountant.to_json()).event == accountant.event
 
 
-def test_a_chain_is_followed_and_a_circle_is_refused():
+def test_a_chain_is_followed_and_a_circle_is_rejected():
     class Chain(DpEvent):
         def __dominating_event__(self):
             return Loud(0.3)
@@ -290,7 +290,7 @@ def test_a_dominating_event_bounds_nothing_from_below():
     assert (lower, upper) == (0.0, pytest.approx(0.3, abs=1e-5))
 
 
-def test_an_event_that_names_no_event_is_refused_by_name():
+def test_an_event_that_names_no_event_is_rejected_by_name():
     class Strange(DpEvent):
         def __dominating_event__(self):
             return 0.5

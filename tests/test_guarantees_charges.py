@@ -56,8 +56,8 @@ def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
     X, y = draw(60)
     rng = np.random.default_rng(seed)
     accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
-    admitted = refused = 0
-    while refused < 12:
+    admitted = rejected = 0
+    while rejected < 12:
         size = accountant.remaining() * rng.uniform(0.05, 1.5) + 0.01
         sampling = POISSON if (admitted == 0) == first_sampled else {}
         model = seeded(accountant=accountant, epsilon=size, random_state=None, **sampling)
@@ -65,18 +65,18 @@ def test_no_sequence_of_fits_ends_above_the_ceiling(draw, seed, first_sampled):
             model.fit(X, y)
             admitted += 1
         except BudgetExceededError:
-            refused += 1
+            rejected += 1
         assert len(accountant.history) == admitted
         assert accountant.get_epsilon() <= 2.0
     assert admitted >= 1
 
 
-BOUGHT = {"linear": 1, "network": 1, "trees": 2, "trees regression": 2}  # before the first step of a first run
+ESTIMATED = {"linear": 1, "network": 1, "trees": 2, "trees regression": 2}  # before the first step of a first run
 
 
 @combined(kind=ESTIMATORS, adjacency=["zero_out", "add_remove", "replace_one"], method=["pld", "rdp"])
 def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, method, adjacency, kind):
-    """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its price."""
+    """Every release that ran, over all instalments, is in `privacy_event_`, and `epsilon_` is its cost."""
     ran = []
     release = GaussianMechanism.release
     monkeypatch.setattr(
@@ -88,11 +88,11 @@ def test_epsilon_is_the_price_of_the_published_event(draw, monkeypatch, method, 
     model.fit(X, y)
     model.set_params(epsilon=0.5, max_iter=10).partial_fit(X, y)
     model.set_params(warm_start=True, epsilon=0.3).fit(X, y)
-    assert sum(flatten(model.privacy_event_).values()) == len(ran) == 220 + BOUGHT.get(kind, 0) + 3  # an offset each
+    assert sum(flatten(model.privacy_event_).values()) == len(ran) == 220 + ESTIMATED.get(kind, 0) + 3  # an offset each
     assert model.n_steps_ == 220
     assert flatten(model.privacy_event_) == flatten(compose(mechanism.event for mechanism in ran))
-    price = get_epsilon(model.privacy_event_, model.delta_, method=method, adjacency=adjacency)
-    assert model.epsilon_ == price
+    cost = get_epsilon(model.privacy_event_, model.delta_, method=method, adjacency=adjacency)
+    assert model.epsilon_ == cost
 
 
 # --- what is published ------------------------------------------------------------------------------------------------

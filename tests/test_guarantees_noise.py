@@ -1,4 +1,4 @@
-"""The noise that runs is the noise that is priced."""
+"""The noise that runs is the noise that is charged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from skdp.mechanisms.streams import SecretStream
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
 
-# --- the noise that ran is the noise that was priced (properties 2, 11, 13) -------------------------------------------
+# --- the noise that ran is the noise that was charged (properties 2, 11, 13) -----------------------------------------
 
 
 def priced_steps(event):
@@ -94,7 +94,7 @@ def test_every_step_adds_noise_of_its_own(draw, monkeypatch):
     assert stats.kstest(table.ravel(), "norm").pvalue > FALSE_ALARM
 
 
-# --- the sentences ----------------------------------------------------------------------------------------------------
+# --- the sentences ---------------------------------------------------------------------------------------------------
 
 
 def test_noise_of_a_release_has_the_stated_standard_deviation():

@@ -1,4 +1,4 @@
-"""Neighbour replay with units of several rows: no release moves by more than it may where a unit leaves."""
+"""Neighbor replay with units of several rows: no release moves by more than it may where a unit leaves."""
 
 import warnings
 
@@ -137,7 +137,7 @@ def test_networks_are_trained_in_double_precision_where_rows_shift():
 
 
 @pytest.mark.parametrize("in_file", [False, True])
-def test_a_ledger_refuses_units_by_another_column(in_file, tmp_path):
+def test_a_ledger_rejects_units_by_another_column(in_file, tmp_path):
     X, y, _, labels = table(10, "any", np.random.default_rng(0))
     path = tmp_path / "people.budget" if in_file else None
     ledger = skdp.PrivacyAccountant(9.0, 1e-5, unit="household", path=path)
@@ -177,7 +177,7 @@ def test_runs_for_groups_by_two_columns_have_no_joint_price():
     assert model.partial_fit(X, y, groups=home).epsilon_ > before
 
 
-def test_what_is_not_offered_for_units_is_refused_by_name():
+def test_what_is_not_offered_for_units_is_rejected_by_name():
     X, y, weights, labels = table(10, "any", np.random.default_rng(0))
     model = skdp.DPLogisticRegression(classes=[0, 1], merge_equal_rows=True)
     with pytest.raises(ValueError, match="merge_equal_rows=True is not supported with groups"):
@@ -190,8 +190,8 @@ TABLE = {"random_state": 0, "delta": 1e-4, "epsilon": 3.0}
 BOUNDED = {"bounds": (-1.0, 1.0), **TABLE}
 TRANSFORMERS = {
     "vectorizer": lambda **kw: skdp.DPTableVectorizer(**TABLE, **kw),
-    "scaler, bought bounds": lambda **kw: skdp.DPStandardScaler(**TABLE, **kw),
-    "bins, bought bounds": lambda **kw: skdp.DPQuantileBinner(**TABLE, **kw),
+    "scaler, estimated bounds": lambda **kw: skdp.DPStandardScaler(**TABLE, **kw),
+    "bins, estimated bounds": lambda **kw: skdp.DPQuantileBinner(**TABLE, **kw),
     "imputer, means": lambda **kw: skdp.DPSimpleImputer(**BOUNDED, **kw),
     "imputer, medians": lambda **kw: skdp.DPSimpleImputer("median", **TABLE, **kw),
     "bounds": lambda **kw: ColumnBounds(**TABLE, **kw),
@@ -284,7 +284,7 @@ def test_the_row_that_is_kept_is_drawn_evenly_and_has_no_gap():
 
 
 @pytest.mark.parametrize("kind", list(TRANSFORMERS))
-def test_units_of_one_row_buy_what_rows_do(kind):
+def test_units_of_one_row_estimate_as_rows_do(kind):
     X, _, _, _ = table(50, "any", np.random.default_rng(0))
     fits = [run(rows_in_units(TRANSFORMERS[kind]), (X, groups)) for groups in (None, np.arange(len(X)))]
     for one, other in zip(*(each.releases for each in fits), strict=True):
@@ -300,7 +300,7 @@ def test_bounds_of_units_take_the_public_number_of_units():
         dp_bounds(X, groups=labels, adjacency="add_remove")
 
 
-@pytest.mark.parametrize("kind", ["scaler, bought bounds", "bins, bought bounds"])
+@pytest.mark.parametrize("kind", ["scaler, estimated bounds", "bins, estimated bounds"])
 @over_rows("size", [1, 10])
 def test_a_unit_of_weighted_rows_moves_nothing_by_more(kind, size):
     X, _, _, labels = table(size, "any", np.random.default_rng(size))
@@ -415,7 +415,7 @@ def test_units_of_one_row_give_the_sums_of_rows_with_weights_bit_for_bit(kind, a
     assert one == other
 
 
-def test_groups_of_an_iterator_are_refused_before_the_charge():
+def test_groups_of_an_iterator_are_rejected_before_the_charge():
     X, _, _, labels = table(10, "any", np.random.default_rng(0))
     ledger = skdp.PrivacyAccountant(5.0, 1e-5, unit="group")
     with pytest.raises(ValueError, match="`groups` is not supported for iterators"):

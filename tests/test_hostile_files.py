@@ -109,9 +109,9 @@ class Watch:
 
     def __init__(self) -> None:
         self.is_on, self.seen = False, set[str]()
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._record_lot)
 
-    def _hear(self, event: str, given: Any) -> None:
+    def _record_lot(self, event: str, given: Any) -> None:
         if self.is_on and event in FORBIDDEN:
             self.seen.add(event)
 
@@ -161,7 +161,7 @@ def _outcome(form: Format, path: pathlib.Path, which: str) -> str:
         message = str(error)
         assert "\n" not in message, f"{which}: {message!r}"
         assert len(message) < 1_000 + path.stat().st_size, f"{which}: a line of {len(message)} characters"
-        outcome = "refused"
+        outcome = "rejected"
     finally:
         WATCH.is_on = False
         peak = tracemalloc.get_traced_memory()[1] - before
@@ -196,7 +196,7 @@ def budget_files() -> list[bytes]:
 
 
 def read_budget_file(path: pathlib.Path) -> None:
-    """No charge is lost: what is not refused holds all of them, and admits one more beside them."""
+    """No charge is lost: what is not rejected holds all of them, and admits one more beside them."""
     assert [each.event for each in fresh(str(path)).history] == EVENTS
 
 
@@ -238,7 +238,7 @@ def checkpoints() -> list[bytes]:
 
 
 def read_checkpoint(path: pathlib.Path) -> None:
-    """A fit resumes from it, or the file is refused; nobody is charged by a file that is refused."""
+    """A fit resumes from it, or the file is rejected; nobody is charged by a file that is rejected."""
     before = len(CHARGED.history)
     try:
         fitted = model(path, CHARGED).fit(ROWS, LABELS)
@@ -323,10 +323,10 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_hostile_files_are_read_or_refused_in_one_line(name, tmp_path):
+def test_hostile_files_are_read_or_rejected_in_one_line(name, tmp_path):
     n_files = -(-N_FILES // len(FORMATS))
     found = fuzz(FORMATS[name], tmp_path / "file", n_files)
-    assert n_files // 20 < found["refused"] < n_files  # else the changes change nothing, or everything
+    assert n_files // 20 < found["rejected"] < n_files  # else the changes change nothing, or everything
 
 
 # --- files that changes at random hardly make -------------------------------------------------------------------------
@@ -372,18 +372,18 @@ CRAFTED = {
 
 
 @pytest.mark.parametrize("what", CRAFTED)
-def test_crafted_files_are_refused_in_one_line(what, tmp_path):
+def test_crafted_files_are_rejected_in_one_line(what, tmp_path):
     name, content = CRAFTED[what]
     (tmp_path / "file").write_bytes(content)
     tracemalloc.start()
     try:
-        assert _outcome(FORMATS[name], tmp_path / "file", what) == "refused"
+        assert _outcome(FORMATS[name], tmp_path / "file", what) == "rejected"
     finally:
         tracemalloc.stop()
 
 
 @pytest.mark.parametrize("change", [lambda leaf: leaf[:1], lambda leaf: leaf.astype(np.float32)], ids=["cut", "narrow"])
-def test_a_checkpoint_of_other_shapes_or_types_is_refused(change, tmp_path):
+def test_a_checkpoint_of_other_shapes_or_types_is_rejected(change, tmp_path):
     """Arrays of one number would be spread over all parameters, or read beyond their end."""
     with np.load(io.BytesIO(checkpoints()[0])) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -407,8 +407,8 @@ def test_the_engine_sees_code_that_runs_memory_and_lines(tmp_path):
     finally:
         tracemalloc.stop()
     with pytest.raises(AssertionError, match="first"):
-        _outcome(plain._replace(read=lambda path: refuse()), path, "it")
+        _outcome(plain._replace(read=lambda path: reject()), path, "it")
 
 
-def refuse() -> None:
+def reject() -> None:
     raise ValueError("first\nsecond")

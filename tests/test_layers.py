@@ -114,7 +114,7 @@ PRIVATE_CALLS = {
         | {"statistics.describer", "synthesis.marginals.noisy_tables", "synthesis.wgan"}
         | {"base.pipeline_issues"},  # of a message
     ),
-    "record releases, with known keys": ({"RUNNING", "Tape", "running"}, set()),
+    "record releases, with known keys": ({"RUNNING", "Transcript", "running"}, set()),
     "use another generator": (
         {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "token_bytes", "token_hex"},
         {"_kernels.caching", "_checks.groups", "_dpsgd.checkpoint", "base.fit"}  # names and keys, no noise

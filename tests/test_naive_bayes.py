@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import reference
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
@@ -250,10 +250,10 @@ BAD_INPUT = [
 ]
 
 
-def test_bad_input_is_refused_in_one_line_before_any_charge():
+def test_bad_input_is_rejected_in_one_line_before_any_charge():
     hidden = [str(X_GOOD[7, 1]), "12.5w"]
     for parameters, given, words in BAD_INPUT:
-        assert_refused(bayes, parameters, {"X": X_GOOD, "y": Y_GOOD, **given}, words, hidden)
+        assert_rejected(bayes, parameters, {"X": X_GOOD, "y": Y_GOOD, **given}, words, hidden)
 
 
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------
@@ -262,11 +262,11 @@ def test_bad_input_is_refused_in_one_line_before_any_charge():
 @pytest.mark.parametrize(
     ("first", "bounds"),
     [
-        (DPTableVectorizer(sparse_output=False), [(-1, 1), (0, 1)]),  # as many columns as are bought
+        (DPTableVectorizer(sparse_output=False), [(-1, 1), (0, 1)]),  # as many columns as are estimated
         (DPPCA(2, data_norm=1.0), [(-1, 1), (0, 1), (0, 1)]),
     ],
 )
-def test_bounds_of_other_columns_than_a_step_gives_are_refused_before_the_charge(first, bounds):
+def test_bounds_of_other_columns_than_a_step_gives_are_rejected_before_the_charge(first, bounds):
     X, y = draw(500)
     accountant = PrivacyAccountant()
     model = DPGaussianNB(CLASSES, bounds=bounds, accountant=accountant)

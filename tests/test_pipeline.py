@@ -1,4 +1,4 @@
-"""One budget over a pipeline: the joint price, the shares, and the steps that are refused."""
+"""One budget over a pipeline: the joint cost, the shares, and the steps that are rejected."""
 
 from __future__ import annotations
 
@@ -152,12 +152,12 @@ class Reader(TransformerMixin, BaseEstimator):
         ),
     ],
 )
-def test_a_step_that_reads_without_paying_is_refused(steps, message):
+def test_a_step_that_reads_without_paying_is_rejected(steps, message):
     with pytest.raises(ValueError, match=message):
         allocate_budget(make_pipeline(*steps), 1.0, 1e-6)
 
 
-def test_a_forbidden_step_that_is_set_later_is_refused_at_fit():
+def test_a_forbidden_step_that_is_set_later_is_rejected_at_fit():
     budgeted = allocate_budget(pipeline(), 1.0, 1e-6)
     budgeted.set_params(pca=PCA(2))
     with pytest.raises(ValueError, match=r"skdp\.DPPCA"):
@@ -183,7 +183,7 @@ def first_rows(rows):
     return rows[: len(rows) // 2]
 
 
-def test_a_step_that_changes_the_number_of_rows_is_refused(monkeypatch):
+def test_a_step_that_changes_the_number_of_rows_is_rejected(monkeypatch):
     """49 patches of one image, or rows that are left out, are not the rows that came in."""
     images = RNG.uniform(0, 1, (60, 8, 8))
     with pytest.raises(ValueError, match="PatchExtractor is not on the list"):
@@ -265,7 +265,7 @@ def test_each_adjacency(adjacency):
     assert 1.998 <= fitted.epsilon_ <= 2.0
 
 
-def test_steps_of_one_name_are_refused():
+def test_steps_of_one_name_are_rejected():
     """Steps are known by their names: two of one name would be fitted twice for one charge, with the same noise."""
     steps = [("a", DPPCA(2)), ("a", FunctionTransformer(np.abs)), ("c", DPLogisticRegression(classes=[0, 1]))]
     with pytest.raises(ValueError, match=r"^The names of the steps must be unique, got \['a', 'a', 'c'\]"):
@@ -273,7 +273,7 @@ def test_steps_of_one_name_are_refused():
 
 
 @pytest.mark.parametrize("hidden", [{"checkpoint": "run.npz"}, {"warm_start": True}])
-def test_what_a_subclass_hides_is_refused_too(hidden):
+def test_what_a_subclass_hides_is_rejected_too(hidden):
     class Hiding(DPLogisticRegression):
         def __init__(self, epsilon=1.0, delta=1e-5, noise_multiplier=None, accountant=None, lot_size=None,
                      sampling_rate=None, random_state=None):  # fmt: skip
@@ -304,7 +304,7 @@ SPARSE = OneHotEncoder(categories=[list(range(5))] * 4, handle_unknown="ignore")
         (FunctionTransformer(skdp.row_wise(lambda X: np.asarray(X).astype(object))), "the output has dtype object"),
     ],
 )
-def test_rows_that_a_public_step_makes_unusable_are_refused_before_the_charge(between, words):
+def test_rows_that_a_public_step_makes_unusable_are_rejected_before_the_charge(between, words):
     accountant = PrivacyAccountant()
     first = DPQuantileBinner(bounds=(0, 1), encode="ordinal", accountant=accountant)
     last = DPGaussianNB(bounds=(0, 1), classes=[0, 1], accountant=accountant)

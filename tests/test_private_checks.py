@@ -120,7 +120,7 @@ SETTINGS = [
 
 OF_RELEASES = {
     "check_a_removed_row_moves_releases_by_the_sensitivity",
-    "check_neighbours_move_releases_by_the_sensitivity",
+    "check_neighbors_move_releases_by_the_sensitivity",
     "check_releases_cost_what_is_charged",
     "check_the_number_of_rows_is_private_under_add_remove",
     "check_units_are_bounded_together",
@@ -141,10 +141,12 @@ def of_models_fitted_elsewhere(estimator):
     """What is known to fail."""
     if isinstance(estimator, DPGridSearchCV | DPRandomizedSearchCV):
         check = "check_a_removed_row_moves_releases_by_the_sensitivity"
-        return {check: "the scores of all candidates are heard as one release, and each is priced as one"}
+        return {check: "the scores of all candidates are recorded as one release, and each is charged as one"}
     if not isinstance(estimator, DPCalibratedClassifier | DPThresholdClassifier):
         return {}
-    return {"check_bad_rows_are_refused": "what a row may be is the model's affair: one that it refuses counts as such"}
+    return {
+        "check_bad_rows_are_rejected": "what a row may be is the model's affair: one that it rejects counts as such"
+    }
 
 
 NUMERIC = [each for each in ESTIMATORS if not isinstance(each, DPOneHotEncoder)]
@@ -258,7 +260,7 @@ def caught_by(check):
 FAULTS = []
 
 
-@caught_by("check_ceiling_is_asked_before_rows_are_read")
+@caught_by("check_budget_is_checked_before_rows_are_read")
 class ReadsBeforeItCharges(Honest):
     def fit(self, X, y=None, groups=None):
         self.largest = float(np.max(np.asarray(X)))
@@ -266,13 +268,13 @@ class ReadsBeforeItCharges(Honest):
 
 
 @caught_by("check_what_is_fitted_follows_from_the_releases")
-@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+@caught_by("check_neighbors_move_releases_by_the_sensitivity")
 class PublishesAnExactMean(Honest):
     def learned(self, fit, rows, weights):
         return super().learned(fit, rows, weights) | {"exact_mean_": rows.mean(axis=0)}
 
 
-@caught_by("check_bad_rows_are_refused")
+@caught_by("check_bad_rows_are_rejected")
 class LeaksACell(Honest):
     def rows_of(self, X, *, reset):
         rows = super().rows_of(np.nan_to_num(X), reset=reset)
@@ -326,7 +328,7 @@ class ChargesLate(Honest):
         return self
 
 
-@caught_by("check_price_is_that_of_the_event")
+@caught_by("check_cost_is_that_of_the_event")
 class StatesHalfItsPrice(Honest):
     def fit(self, X, y=None, groups=None):
         super().fit(X, y, groups=groups)
@@ -334,7 +336,7 @@ class StatesHalfItsPrice(Honest):
         return self
 
 
-@caught_by("check_neighbours_move_releases_by_the_sensitivity")
+@caught_by("check_neighbors_move_releases_by_the_sensitivity")
 class ClipsNothing(Honest):
     class query(ClippedRows):
         def vectors(self, rows):
@@ -347,8 +349,8 @@ class StatesHalfTheNorm(Honest):
         row_limit = 0.6
 
 
-@caught_by("check_neighbours_move_releases_by_the_sensitivity")
-class RefusesFarRows(Honest):
+@caught_by("check_neighbors_move_releases_by_the_sensitivity")
+class RejectsFarRows(Honest):
     def learned(self, fit, rows, weights):
         if np.abs(rows).max() > 1e9:
             raise ValueError("X has a cell that is too large.")
@@ -445,14 +447,14 @@ class TakesItsChargeBack(Honest):
             raise
 
 
-@caught_by("check_a_refusal_leaves_the_estimator_whole")
+@caught_by("check_a_rejection_leaves_the_estimator_whole")
 class ForgetsItselfFirst(Honest):
     def fit(self, X, y=None, groups=None):
         self.__dict__.pop("mean_", None)
         return super().fit(X, y, groups=groups)
 
 
-@caught_by("check_bad_parameters_are_refused")
+@caught_by("check_bad_parameters_are_rejected")
 class TakesAnyEpsilon(Honest):
     def fit(self, X, y=None, groups=None):
         epsilon, self.epsilon = self.epsilon, 1.0
@@ -518,7 +520,7 @@ def test_an_honest_estimator_passes_every_check():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_a_check_that_fails_is_raised_warned_of_or_expected():
-    name = "check_price_is_that_of_the_event"
+    name = "check_cost_is_that_of_the_event"
     with pytest.raises(AssertionError, match=r"^StatesHalfItsPrice: check_\w+: [^\n]+\. [A-Z][^\n]+\.$"):
         check_private_estimator(StatesHalfItsPrice())
     for on_fail in (None, "warn"):
@@ -561,6 +563,6 @@ def test_what_a_check_says_nothing_of_is_skipped_with_its_reason():
         ),
     ],
 )
-def test_bad_arguments_are_refused(given, error, said):
+def test_bad_arguments_are_rejected(given, error, said):
     with pytest.raises(error, match=said):
         check_private_estimator(**given)

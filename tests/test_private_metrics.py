@@ -95,7 +95,7 @@ def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels
     [({}, "must be 'ovr' for multiclass scores"), ({"multi_class": "ovo"}, "must be 'ovr', got 'ovo'"),
      ({"multi_class": "ovr", "average": "micro"}, "got 'micro'")],
 )  # fmt: skip
-def test_what_is_not_counted_of_several_classes_is_refused_before_a_charge(terms, message):
+def test_what_is_not_counted_of_several_classes_is_rejected_before_a_charge(terms, message):
     accountant = PrivacyAccountant(2.0, 1e-6)
     with pytest.raises(ValueError, match=message):
         metrics.private_roc_auc_score(KINDS, SCORES, epsilon=1.0, classes=[0, 1, 2], accountant=accountant, **terms)

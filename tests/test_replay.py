@@ -1,5 +1,5 @@
 """Evaluations, and estimators of words, on a table and on one that differs in a hostile row: nothing moves by more than
-is priced. Estimators of numbers are held to it by `skdp.testing` (`test_private_checks.py`).
+is charged. Estimators of numbers are held to it by `skdp.testing` (`test_private_checks.py`).
 """
 
 from __future__ import annotations

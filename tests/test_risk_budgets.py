@@ -134,7 +134,7 @@ def test_a_fit_by_risk_is_charged_under_a_ceiling_of_either_kind():
         ({"epsilon": {"advantage": 0.1}}, "`epsilon` must be a number .*, got <dict>"),
     ],
 )
-def test_a_budget_is_stated_once_and_refused_before_a_charge(parameters, said):
+def test_a_budget_is_stated_once_and_rejected_before_a_charge(parameters, said):
     ledger = PrivacyAccountant()
     with pytest.raises(ValueError, match=said):
         logistic(accountant=ledger, **parameters).fit(X, Y)

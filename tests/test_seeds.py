@@ -11,7 +11,7 @@ import skdp
 from skdp import statistics
 from skdp.base import root_stream
 from skdp.mechanisms import DiscreteGaussianMechanism, GaussianMechanism
-from skdp.mechanisms.release_log import Tape, running
+from skdp.mechanisms.release_log import Transcript, running
 from skdp.metrics import compare
 from skdp.preprocessing import dp_bounds
 from skdp.synthesis import evaluate_synthesis
@@ -70,12 +70,12 @@ FITS = {
 
 
 def draws(*fits):
-    """The tape of fits, which reports words that are drawn twice."""
-    tape = Tape()
-    with running(tape):
+    """The transcript of fits, which reports words that are drawn twice."""
+    transcript = Transcript()
+    with running(transcript):
         for fit in fits:
             fit()
-    return tape.words
+    return transcript.words
 
 
 def test_classes_and_functions_share_no_noise():

@@ -48,11 +48,11 @@ def customers(n=3_000, seed=0):
     frame = pd.DataFrame({"age": age, "job": job, "since": since, "member": member})
     frame.loc[::17, "age"] = np.nan
     frame.loc[::19, "job"] = None
-    return frame, np.where(score > 0, "buys", "leaves")
+    return frame, np.where(score > 0, "estimates", "leaves")
 
 
 FRAME, LABELS = customers()
-CLASSES = ["buys", "leaves"]
+CLASSES = ["estimates", "leaves"]
 
 
 @pytest.mark.parametrize("schema", [None, {"age": (18, 90), "job": "category", "since": "date"}])
@@ -113,14 +113,14 @@ def test_lazy_frame_is_rejected_before_the_charge():
 
 
 def test_full_schema_spends_on_bins_alone():
-    bought = tabular_pipeline(epsilon=1.0, classes=CLASSES).fit(FRAME, LABELS)
+    estimated = tabular_pipeline(epsilon=1.0, classes=CLASSES).fit(FRAME, LABELS)
     given = tabular_pipeline(schema=SCHEMA, epsilon=1.0, classes=CLASSES).fit(FRAME, LABELS)
-    events = [flatten(model.privacy_event_) for model in (bought, given)]
+    events = [flatten(model.privacy_event_) for model in (estimated, given)]
     failing = [[event.delta for event in each if isinstance(event, EpsilonDeltaDpEvent)] for each in events]
     assert failing == [[pytest.approx(1e-7)], []]  # a hundredth of delta, for the categories of `job`
-    assert list(bought.step_epsilons_) == ["vectorizer", "model"]
+    assert list(estimated.step_epsilons_) == ["vectorizer", "model"]
     assert list(given.step_epsilons_) == ["vectorizer", "model"]  # 5 % of mu^2 for bins within bounds
-    assert given.step_epsilons_["vectorizer"] < 0.6 * bought.step_epsilons_["vectorizer"]
+    assert given.step_epsilons_["vectorizer"] < 0.6 * estimated.step_epsilons_["vectorizer"]
     without = tabular_pipeline(schema=SCHEMA, epsilon=1.0, classes=CLASSES).set_params(vectorizer__fit_bins=False)
     assert list(without.fit(FRAME, LABELS).step_epsilons_) == ["model"]
 
@@ -421,7 +421,7 @@ BAD_INPUT = {
 
 
 @over_combinations(case=BAD_INPUT, searched=[False, True])
-def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, searched):
+def test_bad_input_of_a_regressor_is_rejected_in_one_line_without_a_charge(case, searched):
     parameters, given, words = BAD_INPUT[case]
     if searched and "model__sample_weight" in given:
         return  # a search takes no weights
@@ -433,13 +433,13 @@ def test_bad_input_of_a_regressor_is_refused_in_one_line_without_a_charge(case, 
         model = DPGridSearchCV(made, {"model__alpha": [0.0, 1.0]}) if searched else made
         model.fit(FRAME, **{"y": SPENT, **given})
 
-    with pytest.raises((ValueError, TypeError), match=r"\A[^\n]+\Z") as refusal:
+    with pytest.raises((ValueError, TypeError), match=r"\A[^\n]+\Z") as rejection:
         fit()
-    message = str(refusal.value)
+    message = str(rejection.value)
     assert all(word in message for word in words), message
     assert "12.5" not in message
     assert str(SPENT[7]) not in message
-    assert refusal.value.__context__ is None
+    assert rejection.value.__context__ is None
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
 
@@ -468,7 +468,7 @@ def test_a_regression_with_inference_has_rows_whose_intervals_are_printed(kind):
     pipeline = tabular_pipeline(kind(inference=True), schema=schema, epsilon=4.0, random_state=0, **given)
     assert pipeline[-1].data_norm == pytest.approx(3**0.5)
     with pytest.warns(PrivacyLeakWarning, match="random_state"):
-        pipeline.fit(frame.assign(since=0), (labels == "buys").astype(int) if linear else labels)
+        pipeline.fit(frame.assign(since=0), (labels == "estimates").astype(int) if linear else labels)
     table = pipeline[-1].summary().to_frame()
     assert list(table.index) == ["age", "job[nurse vs clerk]", "job[smith vs clerk]", "member", "(intercept)"]
     assert (table["doubt"] == "").all()

@@ -133,15 +133,15 @@ def test_what_the_rows_of_a_unit_add_to_a_score_is_cut_off_together():
 
 
 def test_a_unit_whose_rows_cannot_be_predicted_is_cut_off_together():
-    def refusing(model, X, y):
+    def rejecting(model, X, y):
         if np.any(X[:, 0] > 0):
             raise ValueError("a row")
         return np.ones(len(X))
 
     X, units = np.array([[1.0], [0.0]] * 4), Units(np.array([0, 1] * 4), 2)
-    assert PrivateScore("bad", refusing, 1.0).total_of_all(None, X, np.zeros(8), units=units) == pytest.approx(0.0)
+    assert PrivateScore("bad", rejecting, 1.0).total_of_all(None, X, np.zeros(8), units=units) == pytest.approx(0.0)
     alone = Units(np.zeros(4, int), 1)
-    assert PrivateScore("bad", refusing, 1.0).total_of_all(None, X[::2], np.zeros(4), units=alone) >= -0.5
+    assert PrivateScore("bad", rejecting, 1.0).total_of_all(None, X[::2], np.zeros(4), units=alone) >= -0.5
 
 
 def test_no_splitter_of_others_splits_the_rows_of_a_budgeted_search():
@@ -182,14 +182,14 @@ def test_weights_have_one_public_bound_for_all_steps_of_all_candidates():
             fit(of_scaler, of_model)
 
 
-def test_bad_labels_are_refused_before_the_charge_and_recorded():
+def test_bad_labels_are_rejected_before_the_charge_and_recorded():
     X, y, _, labels = table(20)
     ledger = PrivacyAccountant(5.0, 1e-4, unit="household")
     with pytest.raises(ValueError, match=r"`groups` must have shape"):
         search(model(accountant=ledger)).fit(X, y, groups=labels[:-1])
     with pytest.raises(ValueError, match=r"unit='row' cannot be charged"):
         search(model(accountant=ledger)).fit(X, y)
-    assert [(entry.kind, entry.label) for entry in ledger.entries] == [("refusal", "DPGridSearchCV")]
+    assert [(entry.kind, entry.label) for entry in ledger.entries] == [("rejection", "DPGridSearchCV")]
 
 
 def test_a_report_tells_of_the_partition_and_of_the_owners_assumption():
@@ -226,7 +226,7 @@ ROUTING = {
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize("name", DROPPING)
-def test_a_ledger_of_households_refuses_fits_without_their_groups(name):
+def test_a_ledger_of_households_rejects_fits_without_their_groups(name):
     X, y, _, labels = table(20)
     ledger = PrivacyAccountant(unit="household")
     with pytest.raises(ValueError, match=r"unit='row' cannot be charged to an accountant of unit='household'"):
@@ -241,8 +241,8 @@ def test_groups_that_are_routed_reach_each_fit_with_their_rows(name, monkeypatch
     X[:, 0] = labels / 100
     seen = []
 
-    def looking(work, rows, groups, payment=None):
-        found = units_of(work, rows, groups, payment)
+    def looking(work, rows, groups, account=None):
+        found = units_of(work, rows, groups, account)
         seen.append((np.asarray(rows)[:, 0], found[1].codes))
         return found
 

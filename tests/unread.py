@@ -9,10 +9,10 @@ class UnreadTable:
     def __init__(self, *shape: int) -> None:
         self.shape = shape
 
-    def _refuse(self, *arguments, **keywords):
+    def _reject(self, *arguments, **keywords):
         raise AssertionError("the rows were read")
 
-    __array__ = __getitem__ = _refuse
+    __array__ = __getitem__ = _reject
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -21,7 +21,7 @@ class UnreadTable:
 class UnreadCell:
     """A cell that may not be looked at."""
 
-    def _refuse(self, *_):
+    def _reject(self, *_):
         raise AssertionError("a cell was read")
 
-    __hash__ = __eq__ = __str__ = __repr__ = __float__ = __bool__ = _refuse  # type: ignore[assignment]
+    __hash__ = __eq__ = __str__ = __repr__ = __float__ = __bool__ = _reject  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Calls of skdp that are no steps, for `compare.py`: fits of small tables, prices, a charge."""
+"""Calls of skdp that are no steps, for `compare.py`: fits of small tables, costs, a charge."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def fit_search(*_: Any) -> Any:
 def price_of_dp_sgd(*_: Any) -> Any:
     from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
 
-    calls = itertools.count()  # prices are cached: each is another one
+    calls = itertools.count()  # costs are cached: each is another one
 
-    def price() -> float:
+    def cost() -> float:
         step = PoissonSampledDpEvent(0.01, GaussianDpEvent(1.1 + 1e-4 * next(calls)))
         return get_epsilon(SelfComposedDpEvent(step, 1_000), 1e-5)
 
-    return price
+    return cost
 
 
 @contestant("epsilon of a mixed composition", "calls", role="ours")
@@ -77,12 +77,12 @@ def price_of_a_mixture(*_: Any) -> Any:
 
     calls = itertools.count()
 
-    def price() -> float:
+    def cost() -> float:
         step = PoissonSampledDpEvent(0.02, GaussianDpEvent(1.3 + 1e-4 * next(calls)))
         parts = [SelfComposedDpEvent(step, 300), GaussianDpEvent(8.0), SelfComposedDpEvent(LaplaceDpEvent(20.0), 4)]
         return get_epsilon(ComposedDpEvent(parts), 1e-6)
 
-    return price
+    return cost
 
 
 @contestant("calibration of the noise of DP-SGD", "calls", role="ours")

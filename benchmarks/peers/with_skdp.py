@@ -18,7 +18,7 @@ class Fits:
 
     def __init__(self, estimator: Any, X: Any, y: Any) -> None:
         self._estimator, self._rows = estimator, (X, y)
-        estimator._make_progress = self._clock  # what `verbose=1` would show, without the price
+        estimator._make_progress = self._clock  # what `verbose=1` would show, without the cost
         self._until, self._ticks = 0.0, [0.0]
 
     def _clock(self, plan: Any) -> Any:

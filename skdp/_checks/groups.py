@@ -132,7 +132,7 @@ def read_units(groups: Any, n_rows: int, name: str | None = None) -> Units:
     """
     if isinstance(groups, Units):
         if len(groups.codes) != n_rows:
-            _refuse_shape(groups.codes.shape, n_rows)
+            _reject_shape(groups.codes.shape, n_rows)
         return groups
     codes, n_units = numbers_of(read_labels(groups, n_rows))
     return Units(codes, n_units, name_of(groups) if name is None else name)
@@ -150,7 +150,7 @@ def read_labels(groups: Any, n_rows: int) -> np.ndarray:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
-        _refuse_shape(labels.shape, n_rows)
+        _reject_shape(labels.shape, n_rows)
     return comparable(labels)
 
 
@@ -162,11 +162,11 @@ def keys_of_units(groups: Any, units: Units) -> list[str]:
     # moments and spans as NumPy's scalars: `tolist` makes plain numbers of nanoseconds
     keys = list(map(_key, list(found) if found.dtype.kind in "mM" else found.tolist()))
     if not all(isinstance(key, str) for key in keys):
-        _refuse_kind()
+        _reject_kind()
     return keys
 
 
-def _refuse_shape(shape: tuple[int, ...], n_rows: int) -> None:
+def _reject_shape(shape: tuple[int, ...], n_rows: int) -> None:
     raise ValueError(f"`groups` must have shape ({n_rows},), one group identifier per row of X, got {shape}.")
 
 
@@ -178,7 +178,7 @@ def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
     seen: dict[Any, int] = {}
     numbered = (seen.setdefault(key, len(seen)) for key in labels.tolist())
     numbers: NDArray[np.int64] | None = or_none(lambda: np.fromiter(numbered, np.int64, len(labels)))
-    return (_refuse_kind() if numbers is None else numbers), len(seen)
+    return (_reject_kind() if numbers is None else numbers), len(seen)
 
 
 def comparable(labels: np.ndarray) -> np.ndarray:
@@ -188,13 +188,13 @@ def comparable(labels: np.ndarray) -> np.ndarray:
         if labels.dtype.kind in "US":
             gaps = labels == labels.dtype.type()
         if gaps.any():
-            refuse_gaps()
+            reject_gaps()
         return labels
     keys = or_none(lambda: [_key(label) for label in labels.tolist()])
     if keys is None:
-        _refuse_kind()
+        _reject_kind()
     if any(key is None for key in keys):
-        refuse_gaps()
+        reject_gaps()
     found = np.empty(len(keys), object)
     found[:] = keys
     return found
@@ -206,7 +206,7 @@ def texts_of(labels: np.ndarray) -> list[str]:
         labels = labels.astype(str)
     found = labels.tolist()
     if labels.dtype.kind == "O" and not all(isinstance(each, str) for each in found):
-        _refuse_kind()
+        _reject_kind()
     return [str(each) for each in (found if labels.dtype.kind in "OUiu" else map(_key, found))]
 
 
@@ -225,11 +225,11 @@ def _key(label: Any) -> Any:
     return key_of(label)
 
 
-def _refuse_kind() -> NoReturn:
+def _reject_kind() -> NoReturn:
     raise ValueError("`groups` must contain numbers, strings or dates, got objects that cannot be compared by value.")
 
 
-def refuse_gaps() -> NoReturn:
+def reject_gaps() -> NoReturn:
     raise ValueError(
         "`groups` contains missing values. Pass a group identifier for every row, for example a unique "
         "identifier for a row without a group."
@@ -327,7 +327,7 @@ def runs_of(groups: Any, n_rows: int) -> UnitRuns:
         labels, _ = numbers_of(labels)
     starts = np.concatenate([[0], np.flatnonzero(labels[1:] != labels[:-1]) + 1])
     if len(np.unique(labels[starts])) < len(starts):
-        refuse_apart()
+        reject_apart()
     return UnitRuns(np.append(starts, n_rows), name_of(groups))
 
 
@@ -368,7 +368,7 @@ class RunReader:
     def finish(self, name: str) -> UnitRuns:
         """Return the groups of all rows, or reject them if the rows of a group are not adjacent."""
         if self.hashes.repeat():
-            refuse_apart()
+            reject_apart()
         self._starts.add(np.array([self._n_rows]))
         return UnitRuns(self._starts.whole(), name)
 
@@ -444,7 +444,7 @@ class _Kept:
         return np.split(self.whole(), np.cumsum(self._written)[:-1])
 
 
-def refuse_apart() -> NoReturn:
+def reject_apart() -> NoReturn:
     """Reject identifiers of a group whose rows are not adjacent."""
     raise ValueError(
         "`groups` must keep the rows of each group together, because data that are not in memory are read "

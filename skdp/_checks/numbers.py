@@ -201,7 +201,7 @@ def float_of(cell: Any) -> float:
         return math.nan
 
 
-def refuse(fault: int, name: str, where: str = "") -> NoReturn:
+def reject(fault: int, name: str, where: str = "") -> NoReturn:
     """Raise the error for cells of a kind that is not accepted."""
     if fault == COMPLEX:
         raise ValueError(f"Complex data not supported: {name} contains complex numbers{where}. Pass real numbers.")
@@ -220,7 +220,7 @@ def refuse(fault: int, name: str, where: str = "") -> NoReturn:
     )
 
 
-def refuse_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
+def reject_not_finite(name: str, *, nan: bool, where: str = "") -> NoReturn:
     """Raise the error for NaN or infinity."""
     if nan:
         remedy = "remove or impute missing values first, with public values only."

@@ -16,7 +16,7 @@ from skdp.accounting.events.specifications import read_real as read_real
 from skdp.accounting.events.specifications import show as show
 from skdp.accounting.methods import ADJACENCIES
 from skdp.exceptions import REMOVED as REMOVED
-from skdp.exceptions import refuse_removed as refuse_removed
+from skdp.exceptions import reject_removed as reject_removed
 from skdp.exceptions import without_removed as without_removed
 
 
@@ -36,7 +36,7 @@ def check_real(
 ) -> float:
     """Return `value` as a float if it is a finite real number within the bounds, else raise."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        _refuse_type(name, value, constraint)
+        _reject_type(name, value, constraint)
     try:
         number = float(value)
     except OverflowError:
@@ -49,7 +49,7 @@ def check_real(
 def check_count(name: str, value: Any, *, at_least: int = 1, constraint: str) -> int:
     """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
-        _refuse_type(name, value, constraint)
+        _reject_type(name, value, constraint)
     if int(value) >= at_least:
         return int(value)
     raise ValueError(f"`{name}` must be {constraint}, got {show(value)}.")
@@ -94,7 +94,7 @@ def reject_fit_params(given: dict[str, Any], taker: str = "this step") -> None:
             raise TypeError(f"fit got an unexpected parameter {name!r}: {taker} {why}.")
 
 
-def _refuse_type(name: str, value: Any, constraint: str) -> NoReturn:
+def _reject_type(name: str, value: Any, constraint: str) -> NoReturn:
     raise WrongTypeError(f"`{name}` must be {constraint}, got {show(value)} of type {type(value).__name__}.")
 
 

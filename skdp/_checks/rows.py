@@ -27,7 +27,7 @@ from sklearn.utils import validation
 from skdp._checks import numbers
 from skdp._checks.frames import column_of, in_memory
 from skdp._checks.leaks import warn
-from skdp._checks.numbers import NUMBER, all_finite, format_names, numbers_of, refuse, refuse_not_finite, values_of
+from skdp._checks.numbers import NUMBER, all_finite, format_names, numbers_of, reject, reject_not_finite, values_of
 from skdp._checks.parameters import number_is_private
 
 
@@ -142,7 +142,7 @@ def sparse_table(X: Any, reader: Any) -> Any:
         X = X.sparse.to_coo()
     check_shape(X.shape, reader)
     if X.dtype.kind not in "buif":
-        refuse(numbers.COMPLEX if X.dtype.kind == "c" else numbers.OTHER, "X")
+        reject(numbers.COMPLEX if X.dtype.kind == "c" else numbers.OTHER, "X")
     intact = True
     try:
         X = _check_csr(X)
@@ -217,7 +217,7 @@ def _convert_columns(X: Any, shape: tuple[int, ...], names: list[Any] | None) ->
         cells = _column(X, j)
         fault, column = numbers_of(cells) if cells.ndim == 1 else (numbers.OTHER, cells)
         if fault != NUMBER:
-            refuse(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
+            reject(fault, "X", f" in column {format_names([j if names is None else names[j]])}")
         columns.append(column)
     return np.column_stack(columns)
 
@@ -246,7 +246,7 @@ def check_finite(table: Any, names: list[Any] | None) -> None:
                 kind |= test(block).any(axis=0)
     columns = np.flatnonzero(found[0] if found[0].any() else found[1]).tolist()
     where = f" in column {format_names([j if names is None else names[j] for j in columns])}"
-    refuse_not_finite("X", nan=bool(found[0].any()), where=where)
+    reject_not_finite("X", nan=bool(found[0].any()), where=where)
 
 
 def check_schema(estimator: Any, X: Any, *, reset: bool) -> None:
@@ -303,7 +303,7 @@ def check_labels(y: Any, n_rows: int, *, classes: Any = None, columns: bool = Fa
     labels = _check_label_types(labels)
     floats = _floats_among(labels)
     if not all_finite(floats):
-        refuse_not_finite("y", nan=bool(np.isnan(floats).any()))
+        reject_not_finite("y", nan=bool(np.isnan(floats).any()))
     if classes is None and labels.ndim == 1 and is_continuous(labels):
         raise ValueError(
             "Unknown label type: y is continuous (numbers with a fractional part), but a classifier requires "
@@ -321,9 +321,9 @@ def _check_label_types(labels: np.ndarray) -> np.ndarray:
     types = set(map(type, cells))
     kinds = set(map(numbers.kind_of_cell, types)) or {numbers.KIND_OF_DTYPE.get(labels.dtype.kind, numbers.OTHER)}
     if numbers.GAP in kinds or any(isinstance(cell, float | np.floating) and np.isnan(cell) for cell in cells):
-        refuse_not_finite("y", nan=True)
+        reject_not_finite("y", nan=True)
     if numbers.COMPLEX in kinds or numbers.TIME in kinds:
-        refuse(numbers.COMPLEX if numbers.COMPLEX in kinds else numbers.TIME, "y")
+        reject(numbers.COMPLEX if numbers.COMPLEX in kinds else numbers.TIME, "y")
     if kinds == {NUMBER, numbers.STRING}:
         raise ValueError("y contains labels of several types, numbers and strings. Convert all of them to one type.")
     if kinds == {numbers.STRING} and not all(isinstance(cell, str) for cell in cells):
@@ -419,11 +419,11 @@ def check_targets(y: Any, n_rows: int) -> np.ndarray:
         )
     fault, targets = numbers_of(check_labels(y, n_rows, classes=()))
     if fault != NUMBER:
-        refuse(fault, "y")
+        reject(fault, "y")
     with np.errstate(all="ignore"):
         targets = targets.astype(np.float64)
     if not all_finite(targets):  # of longdouble
-        refuse_not_finite("y", nan=False)
+        reject_not_finite("y", nan=False)
     return targets
 
 

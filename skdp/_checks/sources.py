@@ -335,13 +335,13 @@ def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
     return _read(found, names if found.columns is None else found.columns, **named)
 
 
-def refuse_unknown_column(parameter: str, name: str, names: list[str]) -> None:
+def reject_unknown_column(parameter: str, name: str, names: list[str]) -> None:
     """Reject a parameter that does not name a column of data that are not in memory."""
     if name not in names:
         raise ValueError(f"{parameter}={name!r} is not a column of X. Expected one of {format_names(names)}.")
 
 
-def refuse_rows_elsewhere(who: str, X: Any) -> None:
+def reject_rows_elsewhere(who: str, X: Any) -> None:
     """Reject data that are not in memory, in one line, if they cannot be read in chunks."""
     if found_rows(X) is not None:
         raise TypeError(
@@ -352,12 +352,12 @@ def refuse_rows_elsewhere(who: str, X: Any) -> None:
 
 def after_the_charge(what: str, function: Callable[..., Any], *given: Any) -> Any:
     """Return ``function(*given)``; an error states that the budget was charged, without a chained exception."""
-    refusal = ""
+    rejection = ""
     try:
         return function(*given)
     except (TypeError, ValueError) as error:
-        refusal = " ".join(str(error).split())
-    raise ValueError(f"{what}: {refusal} The budget was already charged for this fit.")
+        rejection = " ".join(str(error).split())
+    raise ValueError(f"{what}: {rejection} The budget was already charged for this fit.")
 
 
 def cast_weights(weights: Any, dtype: Any) -> Any:

@@ -114,7 +114,7 @@ class Table:
         if letter in "iufm":
             return "number"
         if letter in "cV":
-            refuse_cells(numbers.COMPLEX if letter == "c" else numbers.OTHER, self.names[j])
+            reject_cells(numbers.COMPLEX if letter == "c" else numbers.OTHER, self.names[j])
         return "date" if letter == "M" else "category"
 
     @property
@@ -139,7 +139,7 @@ class Table:
         """Read column j, or reject it if it has complex or nested cells."""
         self.kind(j)
         found, fault = numbers.or_none(lambda: _read(self._raw(j))) or (None, numbers.OTHER)
-        return found or refuse_cells(fault, self.names[j])
+        return found or reject_cells(fault, self.names[j])
 
     def _raw(self, j: int) -> Any:
         table = self.source
@@ -165,7 +165,7 @@ def fitted_table(fitted: Any, X: Any) -> Table:
     return table
 
 
-def refuse_cells(fault: int, name: str) -> NoReturn:
+def reject_cells(fault: int, name: str) -> NoReturn:
     """Raise the error for cells that no kind of column takes."""
     where = f"column {numbers.format_names([name])}"
     if fault == numbers.COMPLEX:

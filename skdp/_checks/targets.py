@@ -63,12 +63,12 @@ class TargetReader:
         weights = self.read_weights(sample_weight, n_rows, of_block=True)
         values = check_targets(y, n_rows)
         if self.are_counts:
-            refuse_negative(values)
+            reject_negative(values)
         values, _ = bring_into_bounds(values, self.bounds)
         return self.scale.scaled(values), weights
 
 
-def refuse_negative(counts: NDArray[np.float64]) -> None:
+def reject_negative(counts: NDArray[np.float64]) -> None:
     """Reject negative targets of the Poisson loss."""
     if (counts < 0.0).any():
         raise ValueError("y contains negative targets, but loss='poisson' requires targets of 0 or larger.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skdp._checks.leaks import warn
-from skdp._checks.numbers import NUMBER, all_finite, numbers_of, refuse, refuse_not_finite, values_of
+from skdp._checks.numbers import NUMBER, all_finite, numbers_of, reject, reject_not_finite, values_of
 from skdp._checks.parameters import WrongTypeError, check_real, show
 
 _GRID = 2.0**24
@@ -102,11 +102,11 @@ def check_weights(sample_weight: Any, n_rows: int, *, of_block: bool = False) ->
     # Numbers first, then what they may be; an error shows none of them.
     fault, weights = numbers_of(weights)
     if fault != NUMBER:
-        refuse(fault, name)
+        reject(fault, name)
     with np.errstate(all="ignore"):  # what is too large for float64 becomes infinite, and is rejected as that
         weights = weights.astype(np.float64, order="C")
     if not all_finite(weights):
-        refuse_not_finite(name, nan=bool(np.isnan(weights).any()))
+        reject_not_finite(name, nan=bool(np.isnan(weights).any()))
     if (weights < 0).any():
         raise ValueError(f"Negative values in data passed to `{name}`: weights must be 0 (no influence) or larger.")
     if not of_block and not weights.any():

@@ -66,7 +66,7 @@ class Checkpoint:
         Whether there is a file to resume from.
     receipt : str
         Id of the release, which the note of the charge contains.
-    bought : dict of str to list of float
+    noisy_sums : dict of str to list of float
         Releases before the first step, by name; each file contains them.
     """
 
@@ -83,7 +83,7 @@ class Checkpoint:
         if self.begun:
             self._header, self._leaves = _read(self.path)
             self.receipt = self._header["receipt"]
-        self.bought: dict[str, list[float]] = dict(self._header["bought"]) if self.begun else {}
+        self.noisy_sums: dict[str, list[float]] = dict(self._header["noisy_sums"]) if self.begun else {}
 
     @property
     def note(self) -> str:
@@ -140,21 +140,21 @@ class Checkpoint:
             with _told(self.path, "could not be written", _CHARGED):
                 self._write(state)
 
-    def keep_bought(self, name: str, found: list[float]) -> None:
+    def keep_noisy_sums(self, name: str, found: list[float]) -> None:
         """Write a release before the first step, with the initial state of the file."""
-        self.bought[name] = found
+        self.noisy_sums[name] = found
         with _told(self.path, "could not be written", _CHARGED):
             self._write(self._state)
 
-    def check_bought(self, names: Iterable[str], planned: Collection[str]) -> None:
+    def check_noisy_sums(self, names: Iterable[str], planned: Collection[str]) -> None:
         """Reject a file with releases that are not planned, or with steps but without the releases they depend on."""
-        if self.begun and (others := sorted(set(self.bought) - set(planned))):
+        if self.begun and (others := sorted(set(self.noisy_sums) - set(planned))):
             raise ValueError(
                 f"checkpoint={str(self.path)!r} belongs to a run that released {', '.join(others)}, which is not part "
                 "of this run. Use the parameters of that run (such as classes), pass another path, or remove the "
                 "file."
             )
-        if self.begun and self._header["n_done"] and any(name not in self.bought for name in names):
+        if self.begun and self._header["n_done"] and any(name not in self.noisy_sums for name in names):
             raise ValueError(
                 f"checkpoint={str(self.path)!r} lacks the releases made before its first step. Pass another path, or "
                 "remove the file."
@@ -165,7 +165,7 @@ class Checkpoint:
         self._state = state
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
-            "positions": state.positions, "bought": self.bought,
+            "positions": state.positions, "noisy_sums": self.noisy_sums,
         }  # fmt: skip
         leaves = _flatten((state.theta, state.optimizer, state.average))
         # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
@@ -233,9 +233,9 @@ def _is_header(found: Any) -> bool:
     """Whether it holds what a run looks up; what a run is has to be equal anyway."""
     if not (isinstance(found, dict) and {"schema", "run", "positions"} <= found.keys()):
         return False
-    n_done, bought = found["n_done"], found["bought"]
-    lists = isinstance(bought, dict) and all(isinstance(each, list) for each in bought.values())
-    finite = lists and all(np.isfinite(np.array(each, np.float64)).all() for each in bought.values())
+    n_done, noisy_sums = found["n_done"], found["noisy_sums"]
+    lists = isinstance(noisy_sums, dict) and all(isinstance(each, list) for each in noisy_sums.values())
+    finite = lists and all(np.isfinite(np.array(each, np.float64)).all() for each in noisy_sums.values())
     return bool(finite and type(n_done) is int and n_done >= 0 and isinstance(found["receipt"], str))
 
 
@@ -245,7 +245,7 @@ def _keep_the_latest(path: Path) -> None:
         try:
             headers = [_read(each)[0] for each in ((part, path) if path.exists() else (part,))]
             # Of the same run, with later releases: of steps, or beside them.
-            n_done = [(each["n_done"], len(each["bought"])) for each in headers]
+            n_done = [(each["n_done"], len(each["noisy_sums"])) for each in headers]
             latest = len({each["receipt"] for each in headers}) == 1 and n_done[1:] < n_done[:1]
         except ValueError:  # cut short; a damaged main file is rejected later
             latest = False

@@ -51,13 +51,13 @@ class StepProgress:
         if n_done % self._every and n_done != self._n_steps and now - self._shown < _LONG:
             return
         self._shown = now
-        price = f"epsilon so far {self._epsilon_of(n_done):.4g}"
+        cost = f"epsilon so far {self._epsilon_of(n_done):.4g}"
         if self._bar is None:
             seconds = (now - self._begun) / (n_done - self._first) * (self._n_steps - n_done)
             done = f"step {n_done}/{self._n_steps} ({_format(seconds)} left)"
-            print(f"\r{done}, {price}  ", end="", file=sys.stderr, flush=True)
+            print(f"\r{done}, {cost}  ", end="", file=sys.stderr, flush=True)
         else:
-            self._bar.set_postfix_str(price, refresh=False)
+            self._bar.set_postfix_str(cost, refresh=False)
             self._bar.update(n_done - self._bar.n)
 
     def close(self) -> None:
@@ -158,11 +158,11 @@ class GradientEstimator(PrivateEstimator):
         """Return the progress bar of a run, or None."""
         if not self.verbose:
             return None
-        budget, paid = read_budget(self), None if run.earlier is None else run.earlier.event
+        budget, earlier = read_budget(self), None if run.earlier is None else run.earlier.event
 
         def epsilon_of(n_steps: int) -> float:
             event = run.releases.event_at(run.plan.noise_multiplier, n_steps)
-            return cost_of(budget, event if paid is None else compose([paid, event])).epsilon
+            return cost_of(budget, event if earlier is None else compose([earlier, event])).epsilon
 
         return StepProgress(run.plan.n_steps, epsilon_of)
 

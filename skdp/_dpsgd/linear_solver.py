@@ -178,10 +178,10 @@ class LinearSolver(LinearSteps):
         return self._line(run, table[:, :d], intercept, noise, start)
 
     def check_present(self, run: Run) -> None:
-        refuse_another_form(self.model, None)
+        reject_another_form(self.model, None)
 
 
-def refuse_another_form(model: Any, form: Any) -> None:
+def reject_another_form(model: Any, form: Any) -> None:
     """Reject a warm start whose rows do not have the public form of those of earlier runs, or that follows no run."""
     if getattr(model, "_fitted_inference", None) is not None:
         raise ValueError("A fit with inference=True cannot be continued. Start a new fit with warm_start=False.")
@@ -282,7 +282,7 @@ class FormSolver(LookupSolver):
         return self._plan_one_hot(releases, noise, n, self.form, outputs)
 
     def check_present(self, run: Run) -> None:
-        refuse_another_form(self.model, self.form)
+        reject_another_form(self.model, self.form)
 
     def describe_rows(self) -> dict[str, Any]:
         form = self.form

@@ -43,7 +43,7 @@ epsilon 0.1."""
 
 
 class Means(VectorQuery, Protocol):
-    """What rows add to the sums that are bought, and the offsets of the scores that follow from these.
+    """What rows add to the sums that are released, and the offsets of the scores that follow from these.
 
     Subclasses are public values, and can be pickled. `of_scores` says whether `vectors` depends on the scores.
     """
@@ -221,8 +221,8 @@ def _move(sums: np.ndarray, k: int, deviation: float) -> np.ndarray:
     missing = np.where(are_few, 0.0, shrunk(missing, deviation))
     wanted = np.clip(found + missing, found / _MOST, found * _MOST)
     m, t = found / found.sum(), wanted / wanted.sum()
-    centred = np.eye(k) - 1.0 / k
-    D = centred @ spread.reshape(k, k) @ centred / found.sum()
+    centered = np.eye(k) - 1.0 / k
+    D = centered @ spread.reshape(k, k) @ centered / found.sum()
     C = np.diag(m) - np.outer(m, m)
     odds = np.log(t / m)
     slopes, V = sl.eigh((D + D.T)[1:, 1:] / 2.0, C[1:, 1:])  # the offset of the first class is 0

@@ -21,7 +21,7 @@ _LEAST_SHARE = 0.05
 
 
 class Stage(NamedTuple):
-    """Consecutive steps of one noise: how many, and their noise over the constant noise of a run of the same price."""
+    """Consecutive steps of one noise: how many, and their noise over the constant noise of a run of the same cost."""
 
     n_steps: int
     factor: float
@@ -85,7 +85,7 @@ class DPSGDPlan:
     event of the step states. The next parameters are a function of the release and of public constants
     (post-processing), and the next step may depend on them (adaptive composition; Abadi et al. 2016, theorem 2, for
     moments; Dong, Roth & Su 2022, section 3, for trade-off functions; Zhu, Dong & Wang 2022 for dominating pairs).
-    Under ``replace_one`` the contribution of one record is replaced by that of another. The accountant prices the
+    Under ``replace_one`` the contribution of one record is replaced by that of another. The accountant composes the
     events for this from the same sigma, since sigma is relative to what one record adds.
     """
 
@@ -169,10 +169,10 @@ def event_of_steps(
 
 
 OFFSET = "offset"
-"""Name of the purchase that corrects a model after its last step."""
+"""Name of the release that corrects a model after its last step."""
 
 START = "class counts"
-"""Name of the purchase of the class counts from which a first run starts."""
+"""Name of the release of the class counts from which a first run starts."""
 
 
 class PlannedReleases(NamedTuple):

@@ -138,11 +138,11 @@ class Run(NamedTuple):
 
         A file gets it at once: whatever ends the run from now on, the one that resumes does not release it again.
         """
-        found = None if self.file is None else self.file.bought.get(name)
+        found = None if self.file is None else self.file.noisy_sums.get(name)
         if found is None:
             found = mechanism.release(add_up(), self.stream.spawn(name)).tolist()
             if self.file is not None:
-                self.file.keep_bought(name, found)
+                self.file.keep_noisy_sums(name, found)
         return np.array(found)
 
 
@@ -502,7 +502,7 @@ def _begin_file(fit: Fit, solver: DescentSolver, run: Run, rows: Any) -> None:
     }  # fmt: skip
     fit.file.check_run(described, run.plan.n_steps)
     beside = run.releases.beside
-    fit.file.check_bought([name for name in beside if name != OFFSET], beside)
+    fit.file.check_noisy_sums([name for name in beside if name != OFFSET], beside)
     theta = solver.start(run, rows.dtype)
     state, _ = start_of_run(run.optimizer, theta, run.stream, run.releases.averaging, fit.file)
     fit.file.begin(state)

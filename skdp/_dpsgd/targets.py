@@ -213,7 +213,7 @@ class BoundedRegression(Target):
         weights = self.weights.read(sample_weight, n_samples)
         values = check_targets(y, n_samples)
         if self._known.are_counts:
-            targets.refuse_negative(values)
+            targets.reject_negative(values)
             if outputs is None:
                 outputs = BoundedOutput((0.0, max(1.0, float(values.max()))))
         values, bounds = targets.bring_into_bounds(values, None if outputs is None else outputs.bounds)

@@ -27,17 +27,17 @@ _LEAST, MOST_NOISE = 1e-3, 1e7
 _NEAR = 2e-4  # accepted distance below the target, relative
 _ROUGH = 3e-3  # accepted distance of the first search, on either side
 
-Price = Callable[[float], float]
+Cost = Callable[[float], float]
 Range = tuple[float, float]
 _memory: dict[tuple[Any, ...], tuple[float, DpEvent]] = {}
 
 
-def log_of(price: float) -> float:
+def log_of(cost: float) -> float:
     """Return the log of a privacy cost; the log of the smallest float for a cost of 0."""
-    return math.log(max(price, sys.float_info.min))
+    return math.log(max(cost, sys.float_info.min))
 
 
-def _search(price: Price, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
+def _search(cost: Cost, goal: float, off: float, start: float, slope: float, ends: Range) -> tuple[float, float]:
     """Return the log of a noise multiplier whose log cost is within `off` of `goal`, and the slope there.
 
     The search uses secant steps inside a bracket; the cost decreases with the noise. If the goal is out of range, an
@@ -47,7 +47,7 @@ def _search(price: Price, goal: float, off: float, start: float, slope: float, e
     at = min(max(start, low), high)
     secant = Secant(slope, 0.02, 8.0, 2.5)
     for _ in range(80):
-        error = log_of(price(math.exp(at))) - goal
+        error = log_of(cost(math.exp(at))) - goal
         if abs(error) <= off:
             return at, secant.slope
         if high - low < 1e-7:  # the cost jumps over the goal, as it does if delta covers the event
@@ -102,22 +102,22 @@ def _guess(make_event: Callable[[float], DpEvent], target: BudgetTarget, replace
     )
 
 
-def _in_reach(price: Price, goal: float, places: Sequence[float], refusal: str) -> float:
+def _in_reach(cost: Cost, goal: float, places: Sequence[float], rejection: str) -> float:
     """Return the first parameter whose cost is at most `goal`, or raise a ValueError."""
     for place in places:
-        if price(place) <= goal:
+        if cost(place) <= goal:
             return place
-    raise ValueError(refusal)
+    raise ValueError(rejection)
 
 
-def _affordable(parameter: float, price: Price, goal: float, most: float, refusal: str) -> float:
+def _affordable(parameter: float, cost: Cost, goal: float, most: float, rejection: str) -> float:
     """Return the parameter, increased in growing steps up to `most` until its cost is at most `goal`."""
     step = 1e-5
     while parameter < most:
-        if price(parameter) <= goal:
+        if cost(parameter) <= goal:
             return parameter
         parameter, step = parameter * (1.0 + step), 2.0 * step
-    return _in_reach(price, goal, (most,), refusal)
+    return _in_reach(cost, goal, (most,), rejection)
 
 
 @without_removed
@@ -182,23 +182,23 @@ def calibrate_to(
     def rough(noise_multiplier: float) -> float:
         return target.rough(make_event(noise_multiplier), method, adjacency)
 
-    def price(noise_multiplier: float) -> float:
-        return target.price(make_event(noise_multiplier), method, adjacency)
+    def cost(noise_multiplier: float) -> float:
+        return target.cost(make_event(noise_multiplier), method, adjacency)
 
     replace_one = adjacency == "replace_one"
-    refusal = (
+    rejection = (
         f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}. "
         f"{target.remedy}, or make fewer releases."
     )
     # the bound may be loose at the end of the range and tight before it
-    most = _in_reach(price, target.goal, (MOST_NOISE, 1e5, 1e3, 1e2), refusal)
+    most = _in_reach(cost, target.goal, (MOST_NOISE, 1e5, 1e3, 1e2), rejection)
     if method == "pld" and releases(make_event(1.0)).plain:
         at = _plain(make_event, target, replace_one)
     else:
         ends, goal = (math.log(_LEAST), math.log(most)), math.log(target.goal) + math.log1p(-0.5 * _NEAR)
         at, slope = _search(rough, goal, _ROUGH, _guess(make_event, target, replace_one, ends), -1.2, ends)
-        at, _ = _search(price, goal, 0.5 * _NEAR, at, slope, ends)
-    result = _affordable(math.exp(at), price, target.goal, most, refusal)
+        at, _ = _search(cost, goal, 0.5 * _NEAR, at, slope, ends)
+    result = _affordable(math.exp(at), cost, target.goal, most, rejection)
     if len(_memory) >= 1024:
         _memory.clear()
     _memory[key] = (result, resolve(make_event(result)))
@@ -289,7 +289,7 @@ def calibrate_jointly_to(
 
     def joint(noises: tuple[float, ...]) -> float:
         event = compose(make(sigma) for make, sigma in zip(make_events, noises, strict=True))
-        return target.price(event, "pld", adjacency)
+        return target.cost(event, "pld", adjacency)
 
     at, goal = math.log(target.mu), math.log(target.goal) - 0.5 * _NEAR_JOINT
     secant, noises = Secant(1.1, 0.5, 4.0, 1.0, 1e-6), noise(at)
@@ -358,9 +358,9 @@ def fewest_trials(
         Epsilon of its event, in nats.
     """
     laws = [NumberOfTrials(expected, shape) for shape in SHAPES]
-    prices = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
-    best = min(range(len(laws)), key=prices.__getitem__)
-    return laws[best], prices[best]
+    costs = [get_epsilon(make_event(law), delta, method=method, adjacency=adjacency) for law in laws]
+    best = min(range(len(laws)), key=costs.__getitem__)
+    return laws[best], costs[best]
 
 
 @without_removed
@@ -407,8 +407,8 @@ def calibrate_selection(
             return make_event(law, noise_multiplier)
 
         if best is not None:
-            price = target.price(made(best.noise_multiplier), method, adjacency)
-            if price >= target.goal * (1.0 - 2e-4):  # it requires at least as much noise
+            cost = target.cost(made(best.noise_multiplier), method, adjacency)
+            if cost >= target.goal * (1.0 - 2e-4):  # it requires at least as much noise
                 continue
         noise = calibrate_to(made, target, method=method, adjacency=adjacency)
         if best is None or noise < best.noise_multiplier:

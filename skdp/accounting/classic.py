@@ -25,7 +25,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdp.accounting.formulas.gaussian import gaussian_epsilon, mixture_loss, randomised_response_epsilon
+from skdp.accounting.formulas.gaussian import gaussian_epsilon, mixture_loss, randomized_response_epsilon
 from skdp.accounting.formulas.numeric import minimize
 from skdp.accounting.rdp.mechanisms import log_moment
 from skdp.accounting.releases import Releases, SampledGaussian, Statement, pure_of_sample
@@ -172,7 +172,7 @@ def _exact(steps: list[Statement], delta: float) -> float:
         return math.inf
     if step.times > 10**6:  # a sum over more losses takes too long
         return _heterogeneous(steps, left)
-    return randomised_response_epsilon(step.epsilon, step.times, left)
+    return randomized_response_epsilon(step.epsilon, step.times, left)
 
 
 def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
@@ -215,7 +215,7 @@ def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = 
     return _best(found, delta, replace_one, _exact)
 
 
-def exact_refusal(found: Releases, replace_one: bool) -> Exception | None:
+def exact_rejection(found: Releases, replace_one: bool) -> Exception | None:
     """Return why `optimal_exact_epsilon` does not support a composition, without a remedy; None if it does."""
     if found.kinds_of_steps > 1:
         return TypeError("event=ComposedDpEvent of unequal steps is not supported by method='optimal_exact'")
@@ -376,14 +376,14 @@ def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False)
     return _delta(_LAMBDAS, log_moments(found, replace_one=replace_one), epsilon)
 
 
-def moments_refusal(found: Releases, replace_one: bool) -> Exception | None:
+def moments_rejection(found: Releases, replace_one: bool) -> Exception | None:
     """Return why log moments do not support a composition, without a remedy; None if they do."""
     if any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 is not supported by method='moments'")
     return None
 
 
-def asymptotic_refusal(found: Releases, replace_one: bool) -> Exception | None:
+def asymptotic_rejection(found: Releases, replace_one: bool) -> Exception | None:
     """Return the condition of Lemma 3 that a composition violates, without a remedy; None if it satisfies all."""
     for rate, noise, _ in found.sampled:
         if noise < 1.0:
@@ -418,7 +418,7 @@ def asymptotic_epsilon(found: Releases, delta: float, *, replace_one: bool = Fal
     Parameters
     ----------
     found : Releases
-        Releases for which `asymptotic_refusal` returns None.
+        Releases for which `asymptotic_rejection` returns None.
     delta : float
         In (0, 1).
     replace_one : bool

@@ -12,11 +12,11 @@ from typing import Any
 from skdp.accounting import classic
 from skdp.accounting.events.kinds import FORMS, MOST_IN_GROUP, name_of
 from skdp.accounting.events.specifications import DpEvent, read_real, read_whole, resolve, show
-from skdp.accounting.formulas.dominating import pair_refusal
+from skdp.accounting.formulas.dominating import pair_rejection
 from skdp.accounting.formulas.numeric import least_delta
 from skdp.accounting.pld.epsilon import FINE, group_delta, group_epsilon, pld_delta, pld_epsilon
 from skdp.accounting.pld.lower_bounds import pld_bounds
-from skdp.accounting.rdp.rdp import rdp_delta, rdp_epsilon, rdp_refusal
+from skdp.accounting.rdp.rdp import rdp_delta, rdp_epsilon, rdp_rejection
 from skdp.accounting.releases import Releases, releases, releases_of_group, without_failures
 
 # --- supported events of each method; the error for other events names a method that supports them ---
@@ -45,22 +45,22 @@ def _name(found: Releases, kind: str) -> str:
     return "WorstOfDpEvent" if kind == "selected" and nothing_selected else FORMS[kind].name
 
 
-def _pld_refusal(found: Releases, replace_one: bool) -> Exception | None:
+def _pld_rejection(found: Releases, replace_one: bool) -> Exception | None:
     for each in found.others:
-        why = pair_refusal(each.event)
+        why = pair_rejection(each.event)
         if why is not None:
             return TypeError(f"event={name_of(each.event)}{why} is not supported by method='pld'")
     runs = (run for selection in found.selected for run in selection.runs)
-    return next(filter(None, (refusal(run, "pld", replace_one, remedy=False) for run in runs)), None)
+    return next(filter(None, (rejection(run, "pld", replace_one, remedy=False) for run in runs)), None)
 
 
 # Conditions of a method besides the supported releases and the adjacency.
 _CONDITIONS: dict[str, Callable[[Releases, bool], Exception | None]] = {
-    "pld": _pld_refusal,
-    "rdp": lambda found, replace_one: rdp_refusal(without_failures(found), replace_one=replace_one),
-    "moments": classic.moments_refusal,
-    "optimal_exact": classic.exact_refusal,
-    "moments_asymptotic": classic.asymptotic_refusal,
+    "pld": _pld_rejection,
+    "rdp": lambda found, replace_one: rdp_rejection(without_failures(found), replace_one=replace_one),
+    "moments": classic.moments_rejection,
+    "optimal_exact": classic.exact_rejection,
+    "moments_asymptotic": classic.asymptotic_rejection,
 }
 
 
@@ -72,21 +72,21 @@ def _reason(found: Releases, method: str, replace_one: bool) -> Exception | None
     if replace_one and found.sampled and method in ("moments", "moments_asymptotic", "strong_2016"):
         return ValueError(f"adjacency='replace_one' with PoissonSampledDpEvent is not supported by method={method!r}")
     condition = _CONDITIONS.get(method)
-    return (condition(found, replace_one) if condition else None) or found.adjacency_refusal(replace_one)
+    return (condition(found, replace_one) if condition else None) or found.adjacency_rejection(replace_one)
 
 
 def _remedy(found: Releases, method: str, replace_one: bool) -> str:
     for other in METHODS:
-        if other != method and refusal(found, other, replace_one, remedy=False) is None:
+        if other != method and rejection(found, other, replace_one, remedy=False) is None:
             return f"Use method={other!r} (for a fit: PrivacyAccountant(method={other!r}))"
     for other in (method, *METHODS):
-        if refusal(found, other, not replace_one, remedy=False) is None:
+        if rejection(found, other, not replace_one, remedy=False) is None:
             adjacency = "zero_out" if replace_one else "replace_one"
             return f"Use adjacency={adjacency!r}" + ("" if other == method else f" and method={other!r}")
     return "No method supports this composition; compute the epsilon of its parts separately"
 
 
-def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = True) -> Exception | None:
+def rejection(found: Releases, method: str, replace_one: bool, *, remedy: bool = True) -> Exception | None:
     """Return the error of a method that does not support a composition.
 
     Parameters
@@ -112,9 +112,9 @@ def refusal(found: Releases, method: str, replace_one: bool, *, remedy: bool = T
     return type(error)(f"{error}. {_remedy(found, method, replace_one)}.")
 
 
-def check_priced(found: Releases, method: str, replace_one: bool) -> None:
-    """Raise if a method does not support a composition; see `refusal`."""
-    error = refusal(found, method, replace_one)
+def check_computable(found: Releases, method: str, replace_one: bool) -> None:
+    """Raise if a method does not support a composition; see `rejection`."""
+    error = rejection(found, method, replace_one)
     if error is not None:
         raise error
 
@@ -218,7 +218,7 @@ _DELTA: dict[str, Callable[..., float]] = {
 def _epsilon(
     found: Releases, delta: float, method: str, replace_one: bool, accuracy: float = FINE, records: int = 1
 ) -> float:
-    check_priced(found, method, replace_one)
+    check_computable(found, method, replace_one)
     if records > 1:
         return group_epsilon(found, delta, records, replace_one)
     if method == "pld":
@@ -242,7 +242,7 @@ def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, 
 
 @lru_cache(maxsize=4096)
 def _delta(found: Releases, epsilon: float, method: str, replace_one: bool, records: int = 1) -> float:
-    check_priced(found, method, replace_one)
+    check_computable(found, method, replace_one)
     if records > 1:
         return group_delta(found, epsilon, records, replace_one)
     if method == "pld":
@@ -253,9 +253,9 @@ def _delta(found: Releases, epsilon: float, method: str, replace_one: bool, reco
     return least_delta(lambda at: _round_up(_EPSILON[method](found, at, replace_one=replace_one), method), epsilon)
 
 
-def explain_refusal(event: DpEvent, method: str, adjacency: str) -> Exception | None:
+def explain_rejection(event: DpEvent, method: str, adjacency: str) -> Exception | None:
     """Return the error of a method that does not support an event, with a remedy; None if it does."""
-    return refusal(releases(event), _check_reading(method), check_adjacency(adjacency) == "replace_one")
+    return rejection(releases(event), _check_reading(method), check_adjacency(adjacency) == "replace_one")
 
 
 def check_group(group_size: Any) -> int:
@@ -400,6 +400,6 @@ def get_epsilon_bounds(event: DpEvent, delta: float, *, adjacency: str = "zero_o
         return 0.0, 0.0
     if found.non_private:
         return math.inf, math.inf
-    check_priced(found, "pld", adjacency == "replace_one")
+    check_computable(found, "pld", adjacency == "replace_one")
     lower, upper = pld_bounds(found, delta, adjacency == "replace_one")
     return (lower if resolve(event) is event else 0.0), max(upper, sys.float_info.min)

@@ -149,7 +149,7 @@ class Releases:
         """Number of different steps, for methods that compute a guarantee for each."""
         return sum(len(getattr(self, name)) for name in _COUNTED)
 
-    def adjacency_refusal(self, replace_one: bool) -> Exception | None:
+    def adjacency_rejection(self, replace_one: bool) -> Exception | None:
         """Return the error if no method supports the adjacency, without a remedy; None otherwise."""
         fixed = ["SampledWithoutReplacementDpEvent"] if self.without_replacement else []
         fixed += [name_of(each.event) for each in self.paired if sampled_form(each.event)[0] == "fixed"]

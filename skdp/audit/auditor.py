@@ -11,7 +11,7 @@ from skdp.audit.checks import LEVEL, beyond
 from skdp.audit.one_run import one_run
 from skdp.audit.replay import replay
 from skdp.audit.subjects import AuditResult, Subject
-from skdp.audit.worst_case import Neighbours, given_case, parameter, worst_case
+from skdp.audit.worst_case import Neighbors, given_case, parameter, worst_case
 
 
 def audit_estimator(
@@ -143,7 +143,7 @@ def audit_estimator(
     )
 
 
-def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbours:
+def _tables(estimator: Any, X: Any, y: Any, groups: Any, canary: Any) -> Neighbors:
     """The tables to audit on, and a leak where they are the user's."""
     if X is not None:
         report_leak(

@@ -15,18 +15,18 @@ import numpy as np
 from sklearn.base import clone
 
 from skdp.audit.replay import change
-from skdp.audit.subjects import AuditedFit, heard_fit, prepared, stacked, states_its_price
+from skdp.audit.subjects import AuditedFit, prepared, recorded_fit, stacked, states_its_cost
 from skdp.audit.worst_case import GivenRows, contradicting, corners, leaves, parameter, take, targets
 from skdp.exceptions import PrivacyLeakWarning
-from skdp.mechanisms.release_log import Tape, Track
+from skdp.mechanisms.release_log import Track, Transcript
 
 RELATIVE_ERROR = 1e-6
-"""Relative error of a sum of rows, and of a price."""
+"""Relative error of a sum of rows, and of a privacy cost."""
 
 ROW = 7
 """The number of the row that neighbors differ in."""
 
-MAY_BE_REFUSED = ("gaps", "infinite numbers")
+MAY_BE_REJECTED = ("gaps", "infinite numbers")
 "Rows with values that are not numbers."
 
 SECRET_NUMBER, SECRET_WORD = 4711.0625, "zebra"
@@ -37,7 +37,7 @@ SHOWN = ("4711", SECRET_WORD)
 BAD_PARAMETERS: dict[str, tuple[Any, ...]] = {
     "epsilon": (-1.0, 0.0, float("nan"), "one"),
     "delta": (-1.0, 1.5, float("nan"), "small"),
-    "adjacency": ("neighbour",),
+    "adjacency": ("neighbor",),
 }
 "Values that every private estimator must reject, if it has the parameter."
 
@@ -46,10 +46,10 @@ class Inapplicable(SkipTest):
     """The estimator does not support what a check tests: pytest skips the test."""
 
 
-def demand(condition: bool, wrong: str, mend: str) -> None:
+def demand(condition: bool, wrong: str, remedy: str) -> None:
     """Raise an `AssertionError` with the violation and the fix, unless the condition holds."""
     if not condition:
-        raise AssertionError(f"{wrong.rstrip('.')}. {mend}.")
+        raise AssertionError(f"{wrong.rstrip('.')}. {remedy}.")
 
 
 def made_up(estimator: Any, seed: int = 0) -> GivenRows:
@@ -197,7 +197,7 @@ class CheckedEstimator:
     """
 
     def __init__(self, estimator: Any, X: Any = None, y: Any = None) -> None:
-        if isinstance(estimator, type) or not states_its_price(estimator):
+        if isinstance(estimator, type) or not states_its_cost(estimator):
             raise TypeError(f"`estimator` must be an instance of a private estimator, got {estimator!r}.")
         self.name = type(estimator).__name__
         self.table = made_up(estimator) if X is None else GivenRows(X, y)
@@ -217,7 +217,7 @@ class CheckedEstimator:
         everything = self._template.get_params(deep=True)
         return [
             path for path in everything
-            if path.endswith(f"__{name}") and states_its_price(everything[path.rpartition("__")[0]])
+            if path.endswith(f"__{name}") and states_its_cost(everything[path.rpartition("__")[0]])
         ]  # fmt: skip
 
     def takes(self, name: str) -> bool:
@@ -226,10 +226,12 @@ class CheckedEstimator:
 
     def fit(self, table: GivenRows, /, forced: AuditedFit | None = None, **parameters: Any) -> AuditedFit:
         """Fit a clone with a known seed; the releases of a `forced` fit replace its own."""
-        return heard_fit(self.make(**parameters), table, Tape(0, None if forced is None else forced.tape))
+        return recorded_fit(
+            self.make(**parameters), table, Transcript(0, None if forced is None else forced.transcript)
+        )
 
 
-def tape_that_calls(hook: Callable[[], None]) -> Tape:
+def transcript_that_calls(hook: Callable[[], None]) -> Transcript:
     """Return a recorder that calls a function before each release; its noise is secret."""
 
     class Calling(Track):
@@ -237,7 +239,7 @@ def tape_that_calls(hook: Callable[[], None]) -> Tape:
             hook()
             return super().release(mechanism, exact, noisy)
 
-    return Tape(track_type=Calling)
+    return Transcript(track_type=Calling)
 
 
 def learned(model: Any) -> dict[str, Any]:
@@ -259,7 +261,7 @@ def answers(model: Any, X: Any) -> dict[str, Any]:
         return {name: getattr(model, name)(first) for name in methods if hasattr(model, name)}
 
 
-def refusal(act: Callable[[], Any]) -> Exception | None:
+def rejection(act: Callable[[], Any]) -> Exception | None:
     """Return the error by which something is rejected, or None. Leaks issue warnings, which other checks test."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -282,8 +284,8 @@ def said_by(error: BaseException | None) -> str:
 def moves(one: AuditedFit, other: AuditedFit) -> list[float]:
     """Return the change of each release from that of the other fit, relative to its sensitivity."""
     pairs = zip(
-        (each for track in one.tape.tracks for each in track.releases),
-        (each for track in other.tape.tracks for each in track.releases),
+        (each for track in one.transcript.tracks for each in track.releases),
+        (each for track in other.transcript.tracks for each in track.releases),
         strict=True,
     )
     return [change(*pair) for pair in pairs]

@@ -25,46 +25,48 @@ from sklearn.exceptions import SkipTestWarning
 from skdp._checks.leaks import config_context
 from skdp.accounting import AddRemove, PrivacyAccountant, get_epsilon
 from skdp.audit import checking, conformance_releases
-from skdp.audit.checking import CheckedEstimator, Inapplicable, answers, demand, learned, refusal
+from skdp.audit.checking import CheckedEstimator, Inapplicable, answers, demand, learned, rejection
 from skdp.audit.replay import LEAST_DELTA, event_of, least_epsilon
-from skdp.audit.subjects import heard_fit, parts_of
+from skdp.audit.subjects import parts_of, recorded_fit
 from skdp.base.private_step import PrivateStep
 from skdp.exceptions import BudgetExceededError, PrivacyLeakWarning
-from skdp.mechanisms.release_log import Tape, running
+from skdp.mechanisms.release_log import Transcript, running
 from skdp.mechanisms.streams import SecretStream
 
 
-def check_ceiling_is_asked_before_rows_are_read(subject: CheckedEstimator) -> None:
+def check_budget_is_checked_before_rows_are_read(subject: CheckedEstimator) -> None:
     """A fit above the budget is rejected before a value is read, and publishes and releases nothing."""
     ledger = PrivacyAccountant(1e-9, 1e-30)
-    model, tape = subject.make(ledger), Tape()
+    model, transcript = subject.make(ledger), Transcript()
     X, y = (
         checking.Sealed(subject.table.X),
         None if subject.table.y is None else checking.Sealed(np.asarray(subject.table.y)),
     )
-    with running(tape):
-        error = refusal(lambda: model.fit(X, y))
-    mend = "Plan from the shape of X, and check the budget before X or y is read"
+    with running(transcript):
+        error = rejection(lambda: model.fit(X, y))
+    remedy = "Plan from the shape of X, and check the budget before X or y is read"
     demand(
-        not X.was_read and not (y is not None and y.was_read), "fit reads the data before the budget is checked", mend
+        not X.was_read and not (y is not None and y.was_read), "fit reads the data before the budget is checked", remedy
     )
-    demand(isinstance(error, BudgetExceededError), f"a fit above the budget raises {type(error).__name__}", mend)
-    demand(not ledger.history, "a rejected fit is charged", mend)
-    demand(not any(track.releases for track in tape.tracks), "a rejected fit releases something", mend)
-    demand(not learned(model), "a rejected fit publishes something", mend)
+    demand(isinstance(error, BudgetExceededError), f"a fit above the budget raises {type(error).__name__}", remedy)
+    demand(not ledger.history, "a rejected fit is charged", remedy)
+    demand(not any(track.releases for track in transcript.tracks), "a rejected fit releases something", remedy)
+    demand(not learned(model), "a rejected fit publishes something", remedy)
 
 
 def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
     """A single charge, of the whole privacy cost, is recorded before the first release."""
     ledger, found = PrivacyAccountant(), []
     model = subject.make(ledger)
-    heard_fit(model, subject.table, checking.tape_that_calls(lambda: found.append(len(ledger.history))))
-    mend = "Draw all noise by mechanisms with the stream of the fit, after a single charge for the whole fit"
+    recorded_fit(model, subject.table, checking.transcript_that_calls(lambda: found.append(len(ledger.history))))
+    remedy = "Draw all noise by mechanisms with the stream of the fit, after a single charge for the whole fit"
     if model.epsilon_ == 0.0 and not found:
         raise Inapplicable("it reads no data as configured")
-    demand(bool(found), "no release uses a mechanism", mend)
-    demand(set(found) == {1}, f"the number of charges is {min(found)} at one release and {max(found)} at another", mend)
-    demand(len(ledger.history) == 1, f"a fit makes {len(ledger.history)} charges", mend)
+    demand(bool(found), "no release uses a mechanism", remedy)
+    demand(
+        set(found) == {1}, f"the number of charges is {min(found)} at one release and {max(found)} at another", remedy
+    )
+    demand(len(ledger.history) == 1, f"a fit makes {len(ledger.history)} charges", remedy)
     charge = ledger.history[0]
     demand(
         charge.event == model.privacy_event_,
@@ -78,14 +80,14 @@ def check_charge_precedes_releases(subject: CheckedEstimator) -> None:
     )
 
 
-def check_price_is_that_of_the_event(subject: CheckedEstimator) -> None:
+def check_cost_is_that_of_the_event(subject: CheckedEstimator) -> None:
     """`epsilon_` is the privacy cost of `privacy_event_`, and at most the parameter `epsilon`."""
     model = subject.fit(subject.table).model
     delta = max(model.delta_, LEAST_DELTA)
-    price = get_epsilon(model.privacy_event_, delta, adjacency=model.adjacency_)
+    cost = get_epsilon(model.privacy_event_, delta, adjacency=model.adjacency_)
     demand(
-        abs(price - model.epsilon_) <= (1e-9 if delta == model.delta_ else checking.RELATIVE_ERROR) * price,
-        f"epsilon_={model.epsilon_!r}, but privacy_event_ costs {price!r}",
+        abs(cost - model.epsilon_) <= (1e-9 if delta == model.delta_ else checking.RELATIVE_ERROR) * cost,
+        f"epsilon_={model.epsilon_!r}, but privacy_event_ costs {cost!r}",
         "Publish the privacy cost through the fit object, which takes it from the plan",
     )
     asked = getattr(model, "epsilon", None)
@@ -113,53 +115,55 @@ def check_releases_cost_what_is_charged(subject: CheckedEstimator) -> None:
 
 def check_charge_survives_failures(subject: CheckedEstimator) -> None:
     """After an error during a fit the charge is kept, nothing new is published, and an earlier fit is unchanged."""
-    mend = "Set attributes with publish of the fit object, and charge before the first release"
+    remedy = "Set attributes with publish of the fit object, and charge before the first release"
     for error in (MemoryError, KeyboardInterrupt):
         for fitted_before in (False, True):
             ledger = PrivacyAccountant()
             model = subject.make(ledger)
             if fitted_before:
-                heard_fit(model, subject.table, Tape())
+                recorded_fit(model, subject.table, Transcript())
             before, charges, failed = learned(model), len(ledger.history), False
 
             def fail(error: type[BaseException] = error) -> None:
                 raise error("planted")
 
             try:
-                heard_fit(model, subject.table, checking.tape_that_calls(fail))
+                recorded_fit(model, subject.table, checking.transcript_that_calls(fail))
             except error:
                 failed = True
             if not failed and learned(model) == before:
                 raise Inapplicable("it releases nothing as configured")
-            demand(len(ledger.history) == charges + 1, f"{error.__name__} during a fit removes its charge", mend)
+            demand(len(ledger.history) == charges + 1, f"{error.__name__} during a fit removes its charge", remedy)
             if failed:
                 now = learned(model)
                 changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-                demand(not changed, f"{error.__name__} during a fit changes {', '.join(changed)}", mend)
+                demand(not changed, f"{error.__name__} during a fit changes {', '.join(changed)}", remedy)
             else:
-                demand("epsilon_" in learned(model), "an interrupted fit has no epsilon_", mend)
+                demand("epsilon_" in learned(model), "an interrupted fit has no epsilon_", remedy)
 
 
 def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
     """Clones, copies and pickles charge the same accountant, or cannot be fitted."""
     table = subject.table
-    mend = "Store `accountant` unchanged in __init__ (absolute_path of it), and return it from get_params"
+    remedy = "Store `accountant` unchanged in __init__ (absolute_path of it), and return it from get_params"
     with tempfile.TemporaryDirectory() as folder:
         kept = PrivacyAccountant(1e6, 1e-3, path=pathlib.Path(folder) / "ledger.budget")
         for ledger in (PrivacyAccountant(), kept):
             model = subject.make(ledger)
             for copied in (clone, copy.copy, copy.deepcopy, _pickled):
                 before = len(ledger.history)
-                error = refusal(partial(_fit_copy, copied, model, table))
+                error = rejection(partial(_fit_copy, copied, model, table))
                 charged = len(ledger.history) - before
                 what = f"{copied.__name__.strip('_')} of an estimator"
-                demand(error is not None or charged == 1, f"{what} is fitted, but its accountant is not charged", mend)
+                demand(
+                    error is not None or charged == 1, f"{what} is fitted, but its accountant is not charged", remedy
+                )
                 demand(
                     error is None or copied is _pickled,
                     f"{what} cannot be fitted ({type(error).__name__})",
                     "Store every parameter unchanged in __init__",
                 )
-    fitted = heard_fit(subject.make(), table, Tape()).model
+    fitted = recorded_fit(subject.make(), table, Transcript()).model
     demand(
         learned(_pickled(fitted)) == learned(fitted),
         "a pickled estimator differs from the original",
@@ -168,7 +172,7 @@ def check_copies_charge_the_same_ledger(subject: CheckedEstimator) -> None:
 
 
 def _fit_copy(copied: Callable[[Any], Any], model: Any, table: Any) -> None:
-    heard_fit(copied(model), table, Tape())
+    recorded_fit(copied(model), table, Transcript())
 
 
 def _pickled(model: Any) -> Any:
@@ -186,9 +190,9 @@ def check_threads_have_charges_and_noise_of_their_own(subject: CheckedEstimator)
 
     with ThreadPoolExecutor(3) as pool, warnings.catch_warnings():
         drawn = list(pool.map(fit, models))
-    mend = "Take the stream and the charge from a fit object (skdp.base.begin)"
-    paid = sum(model.epsilon_ > 0.0 for model in models)
-    demand(len(ledger.history) == paid, f"{paid} fits in threads make {len(ledger.history)} charges", mend)
+    remedy = "Take the stream and the charge from a fit object (skdp.base.begin)"
+    charges = sum(model.epsilon_ > 0.0 for model in models)
+    demand(len(ledger.history) == charges, f"{charges} fits in threads make {len(ledger.history)} charges", remedy)
     _no_noise_twice(drawn, "threads")
 
 
@@ -216,14 +220,14 @@ def check_processes_have_charges_and_noise_of_their_own(subject: CheckedEstimato
         demand(bool(told), "a fit in a forked process fails", "Create no stream, pool or file before fit")
         theirs, again = json.loads(told), _noise_of_a_fit(model, subject)
         charges = len(PrivacyAccountant.open(path).history)
-    mend = "Keep the accountant unchanged, so that each process opens its file"
-    demand(charges in (0, 3), f"3 fits in two processes make {charges} charges", mend)
+    remedy = "Keep the accountant unchanged, so that each process opens its file"
+    demand(charges in (0, 3), f"3 fits in two processes make {charges} charges", remedy)
     _no_noise_twice([ours, theirs, again], "processes")
 
 
 def _noise_of_a_fit(model: Any, subject: CheckedEstimator) -> list[float]:
     """Some of the noise of a fit, with secret streams. Whole numbers are taken together: single ones may be equal."""
-    fitted = heard_fit(model, subject.table, Tape())
+    fitted = recorded_fit(model, subject.table, Transcript())
     some = [each for track in fitted.tracks for each in track.releases[:3]]
     normals = [float(x) for each in some if not each.is_whole for x in each.noise[:3].round(9)]
     return normals + [zlib.crc32((each.noisy - each.exact).tobytes()) for each in some if each.is_whole]
@@ -231,13 +235,13 @@ def _noise_of_a_fit(model: Any, subject: CheckedEstimator) -> list[float]:
 
 def _no_noise_twice(drawn: list[list[float]], what: str) -> None:
     together = [number for part in drawn for number in part]
-    mend = "Create a stream in each fit, and keep none on the estimator"
-    demand(len(set(together)) == len(together), f"fits of several {what} share noise", mend)
+    remedy = "Create a stream in each fit, and keep none on the estimator"
+    demand(len(set(together)) == len(together), f"fits of several {what} share noise", remedy)
 
 
 def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
     """No object that is reachable from a fitted estimator contains the state of its noise."""
-    model = heard_fit(subject.make(), subject.table, Tape()).model
+    model = recorded_fit(subject.make(), subject.table, Transcript()).model
     answers(model, subject.table.X)
     left, found = [model], set()
     while left:
@@ -252,27 +256,27 @@ def check_no_stream_is_kept(subject: CheckedEstimator) -> None:
         left += gc.get_referents(each)
 
 
-def check_bad_parameters_are_refused(subject: CheckedEstimator) -> None:
+def check_bad_parameters_are_rejected(subject: CheckedEstimator) -> None:
     """An invalid budget parameter is rejected by name, in one line, before a row is read, at no privacy cost."""
     own = subject.make().get_params(deep=False)
     for name, values in checking.BAD_PARAMETERS.items():
         for value in values if name in own else ():
             ledger, X = PrivacyAccountant(), checking.Sealed(subject.table.X)
-            mend = f"Reject {name}={value!r} with a one-line message that contains the name, before X is read"
+            remedy = f"Reject {name}={value!r} with a one-line message that contains the name, before X is read"
             change = {"noise_multiplier": None} if name == "epsilon" and "noise_multiplier" in own else {}
             model = subject.make(ledger).set_params(**{name: value, **change})
-            error = refusal(partial(model.fit, X, subject.table.y))
-            demand(not X.was_read, f"fit reads X with {name}={value!r}", mend)
-            demand(isinstance(error, (ValueError, TypeError)), f"{name}={value!r} is not rejected", mend)
+            error = rejection(partial(model.fit, X, subject.table.y))
+            demand(not X.was_read, f"fit reads X with {name}={value!r}", remedy)
+            demand(isinstance(error, (ValueError, TypeError)), f"{name}={value!r} is not rejected", remedy)
             demand(
                 name in str(error) and "\n" not in str(error),
                 f"the message for {name}={value!r} does not contain the name in one line",
-                mend,
+                remedy,
             )
-            demand(not ledger.history, f"a fit with {name}={value!r} is charged", mend)
+            demand(not ledger.history, f"a fit with {name}={value!r} is charged", remedy)
 
 
-def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
+def check_bad_rows_are_rejected(subject: CheckedEstimator) -> None:
     """Invalid rows and targets are rejected at no privacy cost, and no message shows a value."""
     given = subject.make().get_params(deep=True)
     n_is_private = any(isinstance(given[place], AddRemove) for place in subject.places("adjacency"))
@@ -281,7 +285,7 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
         model = subject.make(ledger)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            error = refusal(partial(heard_fit, model, table, Tape()))
+            error = rejection(partial(recorded_fit, model, table, Transcript()))
         shown = checking.said_by(error) + " ".join(str(each.message) for each in caught)
         demand(
             not any(each in shown for each in checking.SHOWN),
@@ -291,20 +295,20 @@ def check_bad_rows_are_refused(subject: CheckedEstimator) -> None:
         if error is None:
             demand(not has_to, f"{what} is not rejected", "Check rows with fit.read_rows and targets with fit.read")
             continue
-        mend = "Check rows and targets before the charge, and raise a ValueError or TypeError with a one-line message"
-        demand(isinstance(error, (ValueError, TypeError)), f"{what}: {type(error).__name__} is raised", mend)
-        demand("\n" not in str(error), f"{what}: the message has several lines", mend)
-        demand(not ledger.history, f"{what}: the rejected fit is charged", mend)
-        demand(not learned(model), f"{what}: the rejected fit publishes something", mend)
+        remedy = "Check rows and targets before the charge, and raise a ValueError or TypeError with a one-line message"
+        demand(isinstance(error, (ValueError, TypeError)), f"{what}: {type(error).__name__} is raised", remedy)
+        demand("\n" not in str(error), f"{what}: the message has several lines", remedy)
+        demand(not ledger.history, f"{what}: the rejected fit is charged", remedy)
+        demand(not learned(model), f"{what}: the rejected fit publishes something", remedy)
 
 
-def check_a_refusal_leaves_the_estimator_whole(subject: CheckedEstimator) -> None:
+def check_a_rejection_leaves_the_estimator_whole(subject: CheckedEstimator) -> None:
     """A rejected fit does not change the results of an earlier one."""
     model = subject.make()
-    heard_fit(model, subject.table, Tape())
+    recorded_fit(model, subject.table, Transcript())
     before = learned(model)
     wide = subject.table._replace(X=np.asarray(subject.table.X)[:, None, :])
-    error = refusal(lambda: heard_fit(model, wide, Tape()))
+    error = rejection(lambda: recorded_fit(model, wide, Transcript()))
     demand(error is not None, "three-dimensional rows are not rejected", "Check rows with fit.read_rows")
     demand(learned(model) == before, "a rejected fit changes a fitted estimator", "Publish only when the fit succeeds")
 
@@ -322,7 +326,7 @@ def check_labels_are_checked_without_rows(subject: CheckedEstimator) -> None:
         step.check_parameters(n_rows, None)
         step.check_targets(y, n_rows)
 
-    error = refusal(run_to_the_charge)
+    error = rejection(run_to_the_charge)
     what = "" if error is None else f"{type(error).__name__} is raised before there are rows: {error}"
     demand(error is None, what, "Between read_rows and charge use n_rows of the fit object, never the rows")
 
@@ -335,10 +339,10 @@ def check_leaks_are_errors_in_strict_mode(subject: CheckedEstimator) -> None:
     ledger = PrivacyAccountant()
     model = subject.make(ledger, **dict.fromkeys(seeds, 0))
     with config_context(on_leak="raise"):
-        error = refusal(lambda: model.fit(subject.table.X, subject.table.y))
-    mend = "Take the stream from a fit object (skdp.base.begin)"
-    demand(isinstance(error, PrivacyLeakWarning), "a known seed is not an error with on_leak='raise'", mend)
-    demand(not ledger.history, "a fit that is rejected because of a leak is charged", mend)
+        error = rejection(lambda: model.fit(subject.table.X, subject.table.y))
+    remedy = "Take the stream from a fit object (skdp.base.begin)"
+    demand(isinstance(error, PrivacyLeakWarning), "a known seed is not an error with on_leak='raise'", remedy)
+    demand(not ledger.history, "a fit that is rejected because of a leak is charged", remedy)
 
 
 _ALL = tuple(
@@ -385,8 +389,8 @@ class PrivateCheck:
                 raise AssertionError(f"{subject.name}: {self.__name__}: {error}") from error
             except Exception as error:
                 told = f"the fit raises {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}"
-                mend = "Fix this error, or pass X and y that the estimator accepts"
-                raise AssertionError(f"{subject.name}: {self.__name__}: {told}. {mend}.") from error
+                remedy = "Fix this error, or pass X and y that the estimator accepts"
+                raise AssertionError(f"{subject.name}: {self.__name__}: {told}. {remedy}.") from error
 
 
 def private_checks(X: Any = None, y: Any = None) -> Iterator[PrivateCheck]:
@@ -406,7 +410,7 @@ def private_checks(X: Any = None, y: Any = None) -> Iterator[PrivateCheck]:
     --------
     >>> from skdp.testing import private_checks
     >>> next(private_checks()).__name__
-    'check_a_refusal_leaves_the_estimator_whole'
+    'check_a_rejection_leaves_the_estimator_whole'
     """
     for function in _ALL:
         yield PrivateCheck(function, X, y)

@@ -12,10 +12,10 @@ from skdp.audit import checking
 from skdp.audit.checking import RELATIVE_ERROR, ROW, CheckedEstimator, Inapplicable, answers, demand, moves
 from skdp.audit.checks import check_release_noise
 from skdp.audit.replay import differences
-from skdp.audit.subjects import AuditedFit, heard_fit
+from skdp.audit.subjects import AuditedFit, recorded_fit
 from skdp.audit.worst_case import leaves
 from skdp.exceptions import QualityWarning
-from skdp.mechanisms.release_log import Tape
+from skdp.mechanisms.release_log import Transcript
 from skdp.report.document import privacy_report
 
 _FITS, _FEW_FITS = 100, 8
@@ -25,11 +25,11 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
     """The noise of releases is Gaussian with the declared scale, and no two releases share it."""
     parts: list[Any] = []
     for seed in range(_FITS):
-        fitted = heard_fit(subject.make(), subject.table, Tape(seed))
+        fitted = recorded_fit(subject.make(), subject.table, Transcript(seed))
         parts += [each.noise for track in fitted.tracks for each in track.releases if each.exact.size]
         if not parts:
             raise Inapplicable("it releases nothing as configured")
-        # Normals for the law of noise; half of its scale is heard of 200.
+        # Normals for the law of noise; half of its scale is recorded of 200.
         if sum(each.size for each in parts) > (2_000 if seed < _FEW_FITS else 200):
             break
     found = check_release_noise(parts)
@@ -41,18 +41,18 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
 def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit, what: str) -> None:
     """Demand that a fit leaves behind what another one does that saw the same releases."""
     found = differences(one, other)
-    mend = "Attributes, decisions and messages must follow from releases and public numbers only"
-    demand(not found, f"{what}: {'; '.join(map(str, found))}", mend)
+    remedy = "Attributes, decisions and messages must follow from releases and public numbers only"
+    demand(not found, f"{what}: {'; '.join(map(str, found))}", remedy)
 
 
-def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, mend: str) -> None:
+def _moved_by_two_at_most(one: AuditedFit, other: AuditedFit, what: str, remedy: str) -> None:
     """Demand that what takes the place of another row moves no release by more than two sensitivities."""
     far = max(moves(one, other), default=0.0)
     wrong = f"{what} changes a release by {far:.4g} times its sensitivity, but at most 2 is allowed"
-    demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, mend)
+    demand(far <= 2.0 * (1.0 + RELATIVE_ERROR), wrong, remedy)
 
 
-def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
+def check_neighbors_move_releases_by_the_sensitivity(subject: CheckedEstimator) -> None:
     """Replacing a row, by any row, changes each release by at most twice its sensitivity, and nothing else."""
     one, seen = subject.fit(subject.table), 0
     for what, row in checking.far_rows(subject.table):
@@ -61,12 +61,12 @@ def check_neighbours_move_releases_by_the_sensitivity(subject: CheckedEstimator)
             other = subject.fit(table, one)
         except (ValueError, TypeError) as error:
             wrong = f"{what} is rejected ({type(error).__name__}), which reveals it"
-            demand(what in checking.MAY_BE_REFUSED, wrong, "Clip finite numbers, and reject none because of its size")
+            demand(what in checking.MAY_BE_REJECTED, wrong, "Clip finite numbers, and reject none because of its size")
             continue
         seen += 1
         _same_releases(subject, one, other, f"a row of {what}")
-        mend = "Clip the contribution of a row to the sensitivity that is accounted for, in double precision"
-        _moved_by_two_at_most(one, other, f"a row of {what}", mend)
+        remedy = "Clip the contribution of a row to the sensitivity that is accounted for, in double precision"
+        _moved_by_two_at_most(one, other, f"a row of {what}", remedy)
     demand(seen > 0, "no replacement row was accepted", "Pass X and y that the estimator accepts")
 
 
@@ -78,7 +78,7 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
     change, others = dict.fromkeys(places, AddRemove(n)), np.delete(np.arange(n), ROW)
     without = subject.fit(subject.table.chosen(others), None, **change)
     for what, row in checking.far_rows(subject.table):
-        if what in checking.MAY_BE_REFUSED:
+        if what in checking.MAY_BE_REJECTED:
             continue
         table = checking.with_row(subject.table, row).chosen(
             np.append(others, ROW)
@@ -87,11 +87,11 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
         wrong = (
             f"removing a row of {what} changes a release by {far:.4g} times its sensitivity, but at most 1 is allowed"
         )
-        mend = (
+        remedy = (
             "State the largest norm of the contribution of a row, and clip rows to it; a sum of vectors clips only "
             "groups"
         )
-        demand(far <= 1.0 + RELATIVE_ERROR, wrong, mend)
+        demand(far <= 1.0 + RELATIVE_ERROR, wrong, remedy)
 
 
 def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
@@ -105,7 +105,7 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
     _same_releases(subject, one, same, "a string of a single record")
     fix = "Bound the number of counts that a record changes, in double precision"
     _moved_by_two_at_most(one, same, "a string of a single record", fix)
-    for a, b in zip(one.tape.tracks[0].releases, other.tape.tracks[0].releases, strict=False):
+    for a, b in zip(one.transcript.tracks[0].releases, other.transcript.tracks[0].releases, strict=False):
         if a.exact.size != b.exact.size and not a.is_whole:
             one_noise, other_noise = (np.ravel(each.noisy - each.exact) for each in (a, b))
             size = min(one_noise.size, other_noise.size)
@@ -160,8 +160,8 @@ def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimat
 def check_a_seed_repeats_a_fit(subject: CheckedEstimator) -> None:
     """All randomness comes from the stream of the fit: the same seed gives the same releases."""
     one, other = subject.fit(subject.table), subject.fit(subject.table)
-    mend = "Draw only from the stream of the fit: the state of another generator allows removing the noise"
-    demand(not differences(one, other) and not any(moves(one, other)), "two fits with the same seed differ", mend)
+    remedy = "Draw only from the stream of the fit: the state of another generator allows removing the noise"
+    demand(not differences(one, other) and not any(moves(one, other)), "two fits with the same seed differ", remedy)
 
 
 def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
@@ -170,10 +170,10 @@ def check_a_report_can_be_written(subject: CheckedEstimator) -> None:
     other = subject.fit(subject.other, one)
     report = privacy_report(one.model)
     content = json.loads(report.to_json())
-    mend = "Inherit from PrivateEstimator, and publish through the fit object"
-    demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not contain epsilon", mend)
-    demand(isinstance(content, dict), "the JSON of the report is not an object", mend)
-    demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", mend)
+    remedy = "Inherit from PrivateEstimator, and publish through the fit object"
+    demand(f"{one.model.epsilon_:.2g}"[:3] in str(report), "the report does not contain epsilon", remedy)
+    demand(isinstance(content, dict), "the JSON of the report is not an object", remedy)
+    demand(str(report) == str(privacy_report(other.model)), "the report depends on the rows", remedy)
 
 
 def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> None:
@@ -181,7 +181,7 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
     if hasattr(subject.table.X, "iloc"):
         raise Inapplicable("its rows are not a numeric array")
     table, single = subject.table, subject.table._replace(X=np.asarray(subject.table.X, np.float32))
-    mend = "Compute under numpy.errstate(all='ignore'), as a fit object does"
+    remedy = "Compute under numpy.errstate(all='ignore'), as a fit object does"
     fits = {id(each): subject.fit(each) for each in (table, single)}
     for given, tiny in ((table, 5e-324), (table, 1e-310), (table, 1e300), (single, 1e-40)):
         near, fitted = checking.with_row(given, tiny), fits[id(given)]
@@ -194,7 +194,7 @@ def check_settings_of_arithmetic_reveal_no_row(subject: CheckedEstimator) -> Non
         demand(
             said == _of_arithmetic(fitted.messages),
             f"a row of {tiny!r} is revealed by a floating-point warning or error",
-            mend,
+            remedy,
         )
 
 
@@ -212,32 +212,36 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     ledger = PrivacyAccountant(unit="household")
     counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
     fits: list[AuditedFit] = []
-    error = checking.refusal(lambda: fits.append(heard_fit(subject.make(ledger, **counted), one_table, Tape())))
-    mend = "Pass groups to begin, and clip the joint contribution of the rows of a group (skdp.mechanisms.bounded_sum)"
+    error = checking.rejection(
+        lambda: fits.append(recorded_fit(subject.make(ledger, **counted), one_table, Transcript()))
+    )
+    remedy = (
+        "Pass groups to begin, and clip the joint contribution of the rows of a group (skdp.mechanisms.bounded_sum)"
+    )
     if error is not None:
         demand(
             not ledger.history, "groups are rejected after the charge", "Reject unknown parameters before the charge"
         )
-        demand(not subject.takes("groups"), f"a fit with groups raises {type(error).__name__}", mend)
+        demand(not subject.takes("groups"), f"a fit with groups raises {type(error).__name__}", remedy)
         return
     # Groups are taken: the fit and its charge state the unit.
     model = fits[0].model
-    demand(model.privacy_unit_ == "group", f"privacy_unit_ is {model.privacy_unit_!r} after a fit with groups", mend)
+    demand(model.privacy_unit_ == "group", f"privacy_unit_ is {model.privacy_unit_!r} after a fit with groups", remedy)
     units = [charge.unit for charge in ledger.history]
-    demand(units in ([], ["household"]), f"a fit with groups is charged for the privacy units {units}", mend)
+    demand(units in ([], ["household"]), f"a fit with groups is charged for the privacy units {units}", remedy)
     # However many rows a group has, it moves a release as far as one row may.
     one = subject.fit(one_table, None, **counted)
     other = subject.fit(other_table, one, **counted)
     _same_releases(subject, one, other, "a group of 40 rows in place of a group of 3")
-    _moved_by_two_at_most(one, other, "a group of 40 rows", mend)
+    _moved_by_two_at_most(one, other, "a group of 40 rows", remedy)
     # A accountant of rows rejects the charge.
     rows = PrivacyAccountant()
-    error = checking.refusal(
+    error = checking.rejection(
         lambda: subject.make(rows, **counted).fit(one_table.X, one_table.y, groups=one_table.groups)
     )
-    is_refused = not ledger.history or (error is not None and not rows.history)
+    is_rejected = not ledger.history or (error is not None and not rows.history)
     demand(
-        is_refused,
+        is_rejected,
         "an accountant for rows accepts a charge for groups",
         "Let a fit object charge the fit (skdp.base.begin)",
     )

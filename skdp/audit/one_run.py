@@ -20,7 +20,7 @@ from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL
 from skdp.audit.subjects import Attack
 from skdp.linear_model.logistic import DPLogisticRegression
-from skdp.mechanisms.release_log import HeardLot, Tape, Track, running
+from skdp.mechanisms.release_log import RecordedLot, Track, Transcript, running
 from skdp.mechanisms.streams import SecretStream
 
 _CANARIES = 100_000
@@ -187,7 +187,7 @@ class Likelihoods(Track):
             steps.append(accounting.SelfComposedDpEvent(step, count))
         return accounting.compose(steps)
 
-    def _hear(self, lot: HeardLot) -> None:
+    def _record_lot(self, lot: RecordedLot) -> None:
         self._waiting.append(lot)
 
 
@@ -209,16 +209,18 @@ def one_run(estimator: Any, X: Any, y: Any, groups: Any, confidence: float, seed
     rows, labels = _with_canaries(estimator, X, y)
     n_others = rows.shape[0] - _CANARIES
     kept = np.concatenate([np.ones(n_others, bool), coins])
-    model, tape = clone(estimator), Tape(track_type=Likelihoods)
+    model, transcript = clone(estimator), Transcript(track_type=Likelihoods)
     if model.adjacency in (None, "zero_out"):
         model.set_params(adjacency=accounting.AddRemove(n_others + _CANARIES // 2))
     # What the releases, and what the coefficients say of each canary's own column.
-    with running(tape):
+    with running(transcript):
         model.fit(rows[kept], labels[kept])
-    heard = next(each for each in tape.tracks if isinstance(each, Likelihoods) and np.size(each.total) > _CANARIES)
+    recorded = next(
+        each for each in transcript.tracks if isinstance(each, Likelihoods) and np.size(each.total) > _CANARIES
+    )
     columns = slice(rows.shape[1] - _CANARIES, rows.shape[1])
-    seen = {"releases": np.ravel(heard.total)[columns], "coef_": np.ravel(model.coef_)[columns]}
-    return _read(model, coins, seen, heard, confidence)
+    seen = {"releases": np.ravel(recorded.total)[columns], "coef_": np.ravel(model.coef_)[columns]}
+    return _read(model, coins, seen, recorded, confidence)
 
 
 def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any, np.ndarray]:
@@ -241,12 +243,14 @@ def _with_canaries(estimator: DPLogisticRegression, X: Any, y: Any) -> tuple[Any
     return rows, targets
 
 
-def _read(model: Any, coins: np.ndarray, seen: dict[str, np.ndarray], heard: Likelihoods, confidence: float) -> Attack:
+def _read(
+    model: Any, coins: np.ndarray, seen: dict[str, np.ndarray], recorded: Likelihoods, confidence: float
+) -> Attack:
     """What releases and coefficients tell of the coins."""
     bound = partial(one_run_epsilon, coins, delta=model.delta_)
     laws: dict[str, Any] = {
         "nothing is assumed": "any",
-        "noise is normal, and lots have the stated rate": heard.event_at,
+        "noise is normal, and lots have the stated rate": recorded.event_at,
     }
     bounds = {
         f"{assumed} ({name})": bound(scores, confidence=confidence, trade_off=law)

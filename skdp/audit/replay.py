@@ -24,7 +24,7 @@ from skdp.accounting.formulas.numeric import bisect
 from skdp.audit.checks import LEVEL, AuditFinding, check_release_noise, check_sampling, scale_interval
 from skdp.audit.subjects import Attack, AuditedFit, Claim, Claims, Subject, parts_of
 from skdp.audit.worst_case import GivenRows
-from skdp.mechanisms.release_log import HeardLot, HeardRelease
+from skdp.mechanisms.release_log import RecordedLot, RecordedRelease
 
 _BEYOND, _N_THRESHOLDS = 12.0, 4001  # deviations beyond which nothing is sought, and where is
 _LEAST_MASS = 1e-18
@@ -141,7 +141,7 @@ class World(NamedTuple):
     moves: list[list[np.ndarray]]
 
 
-class Heard:
+class RecordedLots:
     """Recorded noise by its kind, and lots by their distribution, over all fits."""
 
     def __init__(self) -> None:
@@ -154,7 +154,7 @@ class Heard:
 
     def add(self, fitted: AuditedFit) -> None:
         """Record the noise and the lots of one fit."""
-        self._are_words_repeated |= fitted.tape.words.are_repeated
+        self._are_words_repeated |= fitted.transcript.words.are_repeated
         for number, track in enumerate(fitted.tracks):
             for release in (each for each in track.releases if each.exact.size and np.isfinite(each.noisy).all()):
                 self.noise[number, release.noise_multiplier].append(release.noise)
@@ -163,7 +163,7 @@ class Heard:
                 if lot.rate < 1.0:
                     self.lots[lot.rate, lot.n_rows].append(lot.rows if lot.copies is None else self._rows_of(lot))
 
-    def _rows_of(self, lot: HeardLot) -> np.ndarray:
+    def _rows_of(self, lot: RecordedLot) -> np.ndarray:
         """Numbers of rows of which equal ones are counted: any of the copies, evenly, make them those of a sample."""
         copies = lot.copies
         assert copies is not None
@@ -210,7 +210,7 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
 
     The first trajectory is run with every canary. The bound is the smallest epsilon over this and further trajectories.
     """
-    heard, found = Heard(), []
+    recorded, found = RecordedLots(), []
     worlds: list[World] = []
     first = subject.fit(None, seed)
     if not first.tracks:
@@ -230,10 +230,10 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
     # Two trajectories, or those of a search until the canary was in each part of the rows.
     while (number := len(worlds)) < 2 or (number < n_splits and not _all_seen(worlds)):
         without = first if number == 0 else subject.fit(None, seed + number)
-        heard.add(without)
+        recorded.add(without)
         shifts, reference = [], None if is_exchange else without  # a table with one row less is no neighbor
         for canary in canaries:
-            fitted = subject.fit(canary, seed + number, without.tape)
+            fitted = subject.fit(canary, seed + number, without.transcript)
             reference = reference or fitted
             told = differences(reference, fitted)
             if not (without.is_finite() and fitted.is_finite()):
@@ -254,10 +254,10 @@ def replay(subject: Subject, seed: int, until: float) -> Attack:
         if not is_seen or time.monotonic() > slow:
             break
     further = seed + _SPLITS
-    while first.is_finite() and not (heard.is_enough() or time.monotonic() > until):
-        heard.add(subject.fit(None, further))
+    while first.is_finite() and not (recorded.is_enough() or time.monotonic() > until):
+        recorded.add(subject.fit(None, further))
         further += 1
-    return _read(first, worlds, heard, subject.n_fits, [*dict.fromkeys(found), *heard.findings()])
+    return _read(first, worlds, recorded, subject.n_fits, [*dict.fromkeys(found), *recorded.findings()])
 
 
 def canaries_of_a_view(first: AuditedFit, canaries: list[GivenRows]) -> int:
@@ -340,7 +340,7 @@ def shifts_of(without: AuditedFit, fitted: AuditedFit) -> list[list[np.ndarray]]
     ]
 
 
-def change(one: HeardRelease, other: HeardRelease) -> float:
+def change(one: RecordedRelease, other: RecordedRelease) -> float:
     """Return the norm of the difference of two releases, in units of the sensitivity; missing names count as 0."""
     names = None if one.names is None or other.names is None else (*dict.fromkeys([*one.names, *other.names]),)
     moved = one.of_names(names, one.exact) - other.of_names(names, other.exact)
@@ -413,9 +413,11 @@ def _exchange(one: np.ndarray, other: np.ndarray, is_sampled: bool, order: float
     return max(0.0, min(float(one @ along), -float(other @ along)))
 
 
-def _read(first: AuditedFit, worlds: list[World], heard: Heard, n_fits: int, found: list[AuditFinding]) -> Attack:
-    """Price what the canaries saw: of each view the least of its trajectories, of these the most."""
-    model, scale = first.model, heard.scale()
+def _read(
+    first: AuditedFit, worlds: list[World], recorded: RecordedLots, n_fits: int, found: list[AuditFinding]
+) -> Attack:
+    """Compute the cost of what the canaries saw: of each view the least of its trajectories, of these the most."""
+    model, scale = first.model, recorded.scale()
     parts = parts_of(first)
     epsilon, event = _bound(worlds, Claim("", parts.whole, model.epsilon_, model.delta_), scale)
     steps = {each.name: (_bound(worlds, each, scale)[0], each.claimed) for each in parts.parts}
@@ -539,7 +541,7 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
     squares, sampled, counts = 0.0, defaultdict(list), list[DpEvent]()
     for track in tracks:
         for release, move in zip(fitted.tracks[track].releases, moves[track].tolist(), strict=True):
-            noise, move = release.noise_multiplier * scale, min(move, 1e90)  # the most that is priced
+            noise, move = release.noise_multiplier * scale, min(move, 1e90)  # the most that is computed
             rate = 1.0 if release.lot is None else release.lot.rate
             if release.is_whole and release.norm_order == 2:
                 k = int((move * release.sensitivity) ** 2 + _ROUNDING)
@@ -566,8 +568,8 @@ def event_of(fitted: AuditedFit, tracks: tuple[int, ...], moves: list[Any], scal
 
 
 def _moved_counts(standard_deviation: float, k: int) -> DpEvent:
-    """Some counts that move by 1 each, with discrete Gaussian noise, where that has a price."""
-    if not k or standard_deviation > 2e4:  # the most that is priced
+    """Some counts that move by 1 each, with discrete Gaussian noise, where that has a privacy cost."""
+    if not k or standard_deviation > 2e4:  # the most that is computed
         return NoOpDpEvent()
     return SelfComposedDpEvent(accounting.DiscreteGaussianDpEvent(standard_deviation), k)
 

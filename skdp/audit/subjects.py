@@ -17,10 +17,10 @@ from skdp._checks.parameters import is_private
 from skdp.accounting import AddRemove, DpEvent, NoOpDpEvent, RepeatAndSelectDpEvent, WorstOfDpEvent, get_epsilon
 from skdp.accounting.ledger.report import caption_of, escaped
 from skdp.audit.checks import AuditFinding
-from skdp.audit.worst_case import GivenRows, Neighbours, leaves
+from skdp.audit.worst_case import GivenRows, Neighbors, leaves
 from skdp.base.estimator import JointPrivacyCost
 from skdp.base.private_step import private_steps
-from skdp.mechanisms.release_log import Tape, Track, running
+from skdp.mechanisms.release_log import Track, Transcript, running
 
 
 class AuditError(AssertionError):
@@ -213,13 +213,13 @@ class AuditedFit(NamedTuple):
     """A fitted clone, its recorded releases, and its messages."""
 
     model: Any
-    tape: Tape
+    transcript: Transcript
     messages: list[tuple[type, str]]
 
     @property
     def tracks(self) -> list[Track]:
         """Tracks with releases. Each score of a search is a release, although scores are drawn together."""
-        tracks = [track for track in self.tape.tracks if track.releases]
+        tracks = [track for track in self.transcript.tracks if track.releases]
         if hasattr(self.model, "_fitted_tuning") and self.model._fitted_tuning:
             scores = Track()
             scores.releases = [
@@ -243,8 +243,8 @@ class AuditedFit(NamedTuple):
 class Subject:
     """An estimator and two neighboring tables."""
 
-    def __init__(self, estimator: Any, tables: Neighbours) -> None:
-        if not states_its_price(estimator):
+    def __init__(self, estimator: Any, tables: Neighbors) -> None:
+        if not states_its_cost(estimator):
             raise TypeError(f"`estimator` must be an instance of a private estimator, got {type(estimator).__name__}.")
         self.tables, self.n_fits = tables, 0
         # Under add/remove the noise is that of the larger table.
@@ -252,14 +252,14 @@ class Subject:
         self._template = prepared(estimator, 1 + n_records)
         self._settle_merging()
 
-    def fit(self, canary: GivenRows | None, seed: int | None, forced: Tape | None = None) -> AuditedFit:
+    def fit(self, canary: GivenRows | None, seed: int | None, forced: Transcript | None = None) -> AuditedFit:
         """Fit a clone to the table with or without a canary; a `forced` transcript is that of an earlier fit."""
         table = GivenRows(*self.tables[:3])
         if canary is not None:
             pairs = zip(table, canary, strict=True)
             table = GivenRows(*(None if rows is None else stacked(rows, more) for rows, more in pairs))
         self.n_fits += 1
-        return heard_fit(clone(self._template), table, Tape(seed, forced))
+        return recorded_fit(clone(self._template), table, Transcript(seed, forced))
 
     def _settle_merging(self) -> None:
         """Merge equal rows in all fits or in none, as a fit does: one record may decide where that is left to them.
@@ -269,20 +269,20 @@ class Subject:
         paths = self._template.get_params(deep=True).items()
         left = [path for path, value in paths if path.rpartition("__")[2] == "merge_equal_rows" and value == "auto"]
         if left:
-            tracks = self.fit(self.tables.canaries[0], 0).tape.tracks
+            tracks = self.fit(self.tables.canaries[0], 0).transcript.tracks
             is_merged = any(lot.copies is not None for track in tracks for lot in track.lots)
             self._template.set_params(**dict.fromkeys(left, is_merged))
 
 
-def heard_fit(model: Any, table: GivenRows, tape: Tape) -> AuditedFit:
+def recorded_fit(model: Any, table: GivenRows, transcript: Transcript) -> AuditedFit:
     """Fit a model, and record its releases and messages."""
-    with running(tape), warnings.catch_warnings(record=True) as caught:
+    with running(transcript), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(table.X, table.y, **table.given())
-    return AuditedFit(model, tape, [(each.category, str(each.message)) for each in caught])
+    return AuditedFit(model, transcript, [(each.category, str(each.message)) for each in caught])
 
 
-def states_its_price(estimator: Any) -> bool:
+def states_its_cost(estimator: Any) -> bool:
     """Return whether an object is a private estimator, or a pipeline or a search with one budget."""
     return is_private(estimator) or isinstance(estimator, JointPrivacyCost)
 
@@ -299,8 +299,8 @@ def prepared(estimator: Any, n_records: int | None = None) -> Any:
             settings[path] = None
         elif name == "adjacency" and n_records is not None and value in (None, "zero_out"):
             settings[path] = AddRemove(n_records)
-        elif name == "random_state" and (states_its_price(owner) or value is None):
-            settings[path] = None if states_its_price(owner) else 0  # the tape has the seed of what is private
+        elif name == "random_state" and (states_its_cost(owner) or value is None):
+            settings[path] = None if states_its_cost(owner) else 0  # the transcript has the seed of what is private
     return model.set_params(**settings)
 
 

@@ -49,7 +49,7 @@ def leaves(value: Any, place: str = "", seen: frozenset[int] = frozenset()) -> I
         yield place, (type(value).__name__, repr(value))
 
 
-_WIDE, _MANY = 40, 4000  # what is bought of columns is found where many rows have it; a fit of few steps is quick
+_WIDE, _MANY = 40, 4000  # many rows let estimates of columns find it; a fit of few steps is quick
 
 
 class GivenRows(NamedTuple):
@@ -69,7 +69,7 @@ class GivenRows(NamedTuple):
         return GivenRows(*(None if each is None else take(each, numbers) for each in self))
 
 
-class Neighbours(NamedTuple):
+class Neighbors(NamedTuple):
     """Common part of two tables, and canaries, which only one of the tables contains."""
 
     X: Any
@@ -87,7 +87,7 @@ def parameter(estimator: Any, name: str) -> Any:
     return found[-1] if found else None
 
 
-def worst_case(estimator: Any) -> Neighbours:
+def worst_case(estimator: Any) -> Neighbors:
     """Return tables on which the canaries have the largest effect: all rows agree, and the canaries contradict them.
 
     The rows are at two opposite corners of the bounds, each with its own target; a canary has the target of the other
@@ -117,11 +117,9 @@ def worst_case(estimator: Any) -> Neighbours:
     mixed, numbers = np.where(np.arange(len(low)) % 2 == 0, high, low), np.arange(n)
     X, y = np.where(numbers[:, None] % 2 == 0, high, low), np.where(numbers % 2 == 0, one, other)
     # The first canary contradicts all rows; the others are for parts that see one side alone.
-    far = high if _buys(estimator) else _beyond(low, high)
+    far = high if _may_estimate(estimator) else _beyond(low, high)
     if one is None:
-        return Neighbours(
-            X, None, None, [GivenRows(row[None]) for row in (far, mixed, *([low] if is_exchange else []))]
-        )
+        return Neighbors(X, None, None, [GivenRows(row[None]) for row in (far, mixed, *([low] if is_exchange else []))])
     pairs = [(far, _beyond(one, other) if is_regressor(estimator) else other)]
     pairs += [(low, other)] if is_exchange else [(high, one)]
     pairs += [(mixed, one), (mixed, other)] + ([(low, one)] if is_exchange else [])
@@ -132,10 +130,10 @@ def worst_case(estimator: Any) -> Neighbours:
     elif is_stepwise:
         X[:] = mixed
         y = np.full(n, (one + other) / 2.0) if is_regressor(estimator) else y
-    return Neighbours(X, y, None, [GivenRows(row[None], np.array([target])) for row, target in pairs])
+    return Neighbors(X, y, None, [GivenRows(row[None], np.array([target])) for row, target in pairs])
 
 
-def _of_clusters(estimator: Any) -> Neighbours:
+def _of_clusters(estimator: Any) -> Neighbors:
     """Most rows in the middle, so that radii are small, and a few at each of some corners, for a center each.
 
     Rows like the canary are at the first corner, beside others on the way to it: these share a center, from which the
@@ -151,15 +149,15 @@ def _of_clusters(estimator: Any) -> Neighbours:
         across, back = (np.where(np.arange(len(low)) % 2 == k, high, low) for k in (0, 1))
         X[::16], X[1::16], X[2::32], X[3::32] = high, low, across, back
         pairs = [(back, across), (across, back), (low, high)]
-        return Neighbours(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in pairs])
+        return Neighbors(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in pairs])
     for number in range(1, int(parameter(estimator, "n_clusters")) - 1):  # opposite to the first corner, and others
         signs = np.where(np.arange(len(low)) & (number - 1), 1.0, -1.0)
         X[number + 7 :: 32] = middle + signs * (high - middle)
     X[::32], X[1::64], X[2::64], X[3::64] = high, *[(middle + high) / 2.0] * 3
-    return Neighbours(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
+    return Neighbors(X, None, None, [GivenRows(_beyond(*ends)[None]) for ends in ((low, high), (high, low))])
 
 
-def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = False) -> Neighbours:
+def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = False) -> Neighbors:
     """Return tables of the user with a canary of the user, or with a row of the table with another target.
 
     Parameters
@@ -185,14 +183,14 @@ def given_case(X: Any, y: Any, groups: Any, canary: Any, is_exchange: bool = Fal
             )
         return _left_out(X, y, groups, [int(each) for each in canary])
     if not isinstance(canary, str):
-        return Neighbours(X, y, None, _given_canaries(X, y, canary))
+        return Neighbors(X, y, None, _given_canaries(X, y, canary))
     number = 0 if not hasattr(X, "astype") or hasattr(X, "iloc") else int(np.argmax(_squares(X)))
     row = take(X, [number])
     canaries = [GivenRows(row, None if y is None else contradicting(np.asarray(y), number))]
     if is_exchange:
         other = row if y is not None else take(X, [_farthest_from(X, number)])
         canaries.append(GivenRows(other, None if y is None else np.asarray(y)[[number]]))
-    return Neighbours(X, y, None, canaries)
+    return Neighbors(X, y, None, canaries)
 
 
 def _given_canaries(X: Any, y: Any, canary: Any) -> list[GivenRows]:
@@ -211,7 +209,7 @@ def _given_canaries(X: Any, y: Any, canary: Any) -> list[GivenRows]:
     return [table.chosen([number]) for number in range(rows.shape[0])]
 
 
-def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
+def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbors:
     """The tables without some rows, or without all rows of their groups, and these as canaries."""
     for number in chosen:
         if not 0 <= number < X.shape[0]:
@@ -227,7 +225,7 @@ def _left_out(X: Any, y: Any, groups: Any, chosen: list[int]) -> Neighbours:
         known, labels = np.unique(common.groups, return_inverse=True)
         common = common._replace(groups=labels)
         canaries = [each._replace(groups=np.full(each.X.shape[0], len(known))) for each in canaries]
-    return Neighbours(*common[:3], canaries)
+    return Neighbors(*common[:3], canaries)
 
 
 def _farthest_from(X: Any, number: int) -> int:
@@ -266,8 +264,8 @@ def _beyond(low: Any, high: Any) -> Any:
     return (low + high) / 2.0 + 8.0 * (high - (low + high) / 2.0)
 
 
-def _buys(estimator: Any) -> bool:
-    """Whether a step may buy bounds or categories: a far row then is the only one of its kind."""
+def _may_estimate(estimator: Any) -> bool:
+    """Whether a step may estimate bounds or categories: a far row then is the only one of its kind."""
     names = [name for name in ("bounds", "categories", "schema") if _has(estimator, name)]
     if not names:
         return _has_columns(estimator) and not _has(estimator, "data_norm")
@@ -280,7 +278,7 @@ def _has(estimator: Any, name: str) -> bool:
 
 
 def _has_columns(estimator: Any) -> bool:
-    """Whether it may buy something of each column: a transformer, or a composition, whose first step may be one."""
+    """Whether it may estimate facts about columns: a transformer, or a composition, whose first step may be one."""
     return hasattr(estimator, "transform") or hasattr(estimator, "steps") or hasattr(estimator, "estimator")
 
 

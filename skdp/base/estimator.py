@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from skdp._checks.groups import GROUP, ROW
 from skdp._checks.leaks import SEED, UNKNOWN, leaks_of
 from skdp._checks.notices import note_notice, raw_columns_notice
-from skdp._checks.parameters import REMOVED, absolute_path, adjacency_of, check_real, refuse_removed
+from skdp._checks.parameters import REMOVED, absolute_path, adjacency_of, check_real, reject_removed
 from skdp._checks.rows import row_form_of, row_norm_of
 from skdp.accounting import DpEvent, compose, get_epsilon
 from skdp.accounting.ledger.report import caption_of, to_digits
@@ -65,15 +65,15 @@ REPLACEMENTS = {
 }
 
 
-def refuse_foreign(cls: type, names: Iterable[str]) -> None:
+def reject_foreign(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError for a name in the tables that is not a parameter of the class."""
     for name in names:
         if (name in REMOVED or name in REPLACEMENTS) and name not in inspect.signature(cls).parameters:
-            refuse_removed(cls, [name])
+            reject_removed(cls, [name])
             raise TypeError(f"{cls.__name__} has no parameter {name!r}. {REPLACEMENTS[name]}. {_PAGE}.")
 
 
-def refuse_foreign_in_init(cls: type) -> None:
+def reject_foreign_in_init(cls: type) -> None:
     """Let the constructor of a class reject such names; its signature stays."""
     init = vars(cls).get("__init__")
     if init is None:
@@ -81,7 +81,7 @@ def refuse_foreign_in_init(cls: type) -> None:
 
     @functools.wraps(init)
     def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        refuse_foreign(cls, kwargs)  # a subclass may hide what this one has
+        reject_foreign(cls, kwargs)  # a subclass may hide what this one has
         init(self, *args, **kwargs)
 
     cls.__init__ = checked  # type: ignore[misc]
@@ -151,7 +151,7 @@ Made = TypeVar("Made")
 def with_parameters(cls: type[Made]) -> type[Made]:
     """Give an estimator a constructor for its annotated parameters, which stores them and rejects foreign names."""
     made = dataclass(eq=False, repr=False)(cls)
-    refuse_foreign_in_init(made)
+    reject_foreign_in_init(made)
     return made
 
 
@@ -187,7 +187,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        refuse_foreign_in_init(cls)
+        reject_foreign_in_init(cls)
 
     def __post_init__(self) -> None:
         """Make a path of the accountant absolute, for estimators with annotated parameters (`with_parameters`)."""
@@ -246,7 +246,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         self : object
             The estimator itself.
         """
-        refuse_foreign(type(self), params)
+        reject_foreign(type(self), params)
         if "accountant" in params:
             params["accountant"] = absolute_path(params["accountant"])
         with PUBLICATION:
@@ -272,7 +272,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
             return sampling_at(check_real("lot_size", self.lot_size, at_least=1, at_most=n, constraint=constraint) / n)
         return None
 
-    # --- charge, price, publication ---
+    # --- charge, cost, publication ---
 
     def _unit(self) -> str:
         """Return the privacy unit of the fit: a row, or a group of rows."""
@@ -290,12 +290,12 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         left_out = ("accountant", "checkpoint", "n_jobs", "random_state", "verbose")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in left_out}
 
-    def _set_price(self, price: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
+    def _set_cost(self, cost: PrivacyCost, releases: tuple[Release, ...] | None = None) -> None:
         """Set the privacy cost of the learned state and its releases; by default a new release."""
         self.privacy_unit_ = self._unit()
         self.adjacency_ = adjacency_of(self)
-        releases = (new_release(price.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
-        self.privacy_event_, self.epsilon_, self.delta_ = price
+        releases = (new_release(cost.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
+        self.privacy_event_, self.epsilon_, self.delta_ = cost
         self._fitted_releases = releases
 
     def _private_parts(self) -> list[Any]:

@@ -23,12 +23,12 @@ from skdp._checks.notices import tell_now, tell_rest
 from skdp._checks.numbers import shape_of
 from skdp._checks.parameters import delta_for, with_n_public
 from skdp._checks.rows import check_schema, check_shape
-from skdp._checks.sources import RowSource, refuse_rows_elsewhere
+from skdp._checks.sources import RowSource, reject_rows_elsewhere
 from skdp._kernels.threads import WorkerPool
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
 from skdp.base.budget import Budget, PrivacyCost, Release, charged_by, cost_of, read_budget, root_stream, solve_noise
 from skdp.base.foreign_fits import report_foreign_fit
-from skdp.base.pipeline_issues import FitPrice
+from skdp.base.pipeline_issues import FitCost
 from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 
@@ -210,14 +210,14 @@ class Fit:
         """Stream of the main release."""
         return self._root.spawn("release")
 
-    def _find_payment(self) -> Payment:
-        return payment_of(self.model, self.budget)
+    def _find_account(self) -> Account:
+        return account_of(self.model, self.budget)
 
     def read_shape(self, X: Any, groups: Any) -> None:
         """Record public facts about the rows. Group identifiers are read, and a rejection of them is recorded."""
         if not isinstance(X, RowSource | Iterator):
-            refuse_rows_elsewhere(type(self.model).__name__, X)
-        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
+            reject_rows_elsewhere(type(self.model).__name__, X)
+        self.rows, self.units = units_of(self.model, X, groups, self._find_account)
         if self.earlier is not None:
             self.earlier.check(self.model)
         self.n_rows, self.n_features = self._public_shape()
@@ -232,20 +232,20 @@ class Fit:
             check_schema(model, X.like(), reset=self.earlier is None)
             return X.shape
         model._note_rows(X)
-        with recording_refusals(self._find_payment):
+        with recording_rejections(self._find_account):
             shape = shape_of("X", X)
             check_shape(shape, model)
         return int(shape[0]), int(shape[1])
 
     def _settle(self, n: int) -> None:
-        """Set delta and the payment, given the number of rows or groups."""
+        """Set delta and the account, given the number of rows or groups."""
         given, n_public = self.budget.delta, self.budget.n_public
         self.n_units, self.n = n, n if n_public is None else n_public
-        if given is None and self.earlier is not None:  # a joint price needs one delta
+        if given is None and self.earlier is not None:  # a joint cost needs one delta
             given = self.earlier.delta
         self.model.delta = delta_for(given, self.budget.accountant, self.n)
         self.budget = self.budget._replace(delta=self.model.delta)
-        self._payment = self._find_payment()  # the accountant keeps this number, and not "auto"
+        self._account = self._find_account()  # the accountant keeps this number, and not "auto"
 
     # --- plan ---
 
@@ -288,8 +288,8 @@ class Fit:
 
     def _admit(self) -> None:
         """Report leaks, and raise the errors that the charge would raise."""
-        payment, price = self._payment, None
-        accountant = self._payment.accountant
+        account, cost = self._account, None
+        accountant = self._account.accountant
         # A fit that resumes from its file may be on the record of the accountant.
         self._was_charged = False
         if accountant is not None and self.file is not None and self.file.begun:
@@ -297,11 +297,11 @@ class Fit:
             charges = (each for each in accountant.history if each.partition in (None, partition))
             self._was_charged = any(each.note == note and each.event == self.event for each in charges)
         if not self._was_charged:
-            price = FitPrice(self.event, self.cost.delta, payment.adjacency, payment.unit)
-        if leaks := report_foreign_fit(self.estimator, price):
+            cost = FitCost(self.event, self.cost.delta, account.adjacency, account.unit)
+        if leaks := report_foreign_fit(self.estimator, cost):
             note_leaks(self.model, *leaks)
         if not self._was_charged:
-            payment.check(self.event)
+            account.check(self.event)
 
     def warn(self, notice: str) -> None:
         """Issue a quality warning, which depends only on public numbers, once. "" issues none."""
@@ -325,7 +325,7 @@ class Fit:
 
     def recorded(self, reader: Callable[..., Any], *given: Any, **how: Any) -> Any:
         """Return ``reader(*given, **how)`` for data that were read before. A rejection is recorded."""
-        with recording_refusals(self._find_payment), np.errstate(all="ignore"):
+        with recording_rejections(self._find_account), np.errstate(all="ignore"):
             return reader(*given, **how)
 
     # --- charge ---
@@ -341,7 +341,7 @@ class Fit:
             self.model._fitted_n_public = self.n
         if not self._was_charged:
             try:
-                self._payment.charge(self.event, "" if self.file is None else self.file.note)
+                self._account.charge(self.event, "" if self.file is None else self.file.note)
             except BudgetExceededError:  # others charged since the accountant was asked
                 if self.file is not None:
                     self.file.discard()
@@ -458,13 +458,13 @@ class Fit:
         """
         self._advance(PUBLISHED, RELEASED)
         self.model.__dict__.update(learned)
-        self._note_price()
+        self._note_cost()
         with PUBLICATION:
             self._publish(self.estimator, self.model)
         self._tell(interrupted)
         return self.estimator
 
-    def _note_price(self) -> None:
+    def _note_cost(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases
         # A fit with a file keeps the id of its release when it resumes.
         given = None if self.file is None else self.file.receipt
@@ -493,7 +493,7 @@ class Fit:
         self._stage = stage
 
 
-def payment_of(model: Any, budget: Budget | None = None) -> Payment:
+def account_of(model: Any, budget: Budget | None = None) -> Account:
     """Return where a fit of an estimator is charged. Without `budget`, the budget of the estimator may be invalid.
 
     A rejection of rows is recorded in any case, so that it cannot be repeated unseen.
@@ -506,7 +506,7 @@ def payment_of(model: Any, budget: Budget | None = None) -> Payment:
         parameters["adjacency"] = with_n_public(adjacency, n_public)
     if name := model.__dict__.get("_fitted_group_name"):
         parameters["groups"] = name
-    return Payment(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
+    return Account(accountant, type(model).__name__, adjacency, parameters, unit_of(model))
 
 
 def unit_of(model: Any) -> str:
@@ -514,7 +514,7 @@ def unit_of(model: Any) -> str:
     return str(model.__dict__.get("privacy_unit_", ROW))
 
 
-class Payment(NamedTuple):
+class Account(NamedTuple):
     """Where a fit is charged, and what the accountant records with the charge.
 
     Attributes
@@ -553,27 +553,27 @@ class Payment(NamedTuple):
 
 
 @contextmanager
-def recording_refusals(find_payment: Callable[[], Payment]) -> Iterator[None]:
-    """Record errors in the block as rejected rows, with the payment of the fit, which is found if needed."""
+def recording_rejections(find_account: Callable[[], Account]) -> Iterator[None]:
+    """Record errors in the block as rejected rows, with the account of the fit, which is found if needed."""
     try:
         yield
     except Warning:  # a leak that was turned into an error
         raise
     except Exception:
-        find_payment().record_rejection()
+        find_account().record_rejection()
         raise
 
 
-def units_of(work: Any, X: Any, groups: Any, find_payment: Callable[[], Payment] | None = None) -> tuple[Any, Any]:
+def units_of(work: Any, X: Any, groups: Any, find_account: Callable[[], Account] | None = None) -> tuple[Any, Any]:
     """Return a table in memory without its group column, and the groups; None without groups.
 
     For a `RowSource`, which keeps its groups, their public facts are returned. The privacy unit is set on `work`, a
-    copy made for the fit. The payment, by default that of `work`, records a rejection of the table or the identifiers.
+    copy made for the fit. The account, by default that of `work`, records a rejection of the table or the identifiers.
     """
     for name in UNIT_FACTS:
         work.__dict__.pop(name, None)
     work.privacy_unit_ = ROW if groups is None else GROUP
-    with recording_refusals(find_payment or partial(payment_of, work)):
+    with recording_rejections(find_account or partial(account_of, work)):
         X = in_memory(X)
         if groups is None:
             return X, None

@@ -235,14 +235,14 @@ def _line(finding: pipeline_issues.PipelineIssue) -> str:
 # --- the warning ---
 
 
-def report_foreign_fit(estimator: Any, price: pipeline_issues.FitPrice | None = None) -> tuple[Leak, ...]:
+def report_foreign_fit(estimator: Any, cost: pipeline_issues.FitCost | None = None) -> tuple[Leak, ...]:
     """Warn, once for each composition, of the outermost one that uses a private estimator, and return it as a record.
 
     Parameters
     ----------
     estimator : object
         Private estimator that is fitted, cloned or asked for its tags.
-    price : FitPrice or None, default=None
+    cost : FitCost or None, default=None
         Privacy cost of this fit, if one is planned.
 
     Returns
@@ -259,25 +259,25 @@ def report_foreign_fit(estimator: Any, price: pipeline_issues.FitPrice | None = 
     found = find_outermost(estimator, stack) if _may_find(stack) else None
     if found is None or not is_ours(found.estimator):  # some of ours read nothing
         return ()
-    if leaks_are_errors() or not _was_told(found):
+    if leaks_are_errors() or not _was_reported(found):
         # Up to the line of the user.
         levels = next((level for level, each in enumerate(_outward(frame)) if _kind_of(each) == "other"), 0)
-        report_leak(_message(found, price), stacklevel=4 + levels)
-    _mark_told(found)
+        report_leak(_message(found, cost), stacklevel=4 + levels)
+    _mark_reported(found)
     return (Leak(CALLER, f"It was fitted inside {found.title}: {found.known.reads}. Use {found.known.remedy}."),)
 
 
-def _message(found: Outermost, price: pipeline_issues.FitPrice | None) -> str:
+def _message(found: Outermost, cost: pipeline_issues.FitCost | None) -> str:
     """Return the message, with the number of fits and their joint privacy cost if these are known."""
     name, known, owner = type(found.estimator).__name__, found.known, found.owner
     if found.entry == "tool":
         return f"{name} predicts for {found.title}, which {known.reads}. {known.remedy}."
     try:
         times = (pipeline_issues.count_folds(found.cv) or 1) if found.entry.startswith("cross_val") else 1
-        unit = (GROUP if found.gives_groups else "") if price is None else price.unit
+        unit = (GROUP if found.gives_groups else "") if cost is None else cost.unit
         splitters = [found.cv] if found.entry else pipeline_issues.splitters_of(owner)
         facts = [pipeline_issues.fault_of_split(owner, cv, unit) for cv in splitters]
-        facts.append(str(pipeline_issues.total_of(owner, price, times)))
+        facts.append(str(pipeline_issues.total_of(owner, cost, times)))
         by_step = not found.entry and str(pipeline_issues.known_name(owner)) not in pipeline_issues.STEPS
         inside = [each for each in _findings(owner) if (each.step or not by_step) and _line(each) != known.reads]
         facts += [f"{_line(each)} (use {each.counterpart})" for each in inside]
@@ -291,7 +291,7 @@ def _message(found: Outermost, price: pipeline_issues.FitPrice | None) -> str:
 _told: dict[int, tuple[Any, set[tuple[str, str]]]] = {}
 
 
-def _was_told(found: Outermost) -> bool:
+def _was_reported(found: Outermost) -> bool:
     """Whether a composition was reported; for a task, whether one was that uses the same estimator."""
     if found.is_part:
         # One-vs-rest neither clones nor reads tags before it starts workers.
@@ -304,7 +304,7 @@ def _was_told(found: Outermost) -> bool:
     return (found.title, found.known.reads) in _told.get(id(found.owner), (None, ()))[1]
 
 
-def _mark_told(found: Outermost) -> None:
+def _mark_reported(found: Outermost) -> None:
     """Remember a composition as long as it lives; the end of its reference frees the id."""
     lineage_of(found.estimator).add(found.title)
     key = id(found.owner)

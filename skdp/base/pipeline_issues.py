@@ -298,7 +298,7 @@ class Total(NamedTuple):
         )
 
 
-class FitPrice(NamedTuple):
+class FitCost(NamedTuple):
     """One fit: its event, how its privacy cost is computed, and its privacy unit, a row or a group."""
 
     event: DpEvent
@@ -307,29 +307,29 @@ class FitPrice(NamedTuple):
     unit: str = ROW
 
 
-def add_fits(fits: Iterable[tuple[Any, int | None]], price: FitPrice | None = None) -> Total:
+def add_fits(fits: Iterable[tuple[Any, int | None]], cost: FitCost | None = None) -> Total:
     """Return the total of private estimators, each with its number of fits.
 
-    Costs at different deltas, neighboring relations or privacy units are not composed. `price` is that of one fit, if
+    Costs at different deltas, neighboring relations or privacy units are not composed. `cost` is that of one fit, if
     there is a single estimator and it is known; by default it is planned without data.
     """
     listed = list(fits)
     if any(times is None for _, times in listed):
         return Total()
     n_fits = sum(times or 0 for _, times in listed)
-    prices = [price] if price is not None and len(listed) == 1 else [plan_without_data(leaf) for leaf, _ in listed]
-    known = [each for each in prices if each is not None]
-    if n_fits < 1 or len(known) < len(prices) or len({each[1:] for each in known}) != 1:
+    costs = [cost] if cost is not None and len(listed) == 1 else [plan_without_data(leaf) for leaf, _ in listed]
+    known = [each for each in costs if each is not None]
+    if n_fits < 1 or len(known) < len(costs) or len({each[1:] for each in known}) != 1:
         return Total(n_fits)
     events = [SelfComposedDpEvent(each.event, n) for each, (_, n) in zip(known, listed, strict=True) if n]
     try:
         epsilon = get_epsilon(compose(events), known[0].delta, adjacency=known[0].adjacency)
-    except Exception:  # an event without a price by this method
+    except Exception:  # an event without a cost by this method
         return Total(n_fits)
     return Total(n_fits, epsilon, known[0].delta)
 
 
-def plan_without_data(estimator: Any) -> FitPrice | None:
+def plan_without_data(estimator: Any) -> FitCost | None:
     """Return the privacy cost of a fit that is the same for tables of any shape, or None.
 
     A delta that depends on the number of rows is computed for a single row, where it is largest.
@@ -348,7 +348,7 @@ def plan_without_data(estimator: Any) -> FitPrice | None:
         if noise is None:
             target = target_of(copied.epsilon, copied.delta)
             noise = calibrate_to(first, target, adjacency=copied.adjacency)
-        return FitPrice(first(noise), float(copied.delta), str(copied.adjacency), unit)
+        return FitCost(first(noise), float(copied.delta), str(copied.adjacency), unit)
     except Exception:  # a private pipeline, a search, or parameters that fit will reject
         return None
 
@@ -436,7 +436,7 @@ def find(composition: Any) -> list[PipelineIssue]:
 
 def _walk(node: Any, path: str) -> Iterator[PipelineIssue]:
     """Find what a node of a composition and all below it read."""
-    if pays(node):
+    if is_charged(node):
         yield from _of_ours(node, path)
     elif public_steps.parts_of(node):
         yield from _of_steps(node, path, node)
@@ -480,7 +480,7 @@ def _of_ours(node: Any, path: str) -> Iterator[PipelineIssue]:
     if isinstance(node, Pipeline):
         check_structure(node)
         yield from _of_parts(node, path)
-    elif is_estimator(inner := getattr(node, "estimator", None)):  # a search, which pays for its scores
+    elif is_estimator(inner := getattr(node, "estimator", None)):  # a search, which charges its scores
         is_pipeline = isinstance(inner, Pipeline)
         yield from _of_parts(inner, join(path, "estimator")) if is_pipeline else _walk(inner, join(path, "estimator"))
     elif read := [name for name in FIT_TELLS if getattr(node, name, ()) is None]:
@@ -516,11 +516,11 @@ def _of_parts(node: Any, path: str, outermost: Any = None) -> Iterator[PipelineI
             continue
         if not (is_estimator(part) or hasattr(part, "transform")):
             raise TypeError(f"Step {below!r} must be an estimator or 'passthrough', got {type(part).__name__}.")
-        inner = public_steps.parts_of(part) and not pays(part)
+        inner = public_steps.parts_of(part) and not is_charged(part)
         yield from _of_steps(part, below, outermost or part) if inner else _walk(part, below)
         if isinstance(node, Pipeline):
             public = charged and not holds_private(part)
-            yield from (PipelineIssue(*fault) for fault in public_steps.value_refusals(part, below)) if public else ()
+            yield from (PipelineIssue(*fault) for fault in public_steps.value_rejections(part, below)) if public else ()
             charged = charged or holds_private(part)
 
 
@@ -536,7 +536,7 @@ def check_structure(pipeline: Pipeline) -> None:
             )
 
 
-# --- what pays, and how often ---
+# --- what is charged, and how often ---
 
 
 def join(path: str, name: str) -> str:
@@ -544,7 +544,7 @@ def join(path: str, name: str) -> str:
     return f"{path}__{name}" if path else name
 
 
-def pays(node: Any) -> bool:
+def is_charged(node: Any) -> bool:
     """Return whether an estimator accounts for the data it reads: a private estimator, pipeline or search."""
     return is_private(node) or (public_steps.is_ours(node) and type(node) not in public_steps.RULES)
 
@@ -553,7 +553,7 @@ def holds_private(node: Any) -> bool:
     """Whether a fit of an estimator fits a private one, at any depth."""
     if isinstance(node, FrozenEstimator) or not is_estimator(node):
         return False
-    return pays(node) or any(holds_private(child) for _, child, _ in children_of(node))
+    return is_charged(node) or any(holds_private(child) for _, child, _ in children_of(node))
 
 
 def _holds_frozen(node: Any) -> bool:
@@ -569,16 +569,16 @@ def private_fits(node: Any) -> list[tuple[Any, int | None]]:
     """Return the private estimators that a fit of a composition fits, each with an upper bound on its fits, or None."""
     if isinstance(node, FrozenEstimator) or not is_estimator(node):
         return []
-    if pays(node):
+    if is_charged(node):
         return [(node, 1)]
     listed = ((leaf, times, n) for _, child, times in children_of(node) for leaf, n in private_fits(child))
     return [(leaf, None if times is None or n is None else times * n) for leaf, times, n in listed]
 
 
-def total_of(node: Any, price: FitPrice | None = None, times: int = 1) -> Total:
+def total_of(node: Any, cost: FitCost | None = None, times: int = 1) -> Total:
     """Return the number of private fits in `times` fits of a composition, and their composed cost; see `add_fits`."""
     fits = [(leaf, None if each is None else times * each) for leaf, each in private_fits(node)]
-    total = add_fits(fits, price)
+    total = add_fits(fits, cost)
     return Total(total.n_fits) if _mixes_rows(node) else total
 
 
@@ -595,4 +595,8 @@ def _private_parts(owner: Any) -> list[str]:
     listed = list(public_steps.walk(owner, ""))
     if len(listed) == 1:  # a subclass of a composition, which is not listed itself: list its parts
         listed = [each for name, part in public_steps.parts_of(owner) for each in public_steps.walk(part, name)]
-    return [path for path, part, _ in listed if pays(part) or (not public_steps.parts_of(part) and holds_private(part))]
+    return [
+        path
+        for path, part, _ in listed
+        if is_charged(part) or (not public_steps.parts_of(part) and holds_private(part))
+    ]

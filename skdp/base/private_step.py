@@ -92,7 +92,7 @@ class StepFit(Fit):
                 raise ValueError(
                     "The rows do not have the form that the previous step should return. Please report this."
                 )
-            self.model._note_row_form(self._row_form)  # the planned one, as it may determine the price
+            self.model._note_row_form(self._row_form)  # the planned one, as it may determine the cost
         self._settle(n)
 
     def read_before_plan(self, reader: Any, *given: Any) -> Any:
@@ -260,9 +260,9 @@ class PrivateStep:
         self._fit.run("publish", self._rows, n_samples, table_shape(self._rows), self._y, **self._params)
         return self._fit.interrupted
 
-    def set_price(self, price: Any, releases: tuple[Any, ...]) -> None:
+    def set_cost(self, cost: Any, releases: tuple[Any, ...]) -> None:
         """Set the privacy cost of the fitted estimator within a whole, such as a search."""
-        self.estimator._set_price(price, releases)
+        self.estimator._set_cost(cost, releases)
 
 
 def step_of(estimator: Any) -> PrivateStep:

@@ -502,11 +502,11 @@ def takes_sparse(step: Any) -> bool:
     return passes_rows(step) or without_checks or bool(get_tags(step).input_tags.sparse)
 
 
-def value_refusals(step: Any, name: str) -> Iterator[Fault]:
+def value_rejections(step: Any, name: str) -> Iterator[Fault]:
     """Find the parts of a stateless step that reject some values, which is not allowed after a private step."""
     for path, part, _ in walk(step, name):
         kind = type(part)
-        if kind in _REFUSING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REFUSING_WITH):
+        if kind in _REJECTING or any(kind is cls and getattr(part, key) == bad for cls, key, bad in _REJECTING_WITH):
             reads = "rejects some values, which after a private step would end the fit after its charge"
             remedy = (
                 "it before the private step, or let it accept all values (handle_unknown='ignore', "
@@ -515,8 +515,8 @@ def value_refusals(step: Any, name: str) -> Iterator[Fault]:
             yield Fault(path, kind.__name__, reads, remedy)
 
 
-_REFUSING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
-_REFUSING_WITH = (
+_REJECTING = (AdditiveChi2Sampler, SkewedChi2Sampler, FeatureHasher, HashingVectorizer)
+_REJECTING_WITH = (
     (OneHotEncoder, "handle_unknown", "error"),
     (OrdinalEncoder, "handle_unknown", "error"),
     (SplineTransformer, "extrapolation", "error"),

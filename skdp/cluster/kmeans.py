@@ -27,7 +27,7 @@ from skdp.base.private_step import StepPlan, StepTraits
 from skdp.cluster import noisy_tree
 from skdp.cluster.noisy_tree import Clusters, Cube, CubeRows, RowMoments, SharedNoise, SparseRows, WeightedRows
 from skdp.mechanisms.bounded_sum import clip_groups
-from skdp.preprocessing.column_sums import BoughtBounds
+from skdp.preprocessing.column_sums import EstimatedBounds
 
 MOMENTS, TREE, STEPS = 0.15, 0.45, 0.40
 """Fractions of mu squared. Other values were not tried on the tables of benchmarks/bench_clusters.py."""
@@ -285,7 +285,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
         clustering = model._clustering()
-        missing = BoughtBounds(bounds_of_columns(model.bounds, fit.n_features), model.adjacency)
+        missing = EstimatedBounds(bounds_of_columns(model.bounds, fit.n_features), model.adjacency)
         fit.plan(missing.event_beside(clustering.event_at))
 
         rows = fit.read_rows(_read_rows)
@@ -302,7 +302,7 @@ class DPKMeans(NoFitTransform, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: the releases of `Clustering`, and that of bounds if there are none."""
-        missing = BoughtBounds(bounds_of_any_width(self.bounds), self.adjacency)
+        missing = EstimatedBounds(bounds_of_any_width(self.bounds), self.adjacency)
         return StepPlan(missing.event_beside(self._clustering().event_at), {})
 
     def _clustering(self) -> Clustering:
@@ -397,7 +397,7 @@ def _read_rows(model: DPKMeans, X: Any, *, reset: bool) -> Any:
     return rows
 
 
-def _find(fit: Fit, missing: BoughtBounds, clustering: Clustering, rows: Any, weights: Any) -> tuple[Cube, Clusters]:
+def _find(fit: Fit, missing: EstimatedBounds, clustering: Clustering, rows: Any, weights: Any) -> tuple[Cube, Clusters]:
     """Return the cube between bounds, of which some are released, and the clusters of the rows in it."""
     weights = exactly_summable(clip_groups(fit.units, weight_of_each(weights, fit.n_rows), 1.0))
     columns = [] if sp.issparse(rows) else list(rows.T.astype(np.float64))

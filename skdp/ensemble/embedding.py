@@ -169,7 +169,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         self : object
             The estimator itself.
         """
-        parameters.refuse_removed(type(self), params)
+        parameters.reject_removed(type(self), params)
         return super().set_params(**params)
 
     @silent_arithmetic
@@ -325,7 +325,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
     # --- for estimators that have an embedding of their own ---
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are no numbers of their kind. No table is looked at."""
+        """Reject parameters that are no numbers of their kind. No table is looked at."""
         check_count("n_estimators", self.n_estimators, constraint="a positive integer, such as 300")
         check_count("max_depth", self.max_depth, constraint="a positive integer, such as 8")
         check_count(
@@ -382,7 +382,7 @@ class PublicTreesEmbedding(PlainState, raw_columns.ReadsRawColumns, BaseEstimato
         Returns
         -------
         names : ndarray of str objects
-            ``column=category`` for each bin or category, other values ("other") and missing values ("gap"), as in
+            ``column=category`` for each bin or category, other values ("other") and missing values ("missing"), as in
             `DPTableVectorizer`, followed by ``publictreesembedding_{tree}_{leaf}``.
         """
         check_is_fitted(self)
@@ -476,7 +476,7 @@ class TreeEncoder:
 def codes_of(blocks: list[Block], table: Table) -> list[np.ndarray]:
     """Read each column of a checked table, see `Block.codes`."""
     for block in blocks:
-        raw_columns.refuse_dates(block.name, block.column, table, block.position)
+        raw_columns.reject_dates(block.name, block.column, table, block.position)
     return [block.codes(table.cells(block.position)) for block in blocks]
 
 

@@ -39,15 +39,15 @@ def facts_of(model: Any) -> dict[str, Any]:
     dict
         The version of skdp, and the `FACTS` of each private part. "noise" is "secret", "seeded" or "not recorded".
     """
-    return {"skdp": skdp.__version__, "privacy": [_facts_of_part(part) for part in _priced_parts(model)]}
+    return {"skdp": skdp.__version__, "privacy": [_facts_of_part(part) for part in _parts_with_cost(model)]}
 
 
-def _priced_parts(model: Any) -> list[Any]:
+def _parts_with_cost(model: Any) -> list[Any]:
     if hasattr(type(model), "_private_parts"):
         is_around = isinstance(getattr(model, "estimator", None), FrozenEstimator)  # fitted to other rows
-        return [model, *_priced_parts(model.estimator_)] if is_around else [model]
+        return [model, *_parts_with_cost(model.estimator_)] if is_around else [model]
     inner = [step for _, step in getattr(model, "steps", ())] or [getattr(model, "estimator_", None)]
-    return [part for each in inner if each is not None and not isinstance(each, str) for part in _priced_parts(each)]
+    return [part for each in inner if each is not None and not isinstance(each, str) for part in _parts_with_cost(each)]
 
 
 def _facts_of_part(part: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def codes_of(graph: OnnxGraph, block: Any, column: RowColumn) -> str:
     if block.part:
         date = replace(block, column=block.date, part="", date=None)
         return _levels_of_days(graph, block, codes_of(graph, date, column))
-    gaps = block.column.gaps
+    gaps = block.column.missing_values
     if block.is_line:
         if column.is_text:
             raise TypeError(

@@ -19,7 +19,7 @@ from skdp import __version__
 from skdp._checks.leaks import silence
 from skdp._checks.parameters import check_count
 from skdp.accounting import AddRemove, PrivacyAccountant, Risk, get_epsilon, resolve_accountant
-from skdp.base.pipeline_issues import find, pays
+from skdp.base.pipeline_issues import find, is_charged
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import RULES
 from skdp.export.trusted_types import MODELS
@@ -189,10 +189,10 @@ def plan_cost(plan: Any, n_samples: int, n_features: int) -> PlanCost:
             _with_accountant(planned, recorder).fit(np.broadcast_to(0.0, (n, d)), np.broadcast_to(0, n))
     except _Planned as found:
         event, delta, adjacency = found.args
-    price = partial(get_epsilon, delta=delta, method=owner.method, adjacency=adjacency)
+    cost = partial(get_epsilon, delta=delta, method=owner.method, adjacency=adjacency)
     steps = private_steps(planned.set_params(delta=delta).steps) if hasattr(planned, "_allocate") else []
     alone = zip(steps, planned._allocate(n, d).events, strict=True) if steps else ()
-    return PlanCost(price(event), delta, adjacency, {name: price(each) for (name, _), each in alone})
+    return PlanCost(cost(event), delta, adjacency, {name: cost(each) for (name, _), each in alone})
 
 
 class _Planned(Exception):
@@ -219,7 +219,7 @@ def _with_accountant(plan: Any, accountant: Any) -> Any:
 
 def _check(plan: Any) -> None:
     """Reject a plan that is not private as a whole."""
-    if not pays(plan):
+    if not is_charged(plan):
         raise ValueError(f"`plan` must be private, got {type(plan).__name__}. Use skdp.allocate_budget for a pipeline.")
     if findings := [] if hasattr(plan, "sample") else find(plan):  # without labels, a generator reads no classes
         raise ValueError(f"`plan` must be private as a whole: {findings[0]}")

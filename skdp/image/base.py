@@ -230,7 +230,7 @@ def _table(X: Any) -> np.ndarray:
     table = values_of("X", X)
     if not hasattr(X, "dtype") and column_names(X) is None:
         # A list has no type of its own: uint8 if all of its pixels are, else float64. uint8 among other types is left
-        # as it is, and refused, since one pixel would decide on the range of all.
+        # as it is, and rejected, since one pixel would decide on the range of all.
         types = {table.dtype.type} if table.dtype.kind != "O" else set(map(type, table.ravel().tolist()))
         if np.uint8 in types:
             table = table.astype(np.uint8, copy=False) if len(types) == 1 else table

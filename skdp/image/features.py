@@ -218,15 +218,15 @@ def _smoothing(n: int, n_scales: int, times: int) -> np.ndarray:
     kernel = np.fft.ifft(_halved(spectrum, times)).real
     points = n >> times
     step = 1 << (n_scales - times)
-    centres = np.arange(1, (n >> n_scales) - 1) * step
-    return kernel[(centres[:, None] - np.arange(points)) % points]
+    centers = np.arange(1, (n >> n_scales) - 1) * step
+    return kernel[(centers[:, None] - np.arange(points)) % points]
 
 
 _OPPONENTS = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]])
 _OPPONENTS /= np.linalg.norm(_OPPONENTS, axis=1, keepdims=True)
 
 
-def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
+def in_opponent_colors(planes: np.ndarray) -> np.ndarray:
     """Convert RGB to brightness, red-blue and green-magenta contrast: a rotation of the colors.
 
     Parameters
@@ -238,8 +238,8 @@ def in_opponent_colours(planes: np.ndarray) -> np.ndarray:
     ndarray of the same shape
     """
     made = np.empty_like(planes)
-    for colour, weights in enumerate(_OPPONENTS.astype(np.float32)):
-        made[:, colour] = sum(weight * planes[:, k] for k, weight in enumerate(weights))  # not BLAS: pixel by pixel
+    for color, weights in enumerate(_OPPONENTS.astype(np.float32)):
+        made[:, color] = sum(weight * planes[:, k] for k, weight in enumerate(weights))  # not BLAS: pixel by pixel
     return made
 
 
@@ -319,7 +319,7 @@ class ImageFeatures:
     scattering : Scattering
     n_channels : int
         Number of planes of an image.
-    colours : bool
+    colors : bool
         Whether three channels are converted to opponent colors.
     normalization : {"whitened", "groups", None}
     public_images : {"photographs", "drawings"}
@@ -333,13 +333,13 @@ class ImageFeatures:
         scattering: Scattering,
         n_channels: int,
         *,
-        colours: bool,
+        colors: bool,
         normalization: str | None,
         public_images: str,
         symmetric: bool,
     ) -> None:
         self._scattering, self._n_channels = scattering, n_channels
-        self._colours = colours and n_channels == 3
+        self._colors = colors and n_channels == 3
         self._normalization, self._symmetric = normalization, symmetric
         # Places of the coefficients of one order and the same scales, group by group.
         scales = [path.scales for path in scattering.paths]
@@ -374,8 +374,8 @@ class ImageFeatures:
     def _maps(self, planes: np.ndarray) -> np.ndarray:
         """Normalized maps of images, of shape (n, n_maps, height, width)."""
         n, scattering = len(planes), self._scattering
-        if self._colours:
-            planes = in_opponent_colours(planes)
+        if self._colors:
+            planes = in_opponent_colors(planes)
         made = np.empty((n * self._n_channels, len(scattering.paths), *scattering.map_shape), np.float32)
         scattering.transform(planes.reshape(-1, *planes.shape[2:]), made)
         if self._normalization is not None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.numbers import refuse_not_finite
+from skdp._checks.numbers import reject_not_finite
 from skdp._checks.parameters import read_real, show
 
 _SEED = 0  # public: there is nothing to hide
@@ -39,9 +39,9 @@ def dead_leaves(n: int, shape: tuple[int, int], n_channels: int) -> np.ndarray:
     largest = 0.7 * max(shape)
     for _ in range(60):
         radii = largest ** rng.random((n, 1, 1))
-        centres = [rng.random((n, 1, 1)) * (size + 2 * radii) - radii for size in shape]
+        centers = [rng.random((n, 1, 1)) * (size + 2 * radii) - radii for size in shape]
         levels = rng.random((n, 1)) + 0.15 * rng.normal(size=(n, n_channels))
-        distance = np.hypot(rows[:, None] - centres[0], columns - centres[1])
+        distance = np.hypot(rows[:, None] - centers[0], columns - centers[1])
         cover = np.clip(radii - distance + 0.5, 0.0, 1.0).astype(np.float32)[:, None]  # a soft edge of a pixel
         images += cover * (np.clip(levels, 0.0, 1.0).astype(np.float32)[..., None, None] - images)
     return images
@@ -222,7 +222,7 @@ def check_pixels(pixels: np.ndarray, ends: tuple[float, float], *, asked: bool) 
         return
     low, high = pixels.min(), pixels.max()  # NaN if there is one
     if not (math.isfinite(low) and math.isfinite(high)):
-        refuse_not_finite("X", nan=bool(np.isnan(pixels).any()))
+        reject_not_finite("X", nan=bool(np.isnan(pixels).any()))
     if low < ends[0] or high > ends[1]:
         where = (
             f"value_range=({ends[0]:g}, {ends[1]:g})"

@@ -161,7 +161,7 @@ class ScatteringTransformer(ImageTransformer):
         with np.errstate(all="ignore"):  # tails of wavelets underflow
             return ImageFeatures(
                 Scattering(layout.size, n_scales, n_angles, int(self.max_order)), layout.n_channels,
-                colours=self.colors == "opponent",
+                colors=self.colors == "opponent",
                 normalization=self.normalization, public_images=self.public_images, symmetric=bool(self.symmetric),
             )  # fmt: skip
 

@@ -134,14 +134,14 @@ def first_guess(step: Step, likelihood: Likelihood, intercept: float, n: int) ->
     values, vectors = eigh(gram)
     inverse = (vectors / np.maximum(values, _DAMPING * noise)) @ vectors.T
     line = inverse @ (products - average * totals)
-    centre = float(line @ totals) / count
+    center = float(line @ totals) / count
     # What noise and sampling add to the variance of the scores of least squares is taken off twice: a guess that is
-    # too flat is mended by the next step, one that is too steep is not.
+    # too flat is corrected by the next step, one that is too steep is not.
     by_chance = (step.deviation**2 * float(np.trace(inverse)) + average * (1.0 - average) * len(line)) / count
-    variance = max(0.0, float(line @ gram @ line) / count - centre**2 - 2.0 * by_chance)
+    variance = max(0.0, float(line @ gram @ line) / count - center**2 - 2.0 * by_chance)
     factor, eta = one_line.guess(average, math.sqrt(variance))
     theta = factor * line
-    theta[-1] += (eta - factor * centre) / intercept
+    theta[-1] += (eta - factor * center) / intercept
     return theta
 
 
@@ -412,7 +412,7 @@ class NewtonSolver(Solver):
 
     def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
         """See `Solver`: the intercept needs no correction, and the first step provides the starting point."""
-        self._refuse_settings()
+        self._reject_settings()
         sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
         stages = tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
         scores = noise_ratio(SCORES_SHARE, sampling.rate, n_steps)
@@ -444,7 +444,7 @@ class NewtonSolver(Solver):
         """Number of rows that a record counts as at most, which is the norm of what it adds."""
         return float(self.model.rows_per_group or 1)
 
-    def _refuse_settings(self) -> None:
+    def _reject_settings(self) -> None:
         model = self.model
         check_switch("inference", model.inference)
         check_row_limit(model.rows_per_group, model._unit())

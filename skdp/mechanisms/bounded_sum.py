@@ -376,7 +376,7 @@ def onto_simplex(values: np.ndarray) -> np.ndarray:
     return np.maximum(values - excess[k] / (k + 1), 0.0)
 
 
-def centred(table: np.ndarray) -> np.ndarray:
+def centered(table: np.ndarray) -> np.ndarray:
     """Return a table centered along every axis."""
     for axis in range(table.ndim):
         table = table - table.mean(axis=axis, keepdims=True)

@@ -1,7 +1,7 @@
-"""Record (tape) of all releases and lots of a fit in their order, for audits.
+"""Record (transcript) of all releases and lots of a fit in their order, for audits.
 
-Root streams that are created while a tape runs have a track of it, as do the streams spawned from them, in all threads.
-Other streams have no track, so an audit neither records nor changes fits that it did not start.
+Root streams that are created while a transcript runs have a track of it, as do the streams spawned from them, in all
+threads. Other streams have no track, so an audit neither records nor changes fits that it did not start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 
-class HeardLot(NamedTuple):
+class RecordedLot(NamedTuple):
     """One lot: the sampled `rows` of `n_rows` at a `rate`; with `copies`, the number of sampled copies of each."""
 
     rate: float
@@ -28,7 +28,7 @@ class HeardLot(NamedTuple):
     copies: NDArray[np.int64] | None = None
 
 
-class HeardRelease(NamedTuple):
+class RecordedRelease(NamedTuple):
     """One release, the declared parameters of its mechanism, and its lot; None for a release from all rows.
 
     `is_whole` is True for integer-valued noise; `place` holds the numbers of seed, track and release. `names` identify
@@ -39,7 +39,7 @@ class HeardRelease(NamedTuple):
     noisy: np.ndarray
     noise_multiplier: float
     sensitivity: float
-    lot: HeardLot | None
+    lot: RecordedLot | None
     norm_order: int = 2
     is_whole: bool = False
     place: tuple[int, ...] = ()
@@ -115,13 +115,13 @@ class Track:
     """
 
     def __init__(self, forced: Track | None = None) -> None:
-        self.releases: list[HeardRelease] = []
-        self.lots: list[HeardLot] = []
+        self.releases: list[RecordedRelease] = []
+        self.lots: list[RecordedLot] = []
         self.place: tuple[int, ...] = ()
-        self.names: tuple[Any, ...] | None = None  # of the values of the next release, see `HeardRelease`
-        self.words = DrawnWords()  # of all tracks of a tape
+        self.names: tuple[Any, ...] | None = None  # of the values of the next release, see `RecordedRelease`
+        self.words = DrawnWords()  # of all tracks of a transcript
         self._forced = forced
-        self._waiting: deque[HeardLot] = deque()  # lots without a release so far: some are drawn in advance
+        self._waiting: deque[RecordedLot] = deque()  # lots without a release so far: some are drawn in advance
 
     def release(self, mechanism: Any, exact: np.ndarray, noisy: np.ndarray) -> np.ndarray:
         """Record a release and return its noisy value."""
@@ -134,15 +134,15 @@ class Track:
                 noisy = earlier.noisy.copy()
         declared = mechanism.noise_multiplier, mechanism.sensitivity
         law, place = (mechanism.norm_order, mechanism.is_whole), (*self.place, len(self.releases))
-        heard = HeardRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place, names)
-        self.releases.append(heard)
+        recorded = RecordedRelease(exact.copy(), noisy.copy(), *declared, self._lot_of_release(), *law, place, names)
+        self.releases.append(recorded)
         return noisy
 
     def rows(self, rate: float, n_rows: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Record the rows of a lot and return them."""
         if (earlier := self._next_lot()) is not None:
             rows = np.concatenate([earlier.rows, np.arange(earlier.n_rows, n_rows)])
-        self._hear(HeardLot(rate, n_rows, rows))
+        self._record_lot(RecordedLot(rate, n_rows, rows))
         return rows
 
     def counts(self, rate: float, copies: NDArray[np.int64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -152,37 +152,39 @@ class Track:
             counts[: len(earlier.rows)] = earlier.rows
             added[: len(earlier.copies)] -= earlier.copies
             counts += added
-        self._hear(HeardLot(rate, int(copies.sum()), counts, copies))
+        self._record_lot(RecordedLot(rate, int(copies.sum()), counts, copies))
         return counts
 
-    def _next_lot(self) -> HeardLot | None:
+    def _next_lot(self) -> RecordedLot | None:
         """Return the lot of the earlier fit at this place."""
         lots = [] if self._forced is None else self._forced.lots
         return lots[len(self.lots)] if len(self.lots) < len(lots) else None
 
-    def _lot_of_release(self) -> HeardLot | None:
+    def _lot_of_release(self) -> RecordedLot | None:
         """Return the first lot without a release; None for a release from all rows."""
         return self._waiting.popleft() if self._waiting else None
 
-    def _hear(self, lot: HeardLot) -> None:
+    def _record_lot(self, lot: RecordedLot) -> None:
         self._waiting.append(lot)
         self.lots.append(lot)
 
 
-class Tape:
+class Transcript:
     """Tracks of a fit, one for each root stream, in order.
 
     Parameters
     ----------
     seed : int or None, default=None
         Seed of the root streams that have no seed; None leaves them secret.
-    forced : Tape or None, default=None
-        Tape of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
+    forced : Transcript or None, default=None
+        Transcript of an earlier fit with the same seed, whose tracks force those of this one (`Track`).
     track_type : type of Track, default=Track
         Type of the tracks.
     """
 
-    def __init__(self, seed: int | None = None, forced: Tape | None = None, track_type: type[Track] = Track) -> None:
+    def __init__(
+        self, seed: int | None = None, forced: Transcript | None = None, track_type: type[Track] = Track
+    ) -> None:
         self.tracks: list[Track] = []
         self.words = DrawnWords()
         self._track_type = track_type
@@ -190,7 +192,7 @@ class Tape:
 
     def root_key(self) -> bytes | None:
         """Return the key of the next root stream; None leaves it secret."""
-        text = f"skdp tape 1:{self._seed}:{len(self.tracks)}"
+        text = f"skdp transcript 1:{self._seed}:{len(self.tracks)}"
         return None if self._seed is None else hashlib.sha256(text.encode()).digest()
 
     def new_track(self) -> Track:
@@ -201,14 +203,14 @@ class Tape:
         return self.tracks[-1]
 
 
-RUNNING: ContextVar[Tape | None] = ContextVar("tape of an audit", default=None)
-"""Tape that records new root streams; None if no audit runs."""
+RUNNING: ContextVar[Transcript | None] = ContextVar("transcript of an audit", default=None)
+"""Transcript that records new root streams; None if no audit runs."""
 
 
 @contextmanager
-def running(tape: Tape) -> Iterator[None]:
-    """Record the root streams that this thread creates within the block on a tape."""
-    token = RUNNING.set(tape)
+def running(transcript: Transcript) -> Iterator[None]:
+    """Record the root streams that this thread creates within the block on a transcript."""
+    token = RUNNING.set(transcript)
     try:
         yield
     finally:

@@ -423,12 +423,12 @@ class SecretStream:
             Public name of the releasing class or function, without its module. Different names give independent streams
             with the same seed, because noise that two releases share can be subtracted without knowing the seed.
         """
-        tape = RUNNING.get()
+        transcript = RUNNING.get()
         if random_state is None:
-            # Only the tape of an audit has a key that is not secret.
-            key = None if tape is None else tape.root_key()
+            # Only the transcript of an audit has a key that is not secret.
+            key = None if transcript is None else transcript.root_key()
             secret = os.urandom(32) if key is None else key  # the operating system's generator, seeded with entropy
-            return cls(secret, None if tape is None else tape.new_track())
+            return cls(secret, None if transcript is None else transcript.new_track())
         if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
             seed = str(int(random_state)).encode()
         elif isinstance(random_state, np.random.RandomState | np.random.Generator):
@@ -440,7 +440,7 @@ class SecretStream:
             )
         # The prefix separates these keys from those of other uses of the same seed.
         key = hashlib.sha256(f"skdp seed 2:{name!r}:".encode() + seed).digest()
-        return cls(key, None if tape is None else tape.new_track())
+        return cls(key, None if transcript is None else transcript.new_track())
 
     def spawn(self, *purpose: str | int) -> SecretStream:
         """Return an independent stream for a purpose; the same purpose returns the same stream again."""

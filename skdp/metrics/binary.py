@@ -13,7 +13,7 @@ import numpy as np
 
 from skdp._checks.parameters import check_count, check_real
 from skdp.base.estimates import Estimate, EstimatedCurve
-from skdp.metrics.replicates import Metric, TableFigures, sides
+from skdp.metrics.replicates import Metric, TableEstimates, sides
 from skdp.metrics.scored_rows import FARTHEST, logits_at, places_of, scores_at
 
 _FINE = 512
@@ -68,7 +68,7 @@ def ranges(n_bins: int) -> np.ndarray:
     return np.diff(logits_at(np.arange(n_bins + 1) / n_bins))
 
 
-def centres(n_bins: int) -> np.ndarray:
+def centers(n_bins: int) -> np.ndarray:
     """Scores in the middles of bins."""
     return scores_at((np.arange(n_bins) + 0.5) / n_bins)
 
@@ -108,7 +108,7 @@ def _change_of_odds(tables: np.ndarray) -> np.ndarray:
 def brier_score(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
     """Mean squared difference between score and class."""
     fine = refined(tables, tied_at)
-    at = centres(fine.shape[-1])
+    at = centers(fine.shape[-1])
     return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
@@ -221,9 +221,9 @@ def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
     n_cells = fine.shape[-1]
     member = np.arange(n_cells)[:, None] * n_groups // n_cells == np.arange(n_groups)
     both = fine.sum(1)
-    held, middle = both @ member, centres(n_groups)
+    held, middle = both @ member, centers(n_groups)
     share = _ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
-    return np.stack([share, _ratio(both @ (member * centres(n_cells)[:, None]), held, middle)], axis=1)
+    return np.stack([share, _ratio(both @ (member * centers(n_cells)[:, None]), held, middle)], axis=1)
 
 
 def lift(tables: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
@@ -256,7 +256,7 @@ def _ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
     return np.divide(above, below, out=np.full(below.shape, otherwise, np.float64), where=below > 0)
 
 
-class BinaryFigures(TableFigures):
+class BinaryMetrics(TableEstimates):
     """Metrics of a binary classifier, computed from one noisy histogram at no additional privacy cost."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss", "positive_rate"

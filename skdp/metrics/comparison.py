@@ -12,13 +12,13 @@ import numpy as np
 from skdp._checks.numbers import values_of
 from skdp.base.estimates import Estimate
 from skdp.metrics import binary as binary_metrics
-from skdp.metrics.binary import BinaryFigures, checked_threshold
+from skdp.metrics.binary import BinaryMetrics, checked_threshold
 from skdp.metrics.histogram_evaluation import CountedEvaluation
-from skdp.metrics.replicates import Metric, TableFigures, sides
+from skdp.metrics.replicates import Metric, TableEstimates, sides
 from skdp.metrics.scored_rows import FARTHEST, ScoredRows, bins_of, scores_given
 
 
-class ComparisonFigures(TableFigures):
+class ComparisonMetrics(TableEstimates):
     """Differences between two models, first minus second, computed from one noisy histogram."""
 
     _summary = "roc_auc", "average_precision", "accuracy", "brier_score", "log_loss"
@@ -91,16 +91,16 @@ class ComparisonFigures(TableFigures):
         return self.estimate(lambda each: metric(_of_model(each, 0)) - metric(_of_model(each, 1)), -most, most)
 
     @property
-    def models(self) -> tuple[BinaryFigures, BinaryFigures]:
+    def models(self) -> tuple[BinaryMetrics, BinaryMetrics]:
         """Metrics of each model, from wider bins than those of `evaluate`."""
 
-        def of_one(number: int) -> BinaryFigures:
-            return BinaryFigures(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
+        def of_one(number: int) -> BinaryMetrics:
+            return BinaryMetrics(self._fitted_tables.map(partial(_of_model, number=number)), self.level)
 
         return of_one(0), of_one(1)
 
 
-class PrivateComparison(CountedEvaluation, ComparisonFigures):
+class PrivateComparison(CountedEvaluation, ComparisonMetrics):
     """Differences between two binary classifiers on the same private rows. Returned by `compare`.
 
     Attributes
@@ -125,7 +125,7 @@ class PrivateComparison(CountedEvaluation, ComparisonFigures):
     compare : Create a comparison.
     """
 
-    _part = ComparisonFigures
+    _part = ComparisonMetrics
 
     def _models(self) -> tuple[Any, ...]:
         return () if self.model is None else self.model

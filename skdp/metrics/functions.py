@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skdp.base.estimates import Estimate, EstimatedCurve
-from skdp.metrics.multiclass import FiguresOfEach, MulticlassEvaluation
+from skdp.metrics.multiclass import MetricsOfEach, MulticlassEvaluation
 from skdp.metrics.private_evaluation import evaluate, n_columns
 
 
@@ -397,7 +397,7 @@ def _of_scores(
 
 def _averaged(found: Any, name: str, average: str | None = "macro") -> Estimate:
     """A metric of an evaluation, or an array with one value per class or label."""
-    if average == "macro" or not isinstance(found, FiguresOfEach):
+    if average == "macro" or not isinstance(found, MetricsOfEach):
         return getattr(found, name)
     figures = zip(*(getattr(each, name) for each in found.each.values()), strict=True)
     arrays: list[Any] = [np.array(each) for each in figures]

@@ -25,18 +25,18 @@ from skdp.accounting.calibration import calibrate_to
 from skdp.accounting.statements.targets import Risk, RiskTarget
 from skdp.base.budget import Budget, PrivacyCost, cost_of, read_budget, solve_noise
 from skdp.base.estimator import PrivateEstimator, epsilon_caption, with_parameters
-from skdp.base.fit import Fit, Payment, recording_refusals
+from skdp.base.fit import Account, Fit, recording_rejections
 from skdp.mechanisms.discrete_noise import DiscreteLaplaceMechanism
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.metrics.replicates import Mechanism, Replicates, TableFigures
+from skdp.metrics.replicates import Mechanism, Replicates, TableEstimates
 from skdp.metrics.scored_rows import (
     RowsElsewhere,
     ScoredRows,
     bins_of,
     check_methods,
     check_width,
-    refuse_other_scores,
+    reject_other_scores,
     score_of_two,
     scores_given,
 )
@@ -56,14 +56,14 @@ class CountingPlan(NamedTuple):
     n_bins : int
     total : float or None
         Public number of rows, or of groups; None if it is private.
-    price : PrivacyCost
+    cost : PrivacyCost
     """
 
     mechanism: Mechanism
     unit: int
     n_bins: int
     total: float | None
-    price: PrivacyCost
+    cost: PrivacyCost
 
 
 class RowsOfCounts(NamedTuple):
@@ -91,7 +91,7 @@ _LEAST_EPSILON = 1e-5
 
 
 @with_parameters
-class CountedEvaluation(PrivateEstimator, TableFigures):
+class CountedEvaluation(PrivateEstimator, TableEstimates):
     """Base of evaluations: a noisy histogram, released once. Subclasses compute metrics from it.
 
     Constructor parameters are public, arguments of `fit` are private. See `skdp.evaluate`.
@@ -147,7 +147,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         def draw() -> str:
             if "_fitted_tables" not in self.__dict__:
                 return f"<pre>{html.escape(repr(self))}</pre>"
-            return epsilon_caption(self) + self._figures_as_html()
+            return epsilon_caption(self) + self._metrics_as_html()
 
         return draw
 
@@ -180,7 +180,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
             check_methods(each, model._methods)
         fit.read_shape(X, given["groups"])
         plan = model._plan(fit.budget, fit.n_units)
-        fit.plan_at(plan.price)
+        fit.plan_at(plan.cost)
 
         if isinstance(X, RowsElsewhere):
             given = fit.read(X.read_columns, given | {"groups": None})
@@ -269,13 +269,13 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         self._check_own_parameters()
         n_public = n_units if budget.n_public is None else budget.n_public
         unit = self._cells_of_row() * (GRID if self._adds_parts() else 1)  # in whole numbers
-        mechanism, price = self._priced_noise(budget, unit)
+        mechanism, cost = self._noise_and_cost(budget, unit)
         strength = n_public * self._share_of_table() / max(mechanism.standard_deviation / unit / math.sqrt(2.0), 1e-9)
         if strength < 100:
             few = f"{n_public} {(what := self._units_in_words())} at this epsilon"
             warn(f"{few}: the noise hides most metrics. Use more {what}, or a larger `epsilon`.")
         total = None if self._has_weights or budget.adjacency == "add_remove" else float(n_units)
-        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, price)
+        return CountingPlan(mechanism, unit, self._number_of_bins(strength), total, cost)
 
     def _plan_inside(self, whole: Any, y: Any, sample_weight: Any, n_units: int) -> CountingPlan:
         """Plan the release as a part of a larger charge, whose privacy unit is that of the counts."""
@@ -301,7 +301,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
         """Fraction of n epsilon for one histogram: 1 if there is one."""
         return 1.0
 
-    def _priced_noise(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
+    def _noise_and_cost(self, budget: Budget, unit: int) -> tuple[Mechanism, PrivacyCost]:
         """The mechanism and its privacy cost."""
         replaced = budget.adjacency == "replace_one"
         if self.noise == "laplace":
@@ -348,7 +348,7 @@ class CountedEvaluation(PrivateEstimator, TableFigures):
     def _scored_by(self, model: Any, X: Any) -> ScoredRows:
         """The rows with a model that was checked."""
         X = check_width(model, X)
-        refuse_other_scores(model, X, self._score, self._width())
+        reject_other_scores(model, X, self._score, self._width())
         return ScoredRows(model, X, self._score, self._width())
 
     def _width(self) -> tuple[int, ...]:
@@ -442,13 +442,13 @@ class CountingFit(Fit):
 
     _read_budget = staticmethod(read_counting_budget)
 
-    def _find_payment(self) -> Payment:
-        return super()._find_payment()._replace(label="evaluate")
+    def _find_account(self) -> Account:
+        return super()._find_account()._replace(label="evaluate")
 
     def read_shape(self, X: Any, groups: Any) -> None:
         """See `Fit`. Group identifiers of out-of-core rows can be the name of a column."""
         if isinstance(X, RowsElsewhere) and isinstance(groups, str):
-            with recording_refusals(self._find_payment):
+            with recording_rejections(self._find_account):
                 labels = X.read_columns({"groups": groups})["groups"]
                 groups = read_units(labels, len(labels), groups)
         super().read_shape(X, groups)
@@ -460,7 +460,7 @@ class CountingFit(Fit):
         # The number of scores is public; 0 if it is unknown.
         shape = getattr(self.rows, "shape", None)
         n_scores = int(shape[0]) if shape else len(self.rows) if hasattr(self.rows, "__len__") else 0
-        with recording_refusals(self._find_payment):
+        with recording_rejections(self._find_account):
             check_shape((n_scores, 1), self.model)
         return n_scores, 1
 

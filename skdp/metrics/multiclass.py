@@ -11,13 +11,13 @@ from skdp._checks.numbers import values_of
 from skdp._checks.rows import check_labels, column_names, encode_labels, is_continuous, number_of_columns
 from skdp.base.estimates import Estimate
 from skdp.metrics import binary as binary_metrics
-from skdp.metrics.binary import BinaryFigures, checked_threshold
+from skdp.metrics.binary import BinaryMetrics, checked_threshold
 from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
-from skdp.metrics.replicates import N_DRAWS, Metric, Replicates, TableFigures, project, rows_like
+from skdp.metrics.replicates import N_DRAWS, Metric, Replicates, TableEstimates, project, rows_like
 from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of, score_of_each, scores_given
 
 
-class ConfusionFigures(TableFigures):
+class ConfusionMetrics(TableEstimates):
     """Metrics of a multiclass classifier, computed from one noisy confusion matrix at no additional privacy cost."""
 
     _summary: tuple[str, ...] = ("accuracy", "balanced_accuracy", "macro_f1")
@@ -62,7 +62,7 @@ class ConfusionFigures(TableFigures):
         return self.estimate(lambda tables: metric(tables[..., : tables.shape[-2]]), 0.0, high)
 
 
-class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
+class MulticlassEvaluation(CountedEvaluation, ConfusionMetrics):
     """Evaluation of a multiclass classifier on private rows, computed from one noisy confusion matrix.
 
     `skdp.evaluate` creates it.
@@ -90,7 +90,7 @@ class MulticlassEvaluation(CountedEvaluation, ConfusionFigures):
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("predict",)
-    _part = ConfusionFigures
+    _part = ConfusionMetrics
 
     def _number_of_bins(self, strength: float) -> int:
         """See `CountedEvaluation`: a column for each predicted class."""
@@ -142,18 +142,18 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
 
 
-class FiguresOfEach(TableFigures):
+class MetricsOfEach(TableEstimates):
     """Metrics of each class or label, and their means, from one release at no additional privacy cost."""
 
     _fitted_names: list[Any]  # public names of the classes or labels
     _has_confusion: ClassVar[bool] = False  # whether tables begin with a confusion matrix
 
     @property
-    def each(self) -> dict[Any, BinaryFigures]:
+    def each(self) -> dict[Any, BinaryMetrics]:
         """Binary metrics of each class against all others, or of each label, by name."""
 
-        def of_one(number: int) -> BinaryFigures:
-            return BinaryFigures(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
+        def of_one(number: int) -> BinaryMetrics:
+            return BinaryMetrics(self._fitted_tables.map(lambda each: self._counts(each)[:, number]), self.level)
 
         return {name: of_one(number) for number, name in enumerate(self._fitted_names)}
 
@@ -189,7 +189,7 @@ class FiguresOfEach(TableFigures):
         return float(np.mean([found.std() for found in self._of_each(metric, self._fitted_tables.sampling)]))
 
 
-class ClassFigures(FiguresOfEach, ConfusionFigures):
+class ClassMetrics(MetricsOfEach, ConfusionMetrics):
     """Metrics of a multiclass classifier from its scores.
 
     Notes
@@ -221,14 +221,14 @@ class ClassFigures(FiguresOfEach, ConfusionFigures):
     def _deviation_of_mean(self, metric: Metric) -> float:
         tables, n_classes = self._fitted_tables, self._fitted_tables.released.shape[-2]
         n_bins = (tables.released.shape[-1] - n_classes) // 2
-        own, others = (np.broadcast_to(tables.centre, tables.sampling.shape).copy() for _ in range(2))
+        own, others = (np.broadcast_to(tables.center, tables.sampling.shape).copy() for _ in range(2))
         own[..., -n_bins:] = tables.sampling[..., -n_bins:]
         others[..., :-n_bins] = tables.sampling[..., :-n_bins]
         by_own = np.mean(self._of_each(metric, own), axis=0).std()
         return float(by_own + np.mean([found.std() for found in self._of_each(metric, others)]))
 
 
-class LabelFigures(FiguresOfEach):
+class LabelMetrics(MetricsOfEach):
     """Metrics of a multilabel classifier.
 
     Notes
@@ -294,7 +294,7 @@ class OfEach(CountedEvaluation):
         return {"_fitted_names": self._fitted_names}
 
 
-class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
+class OneVsRestEvaluation(OfEach, ClassMetrics, MulticlassEvaluation):
     """Evaluation of a multiclass classifier on private rows from its scores.
 
     ``skdp.evaluate(..., one_vs_rest=True)`` creates it.
@@ -338,7 +338,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
     similar for the rows of a class and for the rows of all other classes.
     """
 
-    _part = ClassFigures
+    _part = ClassMetrics
 
     def _check_targets_known(self) -> None:
         super()._check_targets_known()
@@ -386,7 +386,7 @@ class OneVsRestEvaluation(OfEach, ClassFigures, MulticlassEvaluation):
         return Replicates.made(self.noisy_counts_, plan.mechanism, unit, projected, drawn, (0, n, n + n_bins))
 
 
-class MultilabelEvaluation(OfEach, LabelFigures):
+class MultilabelEvaluation(OfEach, LabelMetrics):
     """Evaluation of a multilabel classifier on private rows from one noisy release. Created by `evaluate`.
 
     Attributes
@@ -422,7 +422,7 @@ class MultilabelEvaluation(OfEach, LabelFigures):
     differ by at most sqrt(2) times it, because no value is negative. The accounting of Gaussian noise uses this bound.
     """
 
-    _part = LabelFigures
+    _part = LabelMetrics
     labels_: list[Any]
 
     def _note_given(self, y: Any, sample_weight: Any) -> None:

@@ -9,13 +9,13 @@ from sklearn.base import is_regressor
 
 from skdp._checks.parameters import without_removed
 from skdp._checks.rows import number_of_columns
-from skdp.metrics.binary import BinaryFigures
+from skdp.metrics.binary import BinaryMetrics
 from skdp.metrics.histogram_evaluation import CountedEvaluation
 from skdp.metrics.multiclass import MulticlassEvaluation, MultilabelEvaluation, OneVsRestEvaluation
 from skdp.metrics.regression import RegressionEvaluation
 
 
-class PrivateEvaluation(CountedEvaluation, BinaryFigures):
+class PrivateEvaluation(CountedEvaluation, BinaryMetrics):
     """Evaluation of a binary classifier on private rows, computed from one noisy histogram. Created by `evaluate`.
 
     Attributes
@@ -40,7 +40,10 @@ class PrivateEvaluation(CountedEvaluation, BinaryFigures):
     evaluate : Create an evaluation.
     """
 
-    _part = BinaryFigures
+    _part = BinaryMetrics
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\nThe positive class is {self.classes_[1]}."
 
 
 @without_removed

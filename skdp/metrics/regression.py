@@ -21,7 +21,7 @@ from skdp._checks.rows import check_targets
 from skdp._checks.targets import check_y_bounds
 from skdp.base.estimates import Estimate
 from skdp.metrics.histogram_evaluation import GRID, CountedEvaluation, CountingPlan, RowsOfCounts
-from skdp.metrics.replicates import N_DRAWS, Replicates, TableFigures, project, rows_like, sides, simulated_noise
+from skdp.metrics.replicates import N_DRAWS, Replicates, TableEstimates, project, rows_like, sides, simulated_noise
 from skdp.metrics.scored_rows import ScoredRows
 
 OCTAVES = 14
@@ -127,7 +127,7 @@ ERROR_PARTS = 4
 """Contribution of a row to the count of its error, relative to its contribution of one to both sums of targets."""
 
 
-class ErrorFigures(TableFigures):
+class ErrorMetrics(TableEstimates):
     """Metrics of a regressor, computed from one noisy histogram at no additional privacy cost."""
 
     _summary = "r2", "root_mean_squared_error", "mean_absolute_error", "median_absolute_error", "mean_target"
@@ -227,7 +227,7 @@ class ErrorFigures(TableFigures):
         return self._spanning(self.estimate(metric, 0.0, high), metric, sides(metric, tied_at=(0, 1)), most=high)
 
 
-class RegressionEvaluation(CountedEvaluation, ErrorFigures):
+class RegressionEvaluation(CountedEvaluation, ErrorMetrics):
     """Evaluation of a regressor on private rows, computed from one noisy release. `skdp.evaluate` creates it.
 
     Attributes
@@ -269,7 +269,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorFigures):
     """
 
     _methods = ("predict",)
-    _part = ErrorFigures
+    _part = ErrorMetrics
 
     def _check_targets_known(self) -> None:
         """See `CountedEvaluation`: bounds of the targets, those of the model if it has some."""

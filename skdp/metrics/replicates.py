@@ -29,7 +29,7 @@ class Replicates(NamedTuple):
     ----------
     released : ndarray of shape (1, n_subgroups, n_classes, n_bins)
         The noisy histogram, projected.
-    centre : ndarray of shape (1, n_subgroups, n_classes, n_bins)
+    center : ndarray of shape (1, n_subgroups, n_classes, n_bins)
         Center of the draws: the same, minus the bias of noise in empty cells.
     both, noise, sampling : ndarray of shape (n_draws, n_subgroups, n_classes, n_bins)
         Replicates: with sampling and noise, noise alone, sampling alone.
@@ -45,7 +45,7 @@ class Replicates(NamedTuple):
     """
 
     released: np.ndarray
-    centre: np.ndarray
+    center: np.ndarray
     both: np.ndarray
     noise: np.ndarray
     sampling: np.ndarray
@@ -102,10 +102,10 @@ class Replicates(NamedTuple):
         rng = np.random.default_rng(0)  # public: it reads only the noisy histogram
         released = projected(noisy[None])
         noise = [simulated_noise(mechanism, rng, (N_DRAWS, *noisy.shape)) / unit for _ in range(2)]
-        centre = centred(released, lambda table: projected(table + noise[1]), starts)
-        rows = drawn(centre, rng)
+        center = centered(released, lambda table: projected(table + noise[1]), starts)
+        rows = drawn(center, rng)
         variance = np.broadcast_to((mechanism.standard_deviation / np.asarray(unit)) ** 2, released.shape)
-        return cls(released, centre, projected(rows + noise[0]), projected(centre + noise[1]), rows, variance)
+        return cls(released, center, projected(rows + noise[0]), projected(center + noise[1]), rows, variance)
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Self:
         """Return the replicates with a function of all histograms applied, such as a choice of subgroups."""
@@ -130,7 +130,7 @@ class Replicates(NamedTuple):
         (`benchmarks/bench_evaluate.py`).
         """
         value, drawn, noisy = metric(self.released)[0], metric(self.both), metric(self.noise)
-        middle = metric(self.centre)[0]
+        middle = metric(self.center)[0]
         bias, deviation = drawn.mean(axis=0) - middle, drawn.std(axis=0)
         if sampling is not None:
             deviation = np.hypot(noisy.std(axis=0), sampling)
@@ -144,7 +144,7 @@ class Replicates(NamedTuple):
         return Estimate(*numbers).with_notes(estimand=self.estimand)
 
 
-def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray], starts: Sequence[int]) -> np.ndarray:
+def centered(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray], starts: Sequence[int]) -> np.ndarray:
     """Return a histogram whose projected noisy versions have about the released class sizes.
 
     Noise that is clipped at 0 adds to a class, most to a rare one. Draws from the released histogram itself would have
@@ -159,13 +159,13 @@ def centred(released: np.ndarray, with_noise: Callable[[np.ndarray], np.ndarray]
     starts : sequence of int
         Index of the first count of each class among the cells.
     """
-    widths, centre = np.diff([*starts, released.shape[-1]]), released
+    widths, center = np.diff([*starts, released.shape[-1]]), released
     held = np.add.reduceat(released, starts, axis=-1)
     for _ in range(2):
-        drawn = np.add.reduceat(with_noise(centre), starts, axis=-1).mean(axis=0, keepdims=True)
+        drawn = np.add.reduceat(with_noise(center), starts, axis=-1).mean(axis=0, keepdims=True)
         factors = np.divide(held, drawn, out=np.ones(held.shape), where=drawn > 0)
-        centre = centre * np.repeat(factors, widths, axis=-1)
-    return centre
+        center = center * np.repeat(factors, widths, axis=-1)
+    return center
 
 
 def rows_like(released: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -239,7 +239,7 @@ ENOUGH_CASES = 7.0
 """Intervals span the whole range if a class has fewer rows than this number of standard deviations of its noise."""
 
 
-class TableFigures:
+class TableEstimates:
     """Metrics computed from one noisy histogram at no additional privacy cost."""
 
     _summary: tuple[str, ...] = ()
@@ -313,7 +313,7 @@ class TableFigures:
         lines = [f"{name.replace('_', ' '):18} {each.with_notes(estimand='')}" for name, each in self.summary().items()]
         return "\n".join([*lines, *filter(None, [self._fitted_tables.estimand])])
 
-    def _figures_as_html(self) -> str:
+    def _metrics_as_html(self) -> str:
         found, estimand = self.summary().items(), self._fitted_tables.estimand
         rows = [(name.replace("_", " "), f"{x.value:.4g}", f"{x.low:.4g} to {x.high:.4g}") for name, x in found]
         table = html_table(("", "value", f"{self.level:.0%} interval"), rows)

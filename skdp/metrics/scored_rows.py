@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from skdp._checks.leaks import silence
-from skdp._checks.numbers import NUMBER, numbers_of, refuse, shape_of, values_of
+from skdp._checks.numbers import NUMBER, numbers_of, reject, shape_of, values_of
 from skdp._checks.parameters import WrongTypeError
 from skdp._checks.rows import column_names, take_rows
 from skdp._checks.sources import RowSource
@@ -167,7 +167,7 @@ def _passing(read: Callable[[np.ndarray], Any], places: np.ndarray) -> np.ndarra
     return np.concatenate([_passing(read, places[:half]), _passing(read, places[half:])])
 
 
-def refuse_other_scores(
+def reject_other_scores(
     model: Any, X: Any, score: Callable[[Any, Any], np.ndarray], width: tuple[int, ...] = ()
 ) -> None:
     """Reject a model that is not fitted, or has a wrong number of scores, by a row of zeros, which is public."""
@@ -236,7 +236,7 @@ def scores_given(y_score: Any, width: int = 1) -> np.ndarray:
         raise ValueError(f"`X` must have {wanted} if the model is None, got shape {scores.shape}.")
     fault, numbers = numbers_of(scores)
     if fault != NUMBER:
-        refuse(fault, "X")
+        reject(fault, "X")
     with np.errstate(all="ignore"):
         return numbers.astype(np.float64)
 

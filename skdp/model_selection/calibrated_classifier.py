@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skdp._checks.parameters import check_choice, silent_arithmetic
 from skdp.base.estimator import with_parameters
-from skdp.metrics.binary import centres, refined
+from skdp.metrics.binary import centers, refined
 from skdp.metrics.private_evaluation import PrivateEvaluation
 from skdp.model_selection.table_classifier import TableClassifier
 
@@ -251,9 +251,9 @@ def fit_map(method: str, table: np.ndarray, noise: float) -> LogitMap | StepMap:
         share = float(positives.sum()) / total if total > 0 else 0.5
         weights = negatives + positives + noise
         shares = isotonic_regression((positives + noise * share) / weights, sample_weight=weights, y_min=0.0, y_max=1.0)
-        return StepMap(centres(table.shape[1]), shares)
+        return StepMap(centers(table.shape[1]), shares)
     fine = refined(table[None])[0]
-    at, totals = _logit(centres(fine.shape[1])), max(float(fine.sum()), 1.0)
+    at, totals = _logit(centers(fine.shape[1])), max(float(fine.sum()), 1.0)
 
     def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         value = parameters[0] * at + (parameters[1] if len(parameters) > 1 else 0.0)

@@ -171,7 +171,7 @@ def worst_of(events: list[DpEvent]) -> DpEvent:
     return different[0] if len(different) == 1 else accounting.WorstOfDpEvent(tuple(different))
 
 
-def refuse_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
+def reject_terms_of_the_budget(grid: list[dict[str, Any]]) -> None:
     """Reject parameters of the whole search, which cannot differ between candidates."""
     of_the_search = {
         "epsilon", "delta", "noise_multiplier", "accountant", "adjacency", "random_state", "fractions",

@@ -227,7 +227,7 @@ class CrossValidation:
         fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(fit.delta))
-        fit.plan_at(fit.priced(plan.event))
+        fit.plan_at(fit.cost_of(plan.event))
 
         rows = fit.read(model._read_parts, fit, plan)
         given = {"y": rows.y, "sample_weight": rows.given_weights, "by": None}
@@ -268,7 +268,7 @@ class CrossValidation:
         def event_at(scale: float) -> DpEvent:
             """Return the event for the worst row: all fits except one, and one histogram of scores."""
             each = [fit.event(scale) for fit in fits]
-            return worst_of([compose([*each[:j], *each[j + 1 :], counting.price.event]) for j in range(self.cv)])
+            return worst_of([compose([*each[:j], *each[j + 1 :], counting.cost.event]) for j in range(self.cv)])
 
         scale = calibrate_to(event_at, budget, adjacency=fit.adjacency)
         return FoldsPlan(fits, evaluation, counting, scale, event_at(scale))
@@ -323,7 +323,7 @@ class CrossValidation:
             evaluation._release(plan.counting, scores, counted._replace(subgroups=of_rows), fit.spawn("counts"))
         note_leaks(evaluation, *self._fitted_leaks)
         evaluation._fitted_n_public = fit.n
-        evaluation._set_price(fit.cost, fit.paid)
+        evaluation._set_cost(fit.cost, fit.releases)
         self.evaluation_ = evaluation
 
     def _fitted(self, fit: WholeFit, plan: Any, rows: PartRows, scale: float, fold: int) -> Any:

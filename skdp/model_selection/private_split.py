@@ -12,7 +12,7 @@ import numpy as np
 from skdp._checks.groups import GROUP, ROW, keys_of_units, read_units, split_labels
 from skdp._checks.parameters import check_real, without_removed
 from skdp._checks.rows import indexable, table_shape, take_rows
-from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.sources import reject_rows_elsewhere
 from skdp.accounting import PrivacyAccountant
 from skdp.accounting.ledger import resolve_accountant
 from skdp.accounting.ledger.balance import PARTS
@@ -126,7 +126,7 @@ def private_train_test_split(
     shared = resolve_accountant(accountant)
     if shared is None:
         raise TypeError("`accountant` must be a skdp.PrivacyAccountant or the path of a budget file, got None.")
-    refuse_rows_elsewhere("private_train_test_split", X)
+    reject_rows_elsewhere("private_train_test_split", X)
     X, groups = split_labels(X, groups)
     given = {"X": X, "y": y, "groups": groups, "sample_weight": sample_weight}
     columns = {name: None if each is None else indexable(each) for name, each in given.items()}

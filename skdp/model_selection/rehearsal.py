@@ -76,9 +76,9 @@ def draw_rows(schema: TableSchema | int, n: int, n_scores: int, rng: np.random.G
 
 def _standard(values: np.ndarray) -> np.ndarray:
     """Each row with a mean of 0 and a variance of 1, or of zeros if it is constant."""
-    centred = values - values.mean(axis=1, keepdims=True)
-    spread = centred.std(axis=1, keepdims=True)
-    return centred / np.where(spread > 1e-12, spread, np.inf)
+    centered = values - values.mean(axis=1, keepdims=True)
+    spread = centered.std(axis=1, keepdims=True)
+    return centered / np.where(spread > 1e-12, spread, np.inf)
 
 
 # --- columns ---
@@ -108,9 +108,9 @@ def _draw_column(
             shares = rng.permutation(np.arange(1.0, len(known) + 1.0) ** -2.0)
         codes = np.searchsorted(np.cumsum(shares)[:-1] / shares.sum(), ranks)
         cells, says = np.array(known, dtype=object)[codes], says[:, codes]
-    if column.gaps:
+    if column.missing_values:
         cells = cells.astype(object)
-        cells[rng.random(ranks.size) < 0.02] = column.gaps[0] or None
+        cells[rng.random(ranks.size) < 0.02] = column.missing_values[0] or None
     return cells, says
 
 

@@ -104,7 +104,7 @@ class PrivateSearch(ScoresOfPart):
         fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
         fit.keep(**model._public_parameters(plan, fit.delta))
-        fit.plan_at(fit.priced(plan.event))
+        fit.plan_at(fit.cost_of(plan.event))
 
         rows = fit.read(model._read_parts, fit, plan)
         fit.charge()
@@ -153,7 +153,7 @@ class PrivateSearch(ScoresOfPart):
         grid = self._candidates(fit.public_stream("settings"))
         if not grid:
             raise ValueError("The search must have at least one candidate. Add a value for each parameter of the grid.")
-        candidates.refuse_terms_of_the_budget(grid)
+        candidates.reject_terms_of_the_budget(grid)
         made = [make_candidate(template, parameters, fit.rows, fit.n_units) for parameters in ({}, *grid)]
         fit.settle_candidates(made, y, sample_weight, "a search")
         sizes = fit.n - self._n_scored(fit.n), fit.n, fit.n_features
@@ -235,8 +235,8 @@ class PrivateSearch(ScoresOfPart):
             step.estimator.set_params(accountant=given)
         estimator = seen_by_the_user(fitted)
         if is_private(estimator):
-            step_of(estimator).set_price(fit.cost, fit.paid)
-        estimator._fitted_releases, estimator._fitted_n_public = fit.paid, fit.n
+            step_of(estimator).set_cost(fit.cost, fit.releases)
+        estimator._fitted_releases, estimator._fitted_n_public = fit.releases, fit.n
         if name := self.__dict__.get("_fitted_group_name"):
             estimator._fitted_group_name = name
         note_leaks(estimator, *self._fitted_leaks)

@@ -41,7 +41,7 @@ class TablePlan(NamedTuple):
 
     table: PrivateEvaluation
     counting: CountingPlan
-    price: PrivacyCost
+    cost: PrivacyCost
     fitting: candidates.FitPlan | None = None
     scale: float = 1.0
 
@@ -132,7 +132,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         fit.read_shape(X, groups)
         plan = model._plan(fit, y, sample_weight)
         fit.keep(**model._public_parameters())
-        fit.plan_at(plan.price)
+        fit.plan_at(plan.cost)
 
         rows = fit.read(model._read_parts, fit, plan, y, sample_weight)
         counted = fit.read(model._read_counted, plan, rows)
@@ -172,7 +172,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         if self._is_frozen():
             table = self._new_table(self.classes, fit.n, 1.0)
             counting = table._plan_inside(self, y, sample_weight, fit.n_units)
-            return TablePlan(table, counting, counting.price)
+            return TablePlan(table, counting, counting.cost)
         self.delta = fit.delta
         made = self._candidate(fit, y)
         tested = n_tested(self.test_size, fit.n, self.privacy_unit_)
@@ -183,10 +183,10 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         counting = table._plan_inside(self, y, sample_weight, held)
 
         def event_at(scale: float) -> DpEvent:
-            return WorstOfDpEvent((fitting.event(scale), counting.price.event))
+            return WorstOfDpEvent((fitting.event(scale), counting.cost.event))
 
         scale = calibrate_to(event_at, budget, adjacency=self.adjacency)
-        return TablePlan(table, counting, fit.priced(event_at(scale)), fitting, scale)
+        return TablePlan(table, counting, fit.cost_of(event_at(scale)), fitting, scale)
 
     def _candidate(self, fit: WholeFit, y: Any) -> PrivatePipeline:
         """Return the estimator as a pipeline of private steps, with the budget and adjacency of the whole fit."""
@@ -264,7 +264,7 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
             places, table.model = rows.places(held), fitted
             X, counted = take_rows(X, places), counted.take(places)
         table._release(plan.counting, table._read_scores(X), counted, fit.spawn("table"))
-        table._set_price(plan.counting.price)
+        table._set_cost(plan.counting.cost)
         self.estimator_, self.evaluation_, self._fitted_epsilon = fitted, table, table.epsilon_
         self._follow(table)
         for part in (table, *self._private_parts()):

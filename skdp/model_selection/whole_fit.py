@@ -36,13 +36,13 @@ from skdp._checks.rows import (
     take_rows,
     without_labels,
 )
-from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.sources import reject_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.statements.targets import Risk, RiskTarget
 from skdp.base.budget import PrivacyCost, read_epsilon, root_stream
-from skdp.base.estimator import JointPrivacyCost, refuse_foreign, refuse_foreign_in_init
-from skdp.base.fit import BEGUN, Fit, Payment, copy_to_fit, new_release, recording_refusals, unit_of, units_of
+from skdp.base.estimator import JointPrivacyCost, reject_foreign, reject_foreign_in_init
+from skdp.base.fit import BEGUN, Account, Fit, copy_to_fit, new_release, recording_rejections, unit_of, units_of
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
@@ -118,7 +118,7 @@ class WholeFit(Fit):
     accountant : PrivacyAccountant or None
     delta : float
         Set when the rows are read.
-    paid : tuple of Release
+    releases : tuple of Release
         The charge, set when the fit is planned. All dependent results share it.
     """
 
@@ -145,22 +145,22 @@ class WholeFit(Fit):
 
         `template` is the estimator if it has the accountant and the adjacency, instead of the whole.
         """
-        refuse_rows_elsewhere(self._name, X)
+        reject_rows_elsewhere(self._name, X)
         model = self.model
         self._stream = root_stream(model, self._drawn)
         known = model if template is None else private_steps(template.steps)[0][1]
         self.adjacency: str = known.adjacency
-        self.accountant = resolve_accountant(model.accountant) if template is None else template._payment().accountant
-        X, self.units = units_of(model, X, groups, self._find_payment)
+        self.accountant = resolve_accountant(model.accountant) if template is None else template._account().accountant
+        X, self.units = units_of(model, X, groups, self._find_account)
         if template is not None:
             self.adopt(template, X)
-        with recording_refusals(self._find_payment):
+        with recording_rejections(self._find_account):
             self.rows = indexable(X)
             self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = n = self.n_rows if self.units is None else self.units.n_units
         self.n = public_n(model, n) if template is None else public_rows_of(template, n)
         self.delta = delta_for(check_delta(model.delta), self.accountant, self.n)
-        self._payment = self._find_payment()
+        self._account = self._find_account()
 
     def adopt(self, template: PrivatePipeline, X: Any) -> None:
         """Set the privacy unit of a pipeline to that of the whole, and check the types of its rows."""
@@ -186,24 +186,24 @@ class WholeFit(Fit):
 
     # --- plan ---
 
-    def priced(self, event: DpEvent) -> PrivacyCost:
+    def cost_of(self, event: DpEvent) -> PrivacyCost:
         """Return an event with its epsilon at the delta of the fit."""
         return PrivacyCost(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
 
     def keep(self, **public: Any) -> None:
         """Store public parameters, which the accountant records with the charge."""
         self._kept = public
-        self._payment = self._find_payment()
+        self._account = self._find_account()
 
-    def _find_payment(self) -> Payment:
+    def _find_account(self) -> Account:
         kept = {**self._kept, "seeded": self.model.random_state is not None}
         if name := self.model.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
-        return Payment(self.accountant, self._name, self.adjacency, kept, unit_of(self.model))
+        return Account(self.accountant, self._name, self.adjacency, kept, unit_of(self.model))
 
     def _admit(self) -> None:
         super()._admit()
-        self.paid = (new_release(self.cost.event, self.adjacency, unit_of(self.model)),)
+        self.releases = (new_release(self.cost.event, self.adjacency, unit_of(self.model)),)
 
     def public_stream(self, what: str) -> SecretStream:
         """Return the stream of public random draws, made before a row is read."""
@@ -233,10 +233,10 @@ class WholeFit(Fit):
 
     # --- publish ---
 
-    def _note_price(self) -> None:
+    def _note_cost(self) -> None:
         """See `Fit`: epsilon and event follow from the releases of the parts."""
         model = self.model
-        model.delta_, model.adjacency_, model._fitted_releases = self.cost.delta, self.adjacency, self.paid
+        model.delta_, model.adjacency_, model._fitted_releases = self.cost.delta, self.adjacency, self.releases
 
 
 def common_weight_reader(made: list[PrivatePipeline], sample_weight: Any, what: str) -> WeightReader:
@@ -302,7 +302,7 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        refuse_foreign_in_init(cls)
+        reject_foreign_in_init(cls)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters.
@@ -318,7 +318,7 @@ class WholeEstimator(JointPrivacyCost, MetaEstimatorMixin, BaseEstimator):
         self : object
             The object itself.
         """
-        refuse_foreign(type(self), params)
+        reject_foreign(type(self), params)
         if "accountant" in params:
             params["accountant"] = absolute_path(params["accountant"])
         super().set_params(**params)

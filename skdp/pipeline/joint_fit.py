@@ -187,7 +187,7 @@ class JointFit:
             private.check_targets(y, self._n_rows, **self._fit_params.get(name, {}), **units)
 
     def _tell_of_the_whole(self) -> None:
-        """Tell the steps that follow a rule in them the public number of rows and the price of the whole."""
+        """Tell the steps that follow a rule in them the public number of rows and the cost of the whole."""
         following = [note for _, step in self.steps if (note := traits_of(step).note_whole) is not None]
         if not following:
             return
@@ -255,21 +255,21 @@ def run_publicly(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -
     if public_steps.passes_rows(step):
         return X
     # Raised outside of the handler, so that no error that may show a cell is chained to it.
-    refused, made = "", None
+    rejected, made = "", None
     try:
         with public_steps.quietly():
             made = step.fit_transform(X, y, **params)
     except RowWiseError as error:
-        refused = str(error)
+        rejected = str(error)
     except Exception as error:  # its message, and its context, may show a cell
-        refused = (
+        rejected = (
             f"{type(step).__name__} raised {type(error).__name__} for the rows. Fit the step alone to see the error, "
             "and let it accept all values, such as unknown categories and missing values."
         )
         if public_steps.takes_any_types(step) and isinstance(error, TypeError | ValueError):
-            refused = str(error)
-    if refused:
-        raise ValueError(f"Step {name!r}: {refused}")
+            rejected = str(error)
+    if rejected:
+        raise ValueError(f"Step {name!r}: {rejected}")
     repeat_notices(step)
     if table_shape(made)[0] != table_shape(X)[0]:
         raise ValueError(f"Step {name!r} ({type(step).__name__}) must return one row per input row.")
@@ -394,7 +394,7 @@ def _find_wild_cells(column: Any) -> np.ndarray:
 # --- the budget of a pipeline ---
 
 
-def refuse_findings(pipeline: Any) -> None:
+def reject_findings(pipeline: Any) -> None:
     """Reject a pipeline that cannot have a joint budget, with all its issues."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(f"`pipeline` must be a sklearn.pipeline.Pipeline, got {type(pipeline).__name__}.")
@@ -402,23 +402,23 @@ def refuse_findings(pipeline: Any) -> None:
     charged, faults = False, []
     for name, step in pipeline.steps:
         if is_private(step):
-            if not isinstance(step, PrivateEstimator):  # which keeps the price of a step after another fit
+            if not isinstance(step, PrivateEstimator):  # which keeps the cost of a step after another fit
                 raise ValueError(
                     f"Step {name!r} ({type(step).__name__}) defines __private_step__ and must be a subclass of "
                     "skdp.base.PrivateEstimator (see docs/extending.md)."
                 )
-            _refuse_overrides(name, step)
+            _reject_overrides(name, step)
             charged = True
             continue
         found, end = list(public_steps.find_faults(step, name)), " instead."
         if not found and charged:
-            found, end = list(public_steps.value_refusals(step, name)), "."
+            found, end = list(public_steps.value_rejections(step, name)), "."
         faults += [f"Step {path!r}: {kind} {reads}. Use {remedy}{end}" for path, kind, reads, remedy in found]
     if faults:
         raise ValueError(" ".join(faults))
 
 
-def _refuse_overrides(name: str, step: Any) -> None:
+def _reject_overrides(name: str, step: Any) -> None:
     """A pipeline runs ``fit`` in several passes: what an override adds to one of ours would run in each of them."""
     for method in ("fit", "transform", "fit_transform", "partial_fit"):
         owners = [cls for cls in type(step).__mro__ if method in vars(cls)]
@@ -432,7 +432,7 @@ def _refuse_overrides(name: str, step: Any) -> None:
 
 def check_budget(pipeline: Any) -> None:
     """Reject a private pipeline that cannot be fitted, as far as this is known before there are rows."""
-    refuse_findings(pipeline)
+    reject_findings(pipeline)
     read_epsilon(pipeline.epsilon)
     check_delta(pipeline.delta)
     for parameter in ("memory", "transform_input"):

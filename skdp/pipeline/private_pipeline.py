@@ -21,11 +21,11 @@ from skdp._checks import parameters
 from skdp._checks.groups import ROW, take_unit
 from skdp._checks.leaks import report_leak
 from skdp._checks.rows import table_shape, without_labels
-from skdp._checks.sources import refuse_rows_elsewhere
+from skdp._checks.sources import reject_rows_elsewhere
 from skdp.accounting.statements.targets import target_of
 from skdp.base.budget import PrivacyCost
 from skdp.base.estimator import JointPrivacyCost
-from skdp.base.fit import BEGUN, PUBLICATION, Fit, Payment, publish, recording_refusals, units_of
+from skdp.base.fit import BEGUN, PUBLICATION, Account, Fit, publish, recording_rejections, units_of
 from skdp.base.pipeline_issues import PipelineIssue as PipelineIssue
 from skdp.base.pipeline_issues import find
 from skdp.base.private_step import private_steps, traits_of
@@ -159,7 +159,7 @@ def allocate_budget(
     >>> print(f"{pipe.epsilon_:.2f}")
     2.00
     """
-    joint_fit.refuse_findings(pipeline)
+    joint_fit.reject_findings(pipeline)
     own = {"memory": pipeline.memory, "verbose": pipeline.verbose, "transform_input": pipeline.transform_input}
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "fractions": fractions}
     budgeted = PrivatePipeline(clone(pipeline).steps, **given, **own)
@@ -448,7 +448,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         plans = [step.plan(n_samples, n_features, self.delta) for _, step in private_steps(self.steps)]
         return joint_fit.Allocation(plans, joint_fit.noises_of(self, plans, target_of(self.epsilon, self.delta)))
 
-    def _payment(self) -> Payment:
+    def _account(self) -> Account:
         """Where a fit of this pipeline is charged: the accountant that the steps share, if they have one."""
         steps = private_steps(self.steps)
         accountant = next((step.accountant for _, step in steps if step.accountant is not None), None)
@@ -458,7 +458,7 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         if name := self.__dict__.get("_fitted_group_name"):
             kept["groups"] = name
         unit = self.__dict__.get("privacy_unit_", ROW)
-        return Payment(accountant, type(self).__name__, steps[0][1].adjacency, kept, unit)
+        return Account(accountant, type(self).__name__, steps[0][1].adjacency, kept, unit)
 
     def _with_learned(self, fitted: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """The steps as they are now, with an accountant that was given meanwhile, and what the fitted ones learned."""
@@ -482,9 +482,9 @@ class PrivatePipeline(JointPrivacyCost, _FittedSteps):
         self : PrivatePipeline
             The pipeline itself.
         """
-        parameters.refuse_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
+        parameters.reject_removed(type(self), kwargs.keys() - {name for name, *_ in self.steps})
         if "steps" not in kwargs:
-            _refuse_unknown(self, kwargs)
+            _reject_unknown(self, kwargs)
         with PUBLICATION:
             return super().set_params(**kwargs)
 
@@ -538,26 +538,26 @@ class PipelineFit(Fit):
         self.estimator, self.model = pipeline, clone(pipeline)
         self._stage, self._released = BEGUN, {}
 
-    def _find_payment(self) -> Payment:
-        return self.model._payment()
+    def _find_account(self) -> Account:
+        return self.model._account()
 
     def read_shape(self, X: Any, groups: Any) -> None:
         """See `Fit`: the shape of the rows is that of what the first step takes."""
-        refuse_rows_elsewhere("a pipeline", X)
+        reject_rows_elsewhere("a pipeline", X)
         self.model._state_adjacency()
-        self.rows, self.units = units_of(self.model, X, groups, self._find_payment)
+        self.rows, self.units = units_of(self.model, X, groups, self._find_account)
         self.model._note_unit()
-        with recording_refusals(self._find_payment):
+        with recording_rejections(self._find_account):
             self.n_rows, self.n_features = table_shape(self.rows)
         self.n_units = self.n_rows if self.units is None else self.units.n_units
-        n, accountant = joint_fit.public_rows_of(self.model, self.n_units), self._find_payment().accountant
+        n, accountant = joint_fit.public_rows_of(self.model, self.n_units), self._find_account().accountant
         self.model.delta = parameters.delta_for(parameters.check_delta(self.model.delta), accountant, n)
         self.model._settle_steps(self.rows, self.n_units)
         self.model._note_unit()  # to a model that was chosen
         self.n = joint_fit.public_rows_of(self.model, self.n_units)
-        self._payment = self._find_payment()
+        self._account = self._find_account()
 
-    def _note_price(self) -> None:
+    def _note_cost(self) -> None:
         """See `Fit`: epsilon and event follow from the releases, which `take_fit` set."""
 
     def _publish(self, target: Any, fitted: Any) -> None:
@@ -565,7 +565,7 @@ class PipelineFit(Fit):
         publish(target, fitted, steps=target._with_learned(fitted.steps))
 
 
-def _refuse_unknown(pipeline: PrivatePipeline, keys: Iterable[str]) -> None:
+def _reject_unknown(pipeline: PrivatePipeline, keys: Iterable[str]) -> None:
     """Raise an error for a parameter of neither the pipeline nor a step, with the steps that have one of this name."""
     known = [*pipeline.get_params(deep=False), *(name for name, _ in pipeline.steps)]
     for key in keys:

@@ -2,7 +2,7 @@
 
 matplotlib is imported when something is drawn. `_axes` has the shared functions.
 
-- `_axes`: what the displays share: axes, colours, small print. Axes that are given are drawn on without pyplot
+- `_axes`: what the displays share: axes, colors, small print. Axes that are given are drawn on without pyplot
 - `accountants`: `AccountantComparisonDisplay`: what one computation costs by several methods of accounting
 - `budget`: `BudgetDisplay`: what each charge took from a ledger, and what is left
 - `coefficients`: `CoefficientDisplay`: what the coefficients are, and what noise alone could make of them; or

@@ -8,7 +8,7 @@ from typing import Any
 
 BLACK, BLUE, VERMILION, GREEN, PURPLE = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 """Colors that color-blind readers can distinguish (Okabe & Ito 2008)."""
-GREY, PALE = "#666666", "#D9D9D9"
+GRAY, PALE = "#666666", "#D9D9D9"
 
 AS_IT_IS = {"parse_math": False, "usetex": False}
 """Style of texts from a table or a user; otherwise matplotlib interprets "$" as TeX."""
@@ -87,7 +87,7 @@ def small_print(ax: Any, text: str, width: int = 92) -> Any:
     lines = textwrap.fill(_printable(" ".join(text.split())), width)
     return ax.annotate(
         lines, (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label), textcoords="offset points",
-        va="top", ha="left", fontsize="x-small", color=GREY, annotation_clip=False, **AS_IT_IS,
+        va="top", ha="left", fontsize="x-small", color=GRAY, annotation_clip=False, **AS_IT_IS,
     )  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from skdp.accounting import DpEvent, NoOpDpEvent, PrivacyProfile, get_epsilon
 from skdp.accounting.methods import APPROXIMATIONS, METHOD_NAMES, METHODS
 from skdp.plotting import _axes
 
-_METHOD_COLOURS = {
-    "naive": _axes.GREY, "strong": _axes.VERMILION, "strong_2016": _axes.VERMILION, "optimal": _axes.PURPLE,
+_METHOD_COLORS = {
+    "naive": _axes.GRAY, "strong": _axes.VERMILION, "strong_2016": _axes.VERMILION, "optimal": _axes.PURPLE,
     "optimal_exact": _axes.PURPLE, "moments": _axes.BLUE, "moments_asymptotic": _axes.BLUE, "rdp": _axes.GREEN,
     "pld": _axes.BLACK,
 }  # fmt: skip
@@ -117,7 +117,7 @@ class AccountantComparisonDisplay:
         names = {method: known.get(method, _axes.in_a_line(method)) for method in self.epsilons}
         for method, epsilons in self.epsilons.items():
             style: dict[str, Any] = {"linestyle": "--" if method in APPROXIMATIONS else "-"}
-            style |= {"label": names[method], "color": _METHOD_COLOURS.get(method, _axes.PURPLE)}
+            style |= {"label": names[method], "color": _METHOD_COLORS.get(method, _axes.PURPLE)}
             finite = [epsilon if epsilon < math.inf else math.nan for epsilon in epsilons]
             (self.lines_[method],) = ax.plot(self.steps, finite, **{**style, **kwargs})
         ax.set_xlabel(self.xlabel, **_axes.AS_IT_IS)
@@ -130,7 +130,7 @@ class AccountantComparisonDisplay:
         return self
 
 
-_CURVE_COLOURS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.BLACK)
+_CURVE_COLORS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.BLACK)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -235,12 +235,12 @@ class TradeOffDisplay:
         """
         ax = _axes.axes_for(self, ax, (5.2, 4.6))
         (self.chance_level_,) = ax.plot(
-            [0, 1], [1, 0], color=_axes.GREY, linestyle=":", linewidth=1.0, label="guessing"
+            [0, 1], [1, 0], color=_axes.GRAY, linestyle=":", linewidth=1.0, label="guessing"
         )
         self.lines_: dict[str, Any] = {}
         for place, (name, values) in enumerate(self.type_2.items()):
-            colour = _CURVE_COLOURS[place % len(_CURVE_COLOURS)]
-            style: dict[str, Any] = {"color": colour, "label": _axes.in_a_line(name) or None}
+            color = _CURVE_COLORS[place % len(_CURVE_COLORS)]
+            style: dict[str, Any] = {"color": color, "label": _axes.in_a_line(name) or None}
             (self.lines_[name],) = ax.plot(self.type_1, values, **{**style, **kwargs})
         ax.set(xlabel="false positive rate", ylabel="smallest false negative rate", xlim=(0, 1), ylim=(0, 1))
         _axes.clear_frame(ax)

@@ -132,10 +132,10 @@ class BudgetDisplay:
             ticks.append(f"remaining{left}")
         ax = _axes.axes_for(self, ax, size=(0.8 + _axes.width_beside(ticks), 1.8 + 0.34 * (len(ends) + 1)))
         self.bars_ = ax.barh(rows, ends - starts, left=starts, **{"color": _axes.BLUE, "height": 0.6, **kwargs})
-        ax.vlines(ends[:-1], rows[:-1], rows[1:], color=_axes.GREY, linewidth=0.8)  # from one total to the next
+        ax.vlines(ends[:-1], rows[:-1], rows[1:], color=_axes.GRAY, linewidth=0.8)  # from one total to the next
         privacy_costs = [None] * len(ends) if self.privacy_costs is None else list(self.privacy_costs)
-        for row, start, end, price in zip(rows, starts, ends, privacy_costs, strict=True):
-            text = f"+{_spent(end - start)}" + (_beside(price, end) if row else "")
+        for row, start, end, cost in zip(rows, starts, ends, privacy_costs, strict=True):
+            text = f"+{_spent(end - start)}" + (_beside(cost, end) if row else "")
             style = {"textcoords": "offset points", "va": "center", "fontsize": "small", "bbox": _ON_WHITE}
             ax.annotate(text, (end, row), (5, 0), **style)
         total = float(ends[-1]) if len(ends) else 0.0
@@ -162,7 +162,7 @@ class BudgetDisplay:
         )  # fmt: skip
         room, bar = self.budget - total, None
         if room > 0:
-            (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=_axes.GREY, hatch="////")
+            (bar,) = ax.barh(row, room, left=total, height=0.6, facecolor="none", edgecolor=_axes.GRAY, hatch="////")
         return bar, line
 
 
@@ -174,8 +174,8 @@ def _spent(epsilon: float) -> str:
     return to_digits(max(float(epsilon), 0.0), 3, up=True)
 
 
-def _beside(price: float | None, total: float) -> str:
-    return ("" if price is None else f" (alone {_spent(price)})") + f", total {_spent(total)}"
+def _beside(cost: float | None, total: float) -> str:
+    return ("" if cost is None else f" (alone {_spent(cost)})") + f", total {_spent(total)}"
 
 
 def _check_delta(ledger: PrivacyAccountant, delta: float | None) -> float:
@@ -222,8 +222,8 @@ def _note(ledger: PrivacyAccountant, delta: float) -> str:
         parts.append("Remaining: largest epsilon of one more fit like the last one, with adaptive composition.")
     if raises := kinds.count("raise"):
         parts.append(f"The budget was increased ({raises} times), so the guarantee is the adaptive total, {figure}.")
-    if refusals := kinds.count("refusal"):
-        parts.append(f"Rejected fits without a charge: {refusals}.")
+    if rejections := kinds.count("rejection"):
+        parts.append(f"Rejected fits without a charge: {rejections}.")
     return " ".join([*parts, f"Privacy unit: one {ledger.unit}."])
 
 
@@ -354,9 +354,9 @@ class RiskDisplay:
         ]
         self.people_ = []
         named = []
-        for part, colour, name in kinds:
+        for part, color, name in kinds:
             if place[part].size:
-                style: dict[str, Any] = {"color": colour, "s": 22, "label": name}
+                style: dict[str, Any] = {"color": color, "s": 22, "label": name}
                 self.people_.append(ax.scatter(x[part], y[part], **{**style, **kwargs}))
                 named.append((self.people_[-1], name))
         ax.set(xticks=[], yticks=[], xlim=(-1, _COLUMNS), ylim=(PEOPLE // _COLUMNS, -1))

@@ -363,12 +363,12 @@ def _limits(effects: list[ColumnEffect], reach: float) -> tuple[float, float]:
 def _draw_curve(ax: Any, effect: ColumnEffect, reach: float, limits: tuple[float, float], style: Any) -> None:
     n, labels = effect.n_ordered[0], effect.labels[0]
     band = np.zeros_like(effect.effect) if effect.noise is None else reach * effect.noise
-    colour = style["color"]
-    ax.axhline(0.0, color=_axes.GREY, linewidth=0.8, linestyle=":")
+    color = style["color"]
+    ax.axhline(0.0, color=_axes.GRAY, linewidth=0.8, linestyle=":")
     if n:
         at = np.arange(n)
         ax.fill_between(at, (effect.effect - band)[:n], (effect.effect + band)[:n], step="mid", alpha=0.2,
-                        color=colour, linewidth=0)  # fmt: skip
+                        color=color, linewidth=0)  # fmt: skip
         ax.plot(at, effect.effect[:n], drawstyle="steps-mid", **style)
         others = np.arange(n, len(labels))
     else:
@@ -376,7 +376,7 @@ def _draw_curve(ax: Any, effect: ColumnEffect, reach: float, limits: tuple[float
         rank = np.argsort(-np.abs(effect.effect) / np.where(band > 0.0, band, 1.0), kind="stable")
         others = np.sort(rank[:8])
     places = n + np.arange(len(others)) + (max(0.3, n / 16) if n else 0.0)
-    ax.errorbar(places, effect.effect[others], band[others], fmt="o", markersize=4, color=_axes.GREY if n else colour,
+    ax.errorbar(places, effect.effect[others], band[others], fmt="o", markersize=4, color=_axes.GRAY if n else color,
                 elinewidth=1.2, capsize=2)  # fmt: skip
     shown = np.unique(np.linspace(0, n - 1, min(n, _MOST_TICKS)).round().astype(int)) if n else others[:0]
     ticks = [*shown.tolist(), *places.tolist()]
@@ -395,7 +395,7 @@ def _draw_pair(ax: Any, effect: ColumnEffect, reach: float) -> None:
     most = float(np.abs(values).max()) or 1.0
     image = ax.imshow(values.T, cmap="RdBu_r", vmin=-most, vmax=most, origin="lower", aspect="auto")
     for i, j in zip(*np.nonzero(np.abs(values) < reach * (0.0 if effect.noise is None else effect.noise)), strict=True):
-        ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, fill=False, hatch="////", edgecolor=_axes.GREY, linewidth=0))
+        ax.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, fill=False, hatch="////", edgecolor=_axes.GRAY, linewidth=0))
     ax.figure.colorbar(image, ax=ax, shrink=0.85).set_label(
         _axes.in_a_line(effect.unit), fontsize="small", **_axes.AS_IT_IS
     )

@@ -49,7 +49,7 @@ class _CurveDisplay:
             The display itself, with `ax_`, `figure_`, `line_`, `band_` and `reference_`.
         """
         ax = _axes.axes_for(self, ax, (5.2, 4.8))
-        (self.reference_,) = ax.plot([0, 1], [0, 1], color=_axes.GREY, linestyle=":", linewidth=1.0)
+        (self.reference_,) = ax.plot([0, 1], [0, 1], color=_axes.GRAY, linestyle=":", linewidth=1.0)
         style = {"color": _axes.BLUE, "marker": self._marker, "markersize": 4, **kwargs}
         (self.line_,) = ax.plot(self.curve.x, self.curve.y, **style)
         order = np.argsort(self.curve.x, kind="stable")
@@ -277,9 +277,9 @@ class PrivateConfusionMatrixDisplay:
         reach = (np.asarray(self.confusion_matrix.high) - np.asarray(self.confusion_matrix.low)) / 2
         self.text_ = np.empty((n, n), object)
         for i, j in np.ndindex(n, n):
-            colour = "white" if shares[i, j] > 0.6 else "black"
+            color = "white" if shares[i, j] > 0.6 else "black"
             text = f"{counts[i, j]:.0f}\n±{reach[i, j]:.0f}"
-            self.text_[i, j] = ax.text(j, i, text, ha="center", va="center", color=colour, fontsize="small")
+            self.text_[i, j] = ax.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
         names = [_axes.in_a_line(each) for each in self.display_labels]
         ax.set_xticks(range(n), names, **_axes.AS_IT_IS)
         ax.set_yticks(range(n), names, **_axes.AS_IT_IS)
@@ -371,7 +371,7 @@ class PrivateSubgroupDisplay:
         names, found = [_axes.in_a_line(each) for each in self.estimates], list(self.estimates.values())
         ax = _axes.axes_for(self, ax, (5.2, 1.8 + 0.35 * len(names)))
         value, low, high = (np.array([float(getattr(each, k)) for each in found]) for k in ("value", "low", "high"))
-        self.overall_ = ax.axvline(float(self.overall.value), color=_axes.GREY, linestyle=":", linewidth=1.0)
+        self.overall_ = ax.axvline(float(self.overall.value), color=_axes.GRAY, linestyle=":", linewidth=1.0)
         style = {"fmt": "o", "color": _axes.BLUE, "markersize": 5, "capsize": 3, **kwargs}
         reach = np.maximum(np.stack([value - low, high - value]), 0.0)
         self.bars_ = ax.errorbar(value, np.arange(len(names)), xerr=reach, **style)

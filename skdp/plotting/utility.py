@@ -59,14 +59,14 @@ class Study:
     models_ : list of list of estimator
         The fitted models, by budget and repeat.
     baseline_score_ : float
-    price_ : PrivacyCost
+    privacy_cost_ : PrivacyCost
         Privacy cost of all fits under composition.
     adjacency_ : str
 
     Notes
     -----
-    **Guarantees.** All models and their scores on public rows together have the privacy cost `price_`, which is known
-    before a row is read. With `groups`, the same holds for all rows of one group.
+    **Guarantees.** All models and their scores on public rows together have the privacy cost `privacy_cost_`, which is
+    known before a row is read. With `groups`, the same holds for all rows of one group.
 
     Proof. Each fit reads the rows, has independent noise, and costs ``fit.event(1.0)``; the privacy cost composes
     ``n_repeats`` times each of the fits. A score on public rows is a function of a released fit.
@@ -75,7 +75,7 @@ class Study:
     _public_name = "PrivacyUtilityDisplay"
     models_: list[list[Any]]
     baseline_score_: float
-    price_: PrivacyCost
+    privacy_cost_: PrivacyCost
     adjacency_: str
 
     def __init__(
@@ -119,7 +119,7 @@ class Study:
         fit.charge()
 
         models = fit.learn(model._fit_all, fit, plans, rows)
-        return fit.publish(models_=models, baseline_score_=scored, price_=fit.cost)
+        return fit.publish(models_=models, baseline_score_=scored, privacy_cost_=fit.cost)
 
     def _private_parts(self) -> list[Any]:
         return []  # diagnostics of a fit about its rows are not published
@@ -142,16 +142,16 @@ class Study:
         width, n_features = table_shape(self._test[0])[1], table_shape(rows.X)[1]
         if width != n_features:
             raise ValueError(f"`X_test` must have the {n_features} columns of X, got {width}.")
-        refused, score = "", math.nan
+        rejected, score = "", math.nan
         try:
             with silence():
                 score = self.score(self._rehearsed(plan, rows))
         except Exception as error:  # its message can contain a cell
-            refused = f"a {type(error).__name__}; fit and score a model on them alone to see the cause"
-        if not refused and not math.isfinite(score):
-            refused = f"the score is {score}; use rows of every class"
-        if refused:
-            raise ValueError(f"`X_test` and `y_test` must be valid for a fit and the scorer: {refused}.")
+            rejected = f"a {type(error).__name__}; fit and score a model on them alone to see the cause"
+        if not rejected and not math.isfinite(score):
+            rejected = f"the score is {score}; use rows of every class"
+        if rejected:
+            raise ValueError(f"`X_test` and `y_test` must be valid for a fit and the scorer: {rejected}.")
 
     def _rehearsed(self, plan: FitPlan, rows: PartRows) -> Any:
         """A model that is fitted to public rows instead; nothing is charged."""
@@ -197,14 +197,14 @@ def report_baseline(baseline: Any) -> None:
 
 def score_baseline(baseline: Any, score_of: Callable[[Any], float], rows: tuple[Any, Any], weights: Any) -> float:
     """The score of a non-private estimator; the last step of a pipeline uses the weights."""
-    refused, score = "", math.nan
+    rejected, score = "", math.nan
     name = f"{baseline.steps[-1][0]}__sample_weight" if isinstance(baseline, Pipeline) else "sample_weight"
     try:
         score = score_of(clone(baseline).fit(*rows, **({} if weights is None else {name: weights})))
     except Exception as error:  # its message can contain a cell
-        refused = type(error).__name__
-    if refused:
-        raise ValueError(f"baseline={type(baseline).__name__} raises {refused}. Fit it alone to see the cause.")
+        rejected = type(error).__name__
+    if rejected:
+        raise ValueError(f"baseline={type(baseline).__name__} raises {rejected}. Fit it alone to see the cause.")
     return score
 
 
@@ -431,8 +431,8 @@ class PrivacyUtilityDisplay:
         self.band_ = None
         if scores.shape[1] > 1:
             spread = scores.std(axis=1, ddof=1)
-            colour = kwargs.get("color", _axes.BLUE)
-            self.band_ = ax.fill_between(epsilons, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+            color = kwargs.get("color", _axes.BLUE)
+            self.band_ = ax.fill_between(epsilons, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0)
             label += f", mean ± standard deviation of {scores.shape[1]} fits"
         (self.line_,) = ax.plot(epsilons, mean, **{"color": _axes.BLUE, "marker": "o", "label": label, **kwargs})
         self.baseline_line_ = self._draw_baseline(ax)
@@ -499,7 +499,7 @@ class PrivacyUtilityDisplay:
         self.scores = np.array([[study.score(model) for model in models] for models in self.estimators_])
         self.model_name = f"private ({_model_name(estimator)})"
         self.score_name = _name_of(scoring, estimator) if score_name is None else score_name
-        self.privacy_event_, self.epsilon_total_, self.delta_ = study.price_
+        self.privacy_event_, self.epsilon_total_, self.delta_ = study.privacy_cost_
         self.adjacency_ = study.adjacency_
         total = to_digits(self.epsilon_total_, 3, up=True)
         self.note = f"All {self.scores.size} private fits together have epsilon {total} at delta {self.delta_:g}."

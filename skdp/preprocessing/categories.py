@@ -13,7 +13,7 @@ from skdp._checks.table import Table, fitted_table
 from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, StepTraits
-from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, HistogramQuery
 from skdp.preprocessing.raw_columns import ReadsRawColumns, read_columns
 from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -25,8 +25,8 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     """Differentially private one-hot encoder.
 
     A category is released if its noisy count exceeds a threshold that a single row rarely reaches (partition
-    selection). All other categories are encoded as "other", missing values as "gap". Cells are compared as strings: 1,
-    1.0 and "1" are one category.
+    selection). All other categories are encoded as "other", missing values as "missing". Cells are compared as strings:
+    1, 1.0 and "1" are one category.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     - With `groups`, the guarantee holds for all rows of one group together: in each column, one randomly drawn row of a
       group is counted. ``transform`` ignores groups.
     - All fitted attributes are functions of one joint release of noisy counts, of a threshold and of public quantities.
-      The proof is in the docstring of ``skdp.preprocessing.histogram_query.Purchase``.
+      The proof is in the docstring of ``skdp.preprocessing.histogram_query.HistogramQuery``.
     - Released categories are sorted and do not depend on the order of the rows. Categories of a pandas dtype that do
       not occur are not counted.
     - Missing values do not contribute to any count. ``transform`` processes each row independently.
@@ -181,8 +181,10 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         self._check_own_parameters()
         return StepPlan(self._histograms(1).event_at, {})
 
-    def _histograms(self, n_features: int) -> Purchase:
-        return Purchase(0, n_features, 1, self.max_categories, self.adjacency, THRESHOLD_SHARE * float(self.delta))
+    def _histograms(self, n_features: int) -> HistogramQuery:
+        return HistogramQuery(
+            0, n_features, 1, self.max_categories, self.adjacency, THRESHOLD_SHARE * float(self.delta)
+        )
 
     def _learned(self, table: Table, categories: list[list[str]]) -> dict[str, Any]:
         """Return the fitted attributes."""
@@ -212,7 +214,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         X_new : csr_matrix or ndarray of shape (n_samples, n_features_out)
-            Encoded rows as float64: for each column of `X`, its categories, "other" and "gap" (missing).
+            Encoded rows as float64: for each column of `X`, its categories, "other" and "missing".
         """
         check_is_fitted(self)
         return self._fitted_rows.transform(fitted_table(self, X).given)
@@ -245,7 +247,7 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         names : ndarray of str objects
-            ``column=category``, ``column=other`` and ``column=gap`` (missing values).
+            ``column=category``, ``column=other`` and ``column=missing`` (missing values).
         """
         check_is_fitted(self)
         return self._fitted_rows.get_feature_names_out(input_features)

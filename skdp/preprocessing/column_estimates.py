@@ -17,7 +17,7 @@ from skdp._checks.table import Table, as_keys
 from skdp.base.estimator import PrivateEstimator
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.cell_tree import all_edges, bins_are_crowded, lie_at_a_bound
-from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, Purchase
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, HistogramQuery
 from skdp.preprocessing.raw_columns import ReadsRawColumns, match_columns, read_schema
 from skdp.preprocessing.schema.blocks import read_line
 from skdp.preprocessing.schema.column import Column
@@ -42,7 +42,7 @@ class SchemaRows(NamedTuple):
         return self.table.shape
 
 
-class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
+class EstimatesColumns(ReadsRawColumns, PrivateEstimator):
     """Mixin for estimators with the parameters ``schema, n_bins, max_categories``."""
 
     schema: Any
@@ -61,36 +61,38 @@ class SchemaBuyer(ReadsRawColumns, PrivateEstimator):
         check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
         check_count("max_categories", self.max_categories, constraint="a positive integer, such as 100")
 
-    def _purchase(self) -> Purchase:
+    def _query(self) -> HistogramQuery:
         """Release that the fit may need, as far as parameters determine it."""
         share = THRESHOLD_SHARE * float(self.delta)
         given = self.n_bins, self.max_categories, self.adjacency, share, bool(self.fit_bins)
-        return planned_purchase(self._given_schema(), *given)
+        return planned_query(self._given_schema(), *given)
 
 
-def read_by_schema(model: SchemaBuyer, X: Any, *, reset: bool) -> SchemaRows:
+def read_by_schema(model: EstimatesColumns, X: Any, *, reset: bool) -> SchemaRows:
     """Return a table whose cells were read: all of them, because an error after the charge would cost budget."""
     table, schema = Table(X, model), model._given_schema()
     warn_of_objects(model, schema, table)
-    rows = rows_to_buy(table, match_columns(schema, table), bool(model.fit_bins))
+    rows = rows_to_estimate(table, match_columns(schema, table), bool(model.fit_bins))
     check_schema(model, table.source, reset=reset)
     return rows
 
 
-def planned_purchase(
+def planned_query(
     schema: TableSchema,
     n_bins: int,
     max_categories: int,
     adjacency: str,
     threshold_delta: float,
     fits_bins: bool = False,
-) -> Purchase:
+) -> HistogramQuery:
     """Return the release that a fit may need, as far as parameters determine it."""
-    bought = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
+    estimates = [each.kind for _, each in schema.items() if each.is_wanted(fits_bins)]
     unknown = schema.others == "estimate"  # kinds follow from types, which are known at the fit
-    words = unknown or "category" in bought
-    numbers = unknown or any(kind != "category" for kind in bought)
-    return Purchase(int(numbers), int(words), n_bins, max_categories, adjacency, threshold_delta if words else 0.0)
+    words = unknown or "category" in estimates
+    numbers = unknown or any(kind != "category" for kind in estimates)
+    return HistogramQuery(
+        int(numbers), int(words), n_bins, max_categories, adjacency, threshold_delta if words else 0.0
+    )
 
 
 def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
@@ -115,41 +117,41 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
         )
 
 
-def rows_to_buy(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
+def rows_to_estimate(table: Table, columns: list[tuple[str, int, Column]], fits_bins: bool = False) -> SchemaRows:
     """Read and check all columns except dropped ones, and keep those that are estimated."""
     rows = SchemaRows(table, columns, [], [], fits_bins=fits_bins)
     for _, j, column in columns:
         if column.kind == "drop":
             continue
         cells = table.cells(j)
-        if column.is_bought and column.kind == "category":
-            rows.words.append(as_keys(cells, column.gaps))
+        if column.is_estimated and column.kind == "category":
+            rows.words.append(as_keys(cells, column.missing_values))
         elif column.is_wanted(fits_bins):
             rows.numbers.append(read_line(cells, column))
     return rows
 
 
-def note_remains(estimator: Any, bought: BoughtColumns, n_public: int) -> None:
+def note_remains(estimator: Any, estimates: EstimatedColumns, n_public: int) -> None:
     """Record the noisy information of the estimated columns, and the warnings of few rows and of lost columns.
 
     Only releases and public numbers are used.
     """
-    estimator._fitted_remains = bought.remains
-    if n_public < bought.least_rows:
+    estimator._fitted_remains = estimates.remains
+    if n_public < estimates.least_rows:
         what = "rows" if estimator._unit() == ROW else "groups"
-        lines = [name for name, each in bought.remains.items() if each.kind != "category"]
+        lines = [name for name, each in estimates.remains.items() if each.kind != "category"]
         first = f" Set bounds of {listed(lines)} in `schema`, which helps most." if lines else ""
         note_notice(
             estimator,
-            f"{n_public} {what} are too few to estimate bounds and categories of {len(bought.remains)} columns: below "
-            f"{bought.least_rows:.0f}, the noise dominates.{first} Declare the columns in `schema`, or use more {what} "
-            "or a larger epsilon.",
+            f"{n_public} {what} are too few to estimate bounds and categories of {len(estimates.remains)} columns: "
+            f"below {estimates.least_rows:.0f}, the noise dominates.{first} Declare the columns in `schema`, or use "
+            f"more {what} or a larger epsilon.",
         )
-    for text in (*notices_of_remains(bought.remains), bought.of_bounds):
+    for text in (*notices_of_remains(estimates.remains), estimates.of_bounds):
         note_notice(estimator, text)
 
 
-class BoughtColumns(NamedTuple):
+class EstimatedColumns(NamedTuple):
     """Private estimates of a table by column name, complete, with the remaining information of the cells.
 
     With fewer rows than `least_rows`, a public number, estimates contain little information. `beyond` are upper limits
@@ -165,15 +167,15 @@ class BoughtColumns(NamedTuple):
     spans: Mapping[str, tuple[float, float]] = {}
 
 
-def bought_columns(
-    planned: Purchase,
+def estimated_columns(
+    planned: HistogramQuery,
     rows: SchemaRows,
     noise_multiplier: float,
     n_public: int,
     stream: SecretStream,
     units: Units | None = None,
     drops_words: bool = False,
-) -> BoughtColumns:
+) -> EstimatedColumns:
     """Estimate the missing bounds, bins and categories, with the event of the planned release.
 
     Estimated columns have a place for missing values and other categories, because both may occur. Bins of a number
@@ -185,57 +187,61 @@ def bought_columns(
     kinds = {name: each for name, _, each in rows.columns if each.is_wanted(rows.fits_bins)}
     numbers = dict(zip([name for name, each in kinds.items() if each.kind != "category"], rows.numbers, strict=True))
     words = dict(zip([name for name, each in kinds.items() if each.kind == "category"], rows.words, strict=True))
-    opened = [name for name, each in kinds.items() if each.is_bought]
+    opened = [name for name, each in kinds.items() if each.is_estimated]
     if not kinds:
-        return BoughtColumns({}, {})
+        return EstimatedColumns({}, {})
 
-    def purchase_of_columns() -> Purchase:
+    def query_of_columns() -> HistogramQuery:
         """Return the release for the remaining columns, at the cost of the planned one or less."""
         bounds = tuple(kinds[name].bounds for name in numbers)
         delta = planned.threshold_delta if words else 0.0
         return replace(planned, n_numbers=len(numbers), n_words=len(words), threshold_delta=delta, bounds=bounds)
 
     # Leave out, by public numbers, what too few rows could not estimate.
-    purchase = purchase_of_columns()
-    if opened and n_public < purchase.least_rows_at(noise_multiplier):
+    query = query_of_columns()
+    if opened and n_public < query.least_rows_at(noise_multiplier):
         numbers = {name: values for name, values in numbers.items() if name in opened}
-        purchase = purchase_of_columns()
-    least_rows, dropped = purchase.least_rows_at(noise_multiplier), []
-    if drops_words and numbers and words and n_public < 2.0 * purchase.threshold_at(noise_multiplier):
+        query = query_of_columns()
+    least_rows, dropped = query.least_rows_at(noise_multiplier), []
+    if drops_words and numbers and words and n_public < 2.0 * query.threshold_at(noise_multiplier):
         dropped, words = list(words), {}
-        purchase = purchase_of_columns()
+        query = query_of_columns()
     given = list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream
-    bought = purchase.release(*given, units=units)
-    held = dict(zip([*numbers, *words], bought.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
+    estimates = query.release(*given, units=units)
+    held = dict(zip([*numbers, *words], estimates.held, strict=True)) | dict.fromkeys(dropped, Held(0.0, 0.0))
     # Complete the columns with the released estimates.
     made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
-    for name, categories in zip(words, bought.categories, strict=True):
-        made[name] = replace(kinds[name], categories=tuple(categories), other=OTHER_CELL, gaps=_with_gaps(kinds[name]))
-    for name, inner, bounds, span in zip(numbers, bought.edges, bought.bounds, bought.spans, strict=True):
+    for name, categories in zip(words, estimates.categories, strict=True):
+        made[name] = replace(
+            kinds[name], categories=tuple(categories), other=OTHER_CELL, missing_values=_with_missing(kinds[name])
+        )
+    for name, inner, bounds, span in zip(numbers, estimates.edges, estimates.bounds, estimates.spans, strict=True):
         column, edges = kinds[name], all_edges(inner, bounds)
-        if column.is_bought:
+        if column.is_estimated:
             if column.kind == "date":  # as dates that can be written down, so that a schema of them is read alike
                 dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
                 edges = tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
-            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, gaps=_with_gaps(column))
+            made[name] = replace(
+                column, bounds=(edges[0], edges[-1]), edges=edges, missing_values=_with_missing(column)
+            )
         elif bins_are_crowded(inner, bounds, planned.n_bins):
             made[name], spans[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges), span
-        if not column.is_bought and lie_at_a_bound(inner, bounds):
+        if not column.is_estimated and lie_at_a_bound(inner, bounds):
             narrow.append(name)
     remains = {}
     for name in opened:
         share = min(max(held[name].cells / n_public, 0.0), 1.0)
         remains[name] = Remains(kinds[name].kind, share, held[name].deviation / n_public)
     beyond = {name: held[name].beyond for name in numbers if name in opened}
-    return BoughtColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow), spans)
+    return EstimatedColumns(made, remains, least_rows if opened else 0.0, beyond, narrow_bounds_notice(narrow), spans)
 
 
 OTHER_CELL = "other"
 """Cell that represents the unreleased categories of an estimated column."""
 
 
-def _with_gaps(column: Column) -> tuple[str, ...]:
-    return tuple(sorted({"", *column.gaps}))
+def _with_missing(column: Column) -> tuple[str, ...]:
+    return tuple(sorted({"", *column.missing_values}))
 
 
 _CALENDAR = days_of("0001-01-01"), days_of("9999-12-31")

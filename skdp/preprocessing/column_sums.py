@@ -15,14 +15,14 @@ from skdp.accounting import DpEvent, compose
 from skdp.mechanisms.bounded_sum import VectorQuery
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.histogram_query import Purchase
+from skdp.preprocessing.histogram_query import HistogramQuery
 
 BOUNDS_SHARE = 0.3
 """Fraction of mu^2 for bounds where some are estimated privately."""
 
 
 @dataclass(frozen=True)
-class BoughtBounds:
+class EstimatedBounds:
     """Bounds of numeric columns, some of which are estimated privately.
 
     Parameters
@@ -34,7 +34,7 @@ class BoughtBounds:
     Notes
     -----
     **Guarantees.** Privately estimated bounds are a function of the release of a
-    `skdp.preprocessing.histogram_query.Purchase` and of public numbers. Its event is part of `event_beside`.
+    `skdp.preprocessing.histogram_query.HistogramQuery` and of public numbers. Its event is part of `event_beside`.
     """
 
     bounds: tuple[Bounds, ...]
@@ -45,8 +45,8 @@ class BoughtBounds:
         return sum(pair is None for pair in self.bounds)
 
     @property
-    def _purchase(self) -> Purchase:
-        return Purchase(self._n_open, 0, 1, 1, self.adjacency, 0.0)
+    def _query(self) -> HistogramQuery:
+        return HistogramQuery(self._n_open, 0, 1, 1, self.adjacency, 0.0)
 
     def noise_left(self, noise_multiplier: float) -> float:
         """Noise multiplier of all other releases of a fit with this total `noise_multiplier`."""
@@ -57,7 +57,7 @@ class BoughtBounds:
         if not self._n_open:
             return event_at
         return lambda noise: compose(
-            [self._purchase.event_at(noise / math.sqrt(BOUNDS_SHARE)), event_at(self.noise_left(noise))]
+            [self._query.event_at(noise / math.sqrt(BOUNDS_SHARE)), event_at(self.noise_left(noise))]
         )
 
     def release(
@@ -89,7 +89,7 @@ class BoughtBounds:
         if self._n_open:
             opened = [values for values, pair in zip(columns, self.bounds, strict=True) if pair is None]
             given = noise_multiplier / math.sqrt(BOUNDS_SHARE), n_public, stream, weights, units
-            found = self._purchase.release(opened, [], *given).bounds
+            found = self._query.release(opened, [], *given).bounds
         return [found.pop(0) if pair is None else pair for pair in self.bounds]
 
 
@@ -181,7 +181,7 @@ class ColumnSums(VectorQuery):
 
 
 def release_moments(
-    missing: BoughtBounds,
+    missing: EstimatedBounds,
     columns: list[np.ndarray],
     n_moments: int,
     noise_multiplier: float,
@@ -194,7 +194,7 @@ def release_moments(
 
     Parameters
     ----------
-    missing : BoughtBounds
+    missing : EstimatedBounds
         Release of the missing bounds. With `event_beside`, the moments and these bounds cost as much as one Gaussian
         release.
     columns : list of ndarray of shape (n,)

@@ -1,7 +1,7 @@
 """Noisy histograms of several columns, released jointly, for bin edges, bounds, medians and categories.
 
 `CountedColumns` counts numbers in disjoint cells, with the contribution of a unit clipped to that of one row.
-`Purchase` plans and makes the releases. The rest implements partition selection.
+`HistogramQuery` plans and makes the releases. The rest implements partition selection.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Held(NamedTuple):
     beyond: float = 0.0
 
 
-class Bought(NamedTuple):
-    """Private estimates from a `Purchase`, with the privacy cost of `Purchase.event_at`.
+class HistogramEstimates(NamedTuple):
+    """Private estimates from a `HistogramQuery`, with the privacy cost of `HistogramQuery.event_at`.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Bought(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Purchase:
+class HistogramQuery:
     """Joint release of noisy histograms of several columns. All of its fields are public.
 
     Parameters
@@ -299,7 +299,7 @@ class Purchase:
         stream: SecretStream,
         weights: Any = 1.0,
         units: Units | None = None,
-    ) -> Bought:
+    ) -> HistogramEstimates:
         """Count, add noise, and find edges, bounds and categories.
 
         Parameters
@@ -333,7 +333,7 @@ class Purchase:
         found, categories, held_words = self._locate(columns, words, locate, stream.spawn("locate"))
         cells = [found.pop(0) if pair is None else cell_tree.Cells.between(*pair) for pair in self._all_bounds]
         if not refine:
-            return Bought([], [], categories, [], held_words, [])
+            return HistogramEstimates([], [], categories, [], held_words, [])
         # Later rounds: cells that are finer where there is more mass.
         deviation = refine[-1].standard_deviation
         size = int(np.clip(n_public / (4.0 * deviation), 16, 256))  # more cells would hold noise
@@ -350,7 +350,7 @@ class Purchase:
             for each, (low, high) in zip(cells, bounds, strict=True)
         ]
         held = [_held_numbers(*each) for each in zip(cells, bounds, strict=True)]
-        return Bought(edges, bounds, categories, medians, [*held, *held_words], spans)
+        return HistogramEstimates(edges, bounds, categories, medians, [*held, *held_words], spans)
 
     @property
     def _all_bounds(self) -> list[Bounds]:
@@ -411,9 +411,9 @@ def _held_numbers(cells: cell_tree.Cells | None, bounds: tuple[float, float]) ->
     return Held(float(mass.sum()), math.sqrt(float(cells.variances.sum())), beyond)
 
 
-def event_with(purchases: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
+def event_with(queries: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
     """Event of these releases together with a fit's own releases, if these have this noise multiplier."""
-    return compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])
+    return compose([*(each.event_at(noise_multiplier) for each in queries), event_at(noise_multiplier)])
 
 
 def released(

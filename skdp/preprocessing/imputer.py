@@ -20,8 +20,8 @@ from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import Fit, begin, fit_publicly, units_of
 from skdp.base.private_step import PrivateStep, StepPlan
 from skdp.base.public_steps import register
-from skdp.preprocessing.column_sums import BoughtBounds, release_moments
-from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.column_sums import EstimatedBounds, release_moments
+from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, HistogramQuery
 from skdp.preprocessing.raw_columns import ColumnsRead, ReadsRawColumns, numbers_of, read_columns
 
 
@@ -108,7 +108,7 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
       ``transform`` ignores groups.
     - With ``strategy="constant"``, ``fit`` uses no cell, and no budget is consumed.
     - All fitted attributes are functions of noisy counts and sums and of public quantities. The proofs are in the
-      docstrings of ``skdp.preprocessing.histogram_query.Purchase`` and, for means, of
+      docstrings of ``skdp.preprocessing.histogram_query.HistogramQuery`` and, for means, of
       ``skdp.preprocessing.column_sums.ColumnSums``.
     - Missing values do not contribute to any count or sum. ``transform`` processes each row independently.
     - An invalid table raises an error before the charge. The message contains no cell.
@@ -216,19 +216,19 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     def _event_at(self, bounds: tuple[Any, ...]) -> Callable[[float], DpEvent]:
         """Return the event of a fit as a function of its noise multiplier."""
         if self.strategy == "mean":
-            return BoughtBounds(bounds, self.adjacency).event_beside(GaussianDpEvent)
+            return EstimatedBounds(bounds, self.adjacency).event_beside(GaussianDpEvent)
         return self._histograms(bounds).event_at
 
-    def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
+    def _histograms(self, bounds: tuple[Any, ...]) -> HistogramQuery:
         if self.strategy == "median":
-            return Purchase(len(bounds), 0, 1, 1, self.adjacency, 0.0, bounds)
-        return Purchase(0, len(bounds), 1, 1, self.adjacency, THRESHOLD_SHARE * float(self.delta))
+            return HistogramQuery(len(bounds), 0, 1, 1, self.adjacency, 0.0, bounds)
+        return HistogramQuery(0, len(bounds), 1, 1, self.adjacency, THRESHOLD_SHARE * float(self.delta))
 
     def _release_values(self, fit: Fit, rows: ColumnsRead, bounds: tuple[Any, ...]) -> list[Any]:
         """Return noisy means, medians or most frequent values of the columns."""
         public, stream = (fit.noise_multiplier, fit.n), fit.spawn("columns")
         if self.strategy == "mean":
-            missing = BoughtBounds(bounds, self.adjacency)
+            missing = EstimatedBounds(bounds, self.adjacency)
             _, moments = release_moments(missing, rows.columns, 1, *public, stream.spawn, units=fit.units)
             return moments.means.tolist()
         histograms = self._histograms(bounds)

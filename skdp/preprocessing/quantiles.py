@@ -15,7 +15,7 @@ from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.cell_tree import all_edges
-from skdp.preprocessing.histogram_query import Purchase
+from skdp.preprocessing.histogram_query import HistogramQuery
 from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
 from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
@@ -114,7 +114,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
 
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All fitted attributes are functions of noisy counts, released for all columns together, and of public quantities.
-      The proof is in the docstring of ``skdp.preprocessing.histogram_query.Purchase``.
+      The proof is in the docstring of ``skdp.preprocessing.histogram_query.HistogramQuery``.
     - The privacy cost does not depend on the number of columns: they share it, and the noise grows with the square root
       of their number.
     - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
@@ -200,8 +200,8 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         self._check_own_parameters()
         return StepPlan(self._histograms(parameters.bounds_of_any_width(self.bounds)).event_at, {})
 
-    def _histograms(self, bounds: tuple[Any, ...]) -> Purchase:
-        return Purchase(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
+    def _histograms(self, bounds: tuple[Any, ...]) -> HistogramQuery:
+        return HistogramQuery(len(bounds), 0, self.n_bins, 1, self.adjacency, 0.0, bounds)
 
     def _learned(self, table: Table, edges: list[np.ndarray], bounds: list[tuple[float, float]]) -> dict[str, Any]:
         """Return the fitted attributes."""
@@ -258,7 +258,7 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         Returns
         -------
         names : ndarray of str objects
-            ``column=low..high`` and ``column=gap`` (missing values) for one-hot output, otherwise the column names.
+            ``column=low..high`` and ``column=missing`` (missing values) for one-hot output, otherwise the column names.
         """
         check_is_fitted(self)
         names: np.ndarray = self._fitted_rows.get_feature_names_out(input_features)

@@ -96,8 +96,8 @@ def match_columns(schema: TableSchema, table: Table) -> list[tuple[str, int, Col
         kind = "drop" if schema.others == "drop" else table.kind(j) if name in others else ""
         column = Column(kind) if name in others else known[name]
         if column.kind != "drop":
-            table.kind(j)  # refuses types of complex and nested cells
-        refuse_dates(name, column, table, j)
+            table.kind(j)  # rejects types of complex and nested cells
+        reject_dates(name, column, table, j)
         if column.kind == "date" and table.is_typed and table.kind(j) == "number":
             raise ValueError(
                 f"Column {name!r} is a date in `schema`, but has a numeric type in X. Convert it, for example with "
@@ -114,7 +114,7 @@ def kinds_by_type(table: Table, columns: list[tuple[str, int, Column]]) -> dict[
     return {name: table.kind(j) for name, j, column in columns if table.is_typed and column.kind != "drop"}
 
 
-def refuse_dates(name: str, column: Column, table: Table, j: int) -> None:
+def reject_dates(name: str, column: Column, table: Table, j: int) -> None:
     """Raise an error if a column has a date type but is a number in the schema."""
     if column.kind == "number" and table.kind(j) == "date":
         raise ValueError(

@@ -16,7 +16,7 @@ from skdp.accounting import GaussianDpEvent
 from skdp.base.estimator import PrivateEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan
-from skdp.preprocessing.column_sums import BoughtBounds, release_moments
+from skdp.preprocessing.column_sums import EstimatedBounds, release_moments
 from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
 
 
@@ -109,7 +109,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     - ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row under `adjacency`, if `random_state` is None.
     - All fitted attributes are functions of noisy counts and sums and of public quantities. The proofs are in the
       docstrings of ``skdp.preprocessing.column_sums.ColumnSums`` and, for bounds, of
-      ``skdp.preprocessing.histogram_query.Purchase``.
+      ``skdp.preprocessing.histogram_query.HistogramQuery``.
     - With `groups`, the guarantee holds for all rows of one group together: their contribution is clipped to that of
       one row. ``transform`` ignores groups.
     - Weights multiply the contribution of a row by a number in [0, 1], so they do not raise the sensitivity.
@@ -171,7 +171,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         fit = begin(self, X, groups)
         model, weight_reader = fit.model, WeightReader.of(fit.model.weight_bound)
         bounds = bounds_of_columns(model.bounds, fit.n_features)
-        missing = BoughtBounds(bounds, model.adjacency)
+        missing = EstimatedBounds(bounds, model.adjacency)
         fit.plan(missing.event_beside(GaussianDpEvent))
 
         rows = fit.read_rows(read_columns)
@@ -185,7 +185,7 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: one Gaussian release, and that of bounds if there are none."""
-        missing = BoughtBounds(bounds_of_any_width(self.bounds), self.adjacency)
+        missing = EstimatedBounds(bounds_of_any_width(self.bounds), self.adjacency)
         return StepPlan(missing.event_beside(GaussianDpEvent), {})
 
     @silent_arithmetic

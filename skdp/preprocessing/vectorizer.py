@@ -35,7 +35,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 @with_parameters
-class DPTableVectorizer(column_estimates.SchemaBuyer):
+class DPTableVectorizer(column_estimates.EstimatesColumns):
     """Encode a raw table as numeric features, by a public schema.
 
     Numbers and dates are binned between public bounds, and categories are one-hot encoded. Missing values and unlisted
@@ -143,9 +143,9 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
       cell. ``transform`` processes each row independently: the output depends on the row, the schema and public types.
       It does not depend on the dtype of a column, which missing values in other rows can change.
     - Otherwise, ``fit`` is (`epsilon_`, `delta_`)-differentially private for one row. The proof is in the docstring of
-      ``skdp.preprocessing.histogram_query.Purchase``; all else is post-processing. Column types come from the schema,
-      otherwise from the dtype: numeric columns are numbers, dates are dates, and all others (including booleans) are
-      categories. The columns of a list of rows are numbers. Categories are never read from a dtype.
+      ``skdp.preprocessing.histogram_query.HistogramQuery``; all else is post-processing. Column types come from the
+      schema, otherwise from the dtype: numeric columns are numbers, dates are dates, and all others (including
+      booleans) are categories. The columns of a list of rows are numbers. Categories are never read from a dtype.
     - With `groups`, the guarantee holds for all rows of one group together. For numbers, the contribution of a group is
       clipped to that of one row; for categories, one randomly drawn row of a group is counted in each column.
       ``transform`` ignores groups.
@@ -170,7 +170,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     >>> X = [[35, "nurse"], [70, None]]
     >>> vectorizer = DPTableVectorizer(schema, n_bins=2, sparse_output=False).fit(X)
     >>> list(vectorizer.get_feature_names_out())
-    ['x0=18..54', 'x0=54..90', 'x0=gap', 'x1=clerk', 'x1=nurse', 'x1=other', 'x1=gap']
+    ['x0=18..54', 'x0=54..90', 'x0=missing', 'x1=clerk', 'x1=nurse', 'x1=other', 'x1=missing']
     >>> print(vectorizer.transform(X))
     [[1. 0. 0. 0. 1. 0. 0.]
      [0. 1. 0. 0. 0. 0. 1.]]
@@ -232,7 +232,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         model = fit.model
         model._whole = self._whole  # a pipeline sets it after the copy was made
         model._check_own_parameters()
-        histograms = model._purchase()
+        histograms = model._query()
         fit.plan(histograms.event_at)
 
         rows = fit.read_rows(column_estimates.read_by_schema)
@@ -240,7 +240,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
 
         noise = fit.noise_multiplier
         given = histograms, rows, noise, fit.n, fit.spawn("columns"), fit.units, True
-        found = fit.learn(column_estimates.bought_columns, *given)
+        found = fit.learn(column_estimates.estimated_columns, *given)
         model._take(rows.table, rows.columns, found.columns, noise)
         column_estimates.note_remains(model, found, fit.n)
         return fit.publish()
@@ -291,7 +291,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         """See `PrivateEstimator`: noisy histograms, whose cost does not depend on the number of columns."""
         self._check_own_parameters()
-        return StepPlan(self._purchase().event_at, {})
+        return StepPlan(self._query().event_at, {})
 
     # --- columns ---
 
@@ -317,7 +317,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         complete = {name: found.get(name, column) for name, _, column in columns}
         self.schema_ = TableSchema(complete, impossible=combinations_left(self._given_schema().impossible, complete))
         self._fitted_kinds = raw_columns.kinds_by_type(table, columns)
-        self._fitted_bought = tuple(name for name in found if complete[name].kind != "drop")
+        self._fitted_estimated = tuple(name for name in found if complete[name].kind != "drop")
         self.noise_multiplier_ = noise_multiplier
         self.numbers_ = str(self.numbers)
         if self._chooses_numbers():
@@ -362,7 +362,7 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         check_is_fitted(self)
         table = fitted_table(self, X)
         for block in self._fitted_blocks:
-            raw_columns.refuse_dates(block.name, block.column, table, block.position)
+            raw_columns.reject_dates(block.name, block.column, table, block.position)
         if self._fitted_blocks[0].numbers == "codes":
             return with_row_schema(*_codes_of(table, self._fitted_blocks))
         columns, values = _entries_of(table, self._fitted_blocks, self.dtype)
@@ -418,8 +418,8 @@ class DPTableVectorizer(column_estimates.SchemaBuyer):
         Returns
         -------
         names : ndarray of str objects
-            ``column=level`` for a category, a bin, "other" and "gap" (missing values); ``column`` for a scaled number
-            or codes. Parts of a date are ``column_month`` and ``column_weekday``.
+            ``column=level`` for a category, a bin, "other" and "missing"; ``column`` for a scaled number or codes.
+            Parts of a date are ``column_month`` and ``column_weekday``.
         """
         check_is_fitted(self)
         raw_columns.check_input_names(self, input_features)

@@ -102,7 +102,7 @@ def _percent(probability: float | None) -> str:
 
 
 def _guarantee(facts: Facts) -> Section:
-    words = [wording.formal(facts), wording.neighbours(facts), wording.tighter(facts), wording.people(facts)]
+    words = [wording.formal(facts), wording.neighbors(facts), wording.tighter(facts), wording.people(facts)]
     words += [wording.delta_and_rows(facts), wording.outcome(facts), wording.partition(facts)]
     return Section("guarantee", "Guarantee", [each for each in words if each], [], [])
 

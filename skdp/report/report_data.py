@@ -20,7 +20,7 @@ from skdp.accounting.events.kinds import kind_of, law_of
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.ledger.report import describe
 from skdp.report import sentences
-from skdp.report.sentences import Priced, number, one_line
+from skdp.report.sentences import StatedGuarantee, number, one_line
 
 SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 4
 _MOST_NAMES, _MOST_ROWS = 50, 60
@@ -34,11 +34,11 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
 
     Keys and their order are the same for all models. A change of keys changes the version of the schema.
     """
-    priced = sentences.price_of(model)
+    guarantee = sentences.guarantee_of(model)
     # Private parts, and their unaccounted reads.
     leaks, parts = leaks_of(model), _parts(model)
     kinds = {leak.kind for leak in leaks}
-    rows, n_rows = mechanism_rows(priced.event)
+    rows, n_rows = mechanism_rows(guarantee.event)
     if not rows:
         raise ValueError(
             f"`model` must have read private rows, got a {type(model).__name__} that was fitted without any. Pass the "
@@ -54,19 +54,19 @@ def gather(model: Any, evaluation: Any = None) -> dict[str, Any]:
             "public_steps": [_named(*each) for each in _steps(model) if each not in parts],
             "has_accountant": any(getattr(part, "accountant", None) is not None for _, part in parts),
         },
-        "guarantee": _guarantee(model, priced),
-        "accounting": _accounting(priced),
+        "guarantee": _guarantee(model, guarantee),
+        "accounting": _accounting(guarantee),
         "noise": {"source": "seeded" if SEED in kinds else "not recorded" if UNKNOWN in kinds else "secret"},
         "mechanisms": {"rows": rows, "number": n_rows},
         "constants": [
             {"part": one_line(name), "rows": _constant_rows(part)}
             for name, part in [*parts, *([("search", model)] if _kind(model) == "search" else [])]
         ],
-        "fractions": _shares(model, parts, priced),
-        "tuning": _tuning(model, priced),
+        "fractions": _shares(model, parts, guarantee),
+        "tuning": _tuning(model, guarantee),
         "quality": _quality(model, evaluation),
         "effects": _effects(model),
-        "public": _public(model, parts, priced, leaks),
+        "public": _public(model, parts, guarantee, leaks),
         "unaccounted": {
             "recorded": UNKNOWN not in kinds,
             "reads": [leak._asdict() for leak in leaks if leak.kind not in (SEED, UNKNOWN)],
@@ -109,19 +109,19 @@ def _named(name: str, part: Any) -> dict[str, str]:
 # --- the guarantee ---
 
 
-def _guarantee(model: Any, priced: Priced) -> dict[str, Any]:
+def _guarantee(model: Any, guarantee: StatedGuarantee) -> dict[str, Any]:
     groups, n_public = (model.__dict__.get(name) for name in ("_fitted_group_name", "_fitted_n_public"))
     return {
         "unit": getattr(model, "privacy_unit_", "row"),
         "accountant_unit": _unit(model),
         "groups": None if groups is None else one_line(groups),
         **_partition(model),
-        "adjacency": priced.adjacency,
-        "epsilon": number(priced.epsilon),
-        "delta": priced.delta,
-        "attacker_accuracy": sentences.guess_at(priced.epsilon, priced.delta),
-        "attacker_accuracy_by_profile": sentences.attacker_accuracy_by_profile(priced),
-        **sentences.attack_figures(priced),
+        "adjacency": guarantee.adjacency,
+        "epsilon": number(guarantee.epsilon),
+        "delta": guarantee.delta,
+        "attacker_accuracy": sentences.guess_at(guarantee.epsilon, guarantee.delta),
+        "attacker_accuracy_by_profile": sentences.attacker_accuracy_by_profile(guarantee),
+        **sentences.attack_risks(guarantee),
         "n_units_public": None if n_public is None else int(n_public),
     }
 
@@ -147,14 +147,14 @@ def _partition(model: Any) -> dict[str, str | None]:
     return {"partition": name, "partition_rule": rule}
 
 
-def _accounting(priced: Priced) -> dict[str, Any]:
-    bounds = priced.bounds
+def _accounting(guarantee: StatedGuarantee) -> dict[str, Any]:
+    bounds = guarantee.bounds
     return {
-        "method": priced.method,
+        "method": guarantee.method,
         "epsilon_at_least": None if bounds is None else number(bounds[0]),
         "epsilon_at_most": None if bounds is None else number(bounds[1]),
-        "event": describe(priced.event),
-        "sampling": sorted({row["rows"] for row in mechanism_rows(priced.event)[0] if row["noise_multiplier"]}),
+        "event": describe(guarantee.event),
+        "sampling": sorted({row["rows"] for row in mechanism_rows(guarantee.event)[0] if row["noise_multiplier"]}),
     }
 
 
@@ -241,14 +241,14 @@ def _coefficient_rows(part: Any) -> list[dict[str, Any]]:
 # --- fractions and tuning ---
 
 
-def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[dict[str, Any]]:
+def _shares(model: Any, parts: list[tuple[str, Any]], guarantee: StatedGuarantee) -> list[dict[str, Any]]:
     """Epsilon of each private step alone, and its fraction of mu**2, by Gaussian mechanisms of the same epsilon."""
     if len(parts) < 2:
         return []
-    alone = [_epsilon(part.privacy_event_, priced) for _, part in parts]
+    alone = [_epsilon(part.privacy_event_, guarantee) for _, part in parts]
     if not all(each is not None and 0.0 < each < math.inf for each in alone):
         return []
-    squares = [gaussian_mu(each, priced.delta) ** 2 for each in alone if each is not None]
+    squares = [gaussian_mu(each, guarantee.delta) ** 2 for each in alone if each is not None]
     whole = sum(squares)
     return [
         {"part": one_line(name), "epsilon_alone": number(epsilon or 0.0), "fraction": square / whole}
@@ -256,30 +256,30 @@ def _shares(model: Any, parts: list[tuple[str, Any]], priced: Priced) -> list[di
     ]
 
 
-def _epsilon(event: DpEvent, priced: Priced) -> float | None:
+def _epsilon(event: DpEvent, guarantee: StatedGuarantee) -> float | None:
     try:
-        return get_epsilon(event, priced.delta, adjacency=priced.adjacency)
+        return get_epsilon(event, guarantee.delta, adjacency=guarantee.adjacency)
     except (TypeError, ValueError):
         return None
 
 
-def _tuning(model: Any, priced: Priced) -> dict[str, Any] | None:
+def _tuning(model: Any, guarantee: StatedGuarantee) -> dict[str, Any] | None:
     """The cost of a selection, by a search or, for the model that it selected, by its event; None without one."""
-    law = next((each for each in flatten(priced.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
+    law = next((each for each in flatten(guarantee.event) if isinstance(each, RepeatAndSelectDpEvent)), None)
     search, parts = _kind(model) == "search", _kind(model) == "estimator and table"  # parts of rows, not possibilities
-    worst = not parts and any(isinstance(each, WorstOfDpEvent) for each in flatten(priced.event))
+    worst = not parts and any(isinstance(each, WorstOfDpEvent) for each in flatten(guarantee.event))
     if not (search or law or worst):
         return None
     events = model.__dict__.get("_fitted_tuning", {}) if search else {}
-    prices = {name: _epsilon(event, priced) for name, event in events.items()}
+    costs = {name: _epsilon(event, guarantee) for name, event in events.items()}
     return {
         "candidates": len(model.cv_results_["params"]) if search else None,
         "trials": None if law is None else law_of(law),
         "trials_on_average": None if law is None else number(law.mean),
         "worst_of_possibilities": worst,
         "scoring": one_line(getattr(model.scorer_, "name", type(model.scorer_).__name__)) if search else None,
-        "epsilon_of_choice": None if prices.get("choice") is None else number(prices["choice"]),
-        "epsilon_of_refit": None if prices.get("refit") is None else number(prices["refit"]),
+        "epsilon_of_choice": None if costs.get("choice") is None else number(costs["choice"]),
+        "epsilon_of_refit": None if costs.get("refit") is None else number(costs["refit"]),
     }
 
 
@@ -323,13 +323,15 @@ def _effects(model: Any) -> list[dict[str, Any]]:
 # --- public information ---
 
 
-def _public(model: Any, parts: list[tuple[str, Any]], priced: Priced, leaks: tuple[Leak, ...]) -> dict[str, Any]:
+def _public(
+    model: Any, parts: list[tuple[str, Any]], guarantee: StatedGuarantee, leaks: tuple[Leak, ...]
+) -> dict[str, Any]:
     names, width = getattr(model, "feature_names_in_", None), getattr(model, "n_features_in_", None)
     read = any(leak.kind == CLASSES for leak in leaks)
     classes = None if read else getattr(parts[-1][1], "classes_", None)
     return {
         "parameters": _parameters(model, {"classes"} if read else set()),
-        "n_units": "public" if priced.adjacency != "add_remove" else "private",
+        "n_units": "public" if guarantee.adjacency != "add_remove" else "private",
         "n_features": int(width) if isinstance(width, int | np.integer) else None,
         "feature_names": None if names is None else [one_line(name) for name in list(names)[:_MOST_NAMES]],
         "columns": _columns(model),
@@ -345,10 +347,10 @@ def _columns(model: Any) -> list[dict[str, str]]:
         schema: Any = getattr(step, "schema_", None)
         if not hasattr(schema, "describe"):
             continue
-        bought = vars(step).get("_fitted_bought", ())
+        estimates = vars(step).get("_fitted_estimated", ())
         remains = vars(step).get("_fitted_remains", {})
         for name, kind, text in schema.describe()[: _MOST_NAMES - len(found)]:
-            source = "" if kind == "drop" else "estimated" if name in bought else "given"
+            source = "" if kind == "drop" else "estimated" if name in estimates else "given"
             left = "" if name not in remains else remains[name].describe()
             values = {"part": part, "name": name, "kind": kind, "known": text, "source": source, "lost": left}
             found.append({key: one_line(value) for key, value in values.items()})

@@ -30,7 +30,7 @@ def number(value: Any) -> float | str:
     return value if math.isfinite(value) else "infinity" if value > 0 else "undefined"
 
 
-class Priced(NamedTuple):
+class StatedGuarantee(NamedTuple):
     """The guarantee of a fitted state; `method` is None if no method gives `epsilon` today."""
 
     event: DpEvent
@@ -41,7 +41,7 @@ class Priced(NamedTuple):
     bounds: tuple[float, float] | None
 
 
-def price_of(model: Any) -> Priced:
+def guarantee_of(model: Any) -> StatedGuarantee:
     """Read the guarantee of a fitted private estimator, pipeline or search.
 
     Raises
@@ -67,7 +67,7 @@ def price_of(model: Any) -> Priced:
             f"`epsilon_` must be at least the epsilon of privacy_event_ at delta_={delta!r}, got {epsilon!r}. Fit the "
             "model again."
         )
-    return Priced(event, epsilon, delta, adjacency, _method_of(event, epsilon, delta, adjacency), bounds)
+    return StatedGuarantee(event, epsilon, delta, adjacency, _method_of(event, epsilon, delta, adjacency), bounds)
 
 
 PURE = "pure"
@@ -109,37 +109,37 @@ def guess_at(epsilon: float, delta: float) -> float:
     return 1.0 - (1.0 - delta) * math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
 
 
-def attacker_accuracy_by_profile(priced: Priced) -> float | None:
+def attacker_accuracy_by_profile(guarantee: StatedGuarantee) -> float | None:
     """The same bound, by all pairs (epsilon, delta) of the event; None if PLD does not support it.
 
     At epsilon = 0 the bound is (1 + delta(0)) / 2. The best test against the worst pair of tables reaches it, as
     delta(0) is their total variation distance. The profile at 0 is loose for a selection among trials, for
     example; a larger epsilon may then give a smaller bound. Each pair is a guarantee, so the smallest bound holds.
     """
-    bound = guess_at(priced.epsilon, priced.delta)
+    bound = guess_at(guarantee.epsilon, guarantee.delta)
     try:
         for share in (0.0, 0.25, 0.5, 0.75):
-            epsilon = share * priced.epsilon if share else 0.0
-            delta = get_delta(priced.event, epsilon, adjacency=priced.adjacency)
+            epsilon = share * guarantee.epsilon if share else 0.0
+            delta = get_delta(guarantee.event, epsilon, adjacency=guarantee.adjacency)
             bound = min(bound, guess_at(epsilon, delta))
-            if share == 0.0 and bound < guess_at(priced.epsilon, priced.delta):
+            if share == 0.0 and bound < guess_at(guarantee.epsilon, guarantee.delta):
                 break  # the profile at 0 is tight where it is not trivial
     except (TypeError, ValueError):
         return None
     return bound
 
 
-def attack_figures(priced: Priced) -> dict[str, float | str | None]:
+def attack_risks(guarantee: StatedGuarantee) -> dict[str, float | str | None]:
     """Membership-inference risk: mu, rho, the advantage, and the TPR at an FPR of 1% and 0.1%.
 
     Each is None if PLD does not support the event. A composition of Gaussian mechanisms alone, of which mu bounds the
     trade-off at every error, is also rho-zCDP with rho = mu^2 / 2 (Bun & Steinke 2016); rho is None for any other.
     """
     try:
-        profile = PrivacyProfile(priced.event, adjacency=priced.adjacency)
+        profile = PrivacyProfile(guarantee.event, adjacency=guarantee.adjacency)
     except (TypeError, ValueError):
         return dict.fromkeys(("mu", "rho", "advantage", "tpr_at_1_percent_fpr", "tpr_at_01_percent_fpr"))
-    mu, gaussian = profile.mu(), all(isinstance(each, GaussianDpEvent) for each in flatten(priced.event))
+    mu, gaussian = profile.mu(), all(isinstance(each, GaussianDpEvent) for each in flatten(guarantee.event))
     return {
         "mu": number(mu),
         "rho": number(mu**2 / 2.0) if gaussian and math.isfinite(mu) else None,
@@ -152,7 +152,7 @@ def attack_figures(priced: Priced) -> dict[str, float | str | None]:
 Facts = dict[str, Any]
 TableCells = list[tuple[str, ...]]
 
-NEIGHBOURS = {
+NEIGHBORS = {
     "zero_out": "Two tables are neighbors if one {unit} of the first is replaced by a zeroed-out {unit} in the second, "
     "which contributes nothing to any sum. The number of {unit}s is public.",
     "add_remove": "Two tables are neighbors if one of them contains one additional {unit}. The number of {unit}s is "
@@ -171,9 +171,9 @@ def word(facts: Facts) -> str:
     return "group" if named in (None, "row") else str(named)
 
 
-def neighbours(facts: Facts) -> str:
+def neighbors(facts: Facts) -> str:
     """The neighboring relation."""
-    said = NEIGHBOURS[facts["guarantee"]["adjacency"]].format(unit=word(facts))
+    said = NEIGHBORS[facts["guarantee"]["adjacency"]].format(unit=word(facts))
     return (
         said if facts["guarantee"]["unit"] == "row" else f"{said} The number of rows of each {word(facts)} is private."
     )
@@ -189,7 +189,7 @@ def percent(probability: float) -> str:
     return f"{math.ceil(probability * 1000.0) / 10.0:.1f}%"
 
 
-def price(facts: Facts) -> str:
+def composed_cost(facts: Facts) -> str:
     """Epsilon and delta as text."""
     guarantee = facts["guarantee"]
     return f"epsilon = {figure(guarantee['epsilon'])} at delta = {guarantee['delta']:g}"
@@ -447,7 +447,7 @@ def tuned(facts: Facts) -> str:
         for what, key in (("the selection", "epsilon_of_choice"), ("the refit", "epsilon_of_refit"))
         if tuning[key]
     ]
-    alone = f" Alone at the same delta, {' and '.join(paid)}; together {price(facts)}." if paid else ""
+    alone = f" Alone at the same delta, {' and '.join(paid)}; together {composed_cost(facts)}." if paid else ""
     return f"{how} The scores ({tuning['scoring']}) are noisy.{alone}"
 
 
@@ -546,7 +546,7 @@ def publication_rows(facts: Facts) -> TableCells:
         ("Data accesses covered", accesses(facts)),
         ("Final output", outcome(facts)),
         ("Unit of privacy", unit(facts)),
-        ("Neighboring relation", neighbours(facts)),
+        ("Neighboring relation", neighbors(facts)),
         ("Type of accounting", method(facts)),
         ("Assumptions", sampling(facts)),
         ("Formal statement", formal(facts)),
@@ -564,7 +564,7 @@ def nist_rows(facts: Facts) -> TableCells:
     )
     noise = "The standard deviations are listed under noise and clipping. Measure the loss of accuracy on public rows."
     return [
-        ("Privacy parameters", stated, price(facts) + "."),
+        ("Privacy parameters", stated, composed_cost(facts) + "."),
         ("Unit of privacy", stated, unit(facts)),
         ("Other releases", yours, "Are other results of the same rows published, with or without noise?"),
         ("Algorithms and correctness", stated, " ".join([correct, *exceptions(facts)])),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from skdp.base.estimates import Estimate
-from skdp.mechanisms.bounded_sum import centred, onto_simplex
+from skdp.mechanisms.bounded_sum import centered, onto_simplex
 from skdp.statistics.cells import ColumnCells, Merged
 from skdp.statistics.table_release import MomentsOfNumbers, NoisySums, NoisyTable, Tally, least_counts
 
@@ -39,9 +39,9 @@ class Intervals(NamedTuple):
     sampling: bool
 
     @classmethod
-    def of(cls, level: float, sampling: bool, n_figures: int = 1) -> Intervals:
+    def of(cls, level: float, sampling: bool, n_estimates: int = 1) -> Intervals:
         """Intervals of this level; for several estimates, simultaneous intervals (Bonferroni)."""
-        return cls(float(norm.isf((1.0 - level) / (2.0 * n_figures))), sampling)
+        return cls(float(norm.isf((1.0 - level) / (2.0 * n_estimates))), sampling)
 
     def error(self, noise: float, variance: float, n: float) -> float:
         """Return the standard error for this variance of a row."""
@@ -100,7 +100,7 @@ _UNKNOWN = _Part(0.0, math.inf)
 
 
 @dataclass(frozen=True)
-class ColumnFigures:
+class ColumnEstimates:
     """Noisy data of a column, and estimates from it.
 
     Parameters
@@ -256,10 +256,10 @@ class ScaledMoments:
 
     Parameters
     ----------
-    column : ColumnFigures
+    column : ColumnEstimates
     """
 
-    column: ColumnFigures
+    column: ColumnEstimates
 
     @cached_property
     def _middles(self) -> np.ndarray:
@@ -375,7 +375,7 @@ class CorrelationMatrix:
     Parameters
     ----------
     moments : MomentsOfNumbers
-    columns : sequence of ColumnFigures
+    columns : sequence of ColumnEstimates
         The numeric columns, in the order of the moments.
 
     Attributes
@@ -386,7 +386,7 @@ class CorrelationMatrix:
         The same without negative eigenvalues, and with a diagonal of ones: a correlation matrix.
     """
 
-    def __init__(self, moments: MomentsOfNumbers, columns: Sequence[ColumnFigures]) -> None:
+    def __init__(self, moments: MomentsOfNumbers, columns: Sequence[ColumnEstimates]) -> None:
         self._moments, n = moments, columns[0].tally.n
         self._n = n
         mean = np.array([each.moments.mean for each in columns])
@@ -437,7 +437,7 @@ def positive_counts(table: NoisyTable, n: float) -> np.ndarray:
     return n * onto_simplex(table.counts.ravel() / n).reshape(table.counts.shape)
 
 
-def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, intervals: Intervals) -> Estimate:
+def cramers_v(table: NoisyTable, first: ColumnEstimates, second: ColumnEstimates, intervals: Intervals) -> Estimate:
     """Return Cramér's V of two categorical columns, without rows with missing values, and without rare categories."""
     rows, columns = _margin(first, table.first), _margin(second, table.second)
     least = 0.5 * least_counts(first.tally.n, table.deviation)[0]  # below, noise would outweigh all else
@@ -448,10 +448,12 @@ def cramers_v(table: NoisyTable, first: ColumnFigures, second: ColumnFigures, in
     counts, n = table.counts[:-1, :-1][np.ix_(kept_rows, kept_columns)], max(float(rows.sum()), 1.0)
     expected = np.outer(rows[kept_rows], columns[kept_columns]) / n
     noise = table.deviation**2 * (1.0 - 1.0 / a) * (1.0 - 1.0 / b)
-    return _root_of_squares(centred(counts - expected), 1.0 / expected, noise, n * (min(a, b) - 1), n, intervals)
+    return _root_of_squares(centered(counts - expected), 1.0 / expected, noise, n * (min(a, b) - 1), n, intervals)
 
 
-def correlation_ratio(sums: NoisySums, number: ColumnFigures, levels: ColumnFigures, intervals: Intervals) -> Estimate:
+def correlation_ratio(
+    sums: NoisySums, number: ColumnEstimates, levels: ColumnEstimates, intervals: Intervals
+) -> Estimate:
     """Return the correlation ratio of a number by the categories of a column: the root of the explained variance."""
     rows = _margin(levels, sums.levels)
     kept = rows >= 0.5 * least_counts(number.tally.n, sums.deviation)[1]
@@ -480,6 +482,6 @@ def _root_of_squares(
     return Estimate(root, low, high, error / (2.0 * max(root, math.sqrt(error / 2.0), 1e-300)))
 
 
-def _margin(figures: ColumnFigures, merged: Merged) -> np.ndarray:
+def _margin(figures: ColumnEstimates, merged: Merged) -> np.ndarray:
     """Counts of the merged cells of a column, without that of missing values."""
     return np.bincount(merged.places, figures.tally.n * figures.shares, merged.size)[:-1].astype(np.float64, copy=False)

@@ -21,21 +21,27 @@ from skdp.base.estimator import with_parameters
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import noise_ratio
-from skdp.preprocessing.column_estimates import SchemaBuyer, SchemaRows, bought_columns, note_remains, read_by_schema
+from skdp.preprocessing.column_estimates import (
+    EstimatesColumns,
+    SchemaRows,
+    estimated_columns,
+    note_remains,
+    read_by_schema,
+)
 from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics import table_release
 from skdp.statistics.cells import OTHER, ColumnCells
 from skdp.statistics.description import PrivateDescription
 
-_PURCHASE_RATIO = noise_ratio(0.1)
+_QUERY_RATIO = noise_ratio(0.1)
 """Noise of privately estimated bounds and categories, with a tenth of mu^2, relative to that of the description."""
 
 MOST_BINS = 64
 
 
 @with_parameters
-class TableDescriber(SchemaBuyer):
+class TableDescriber(EstimatesColumns):
     """The fit of `skdp.describe`, which documents the parameters."""
 
     _public_name = "describe"
@@ -67,7 +73,7 @@ class TableDescriber(SchemaBuyer):
         check_row_limit(model.rows_per_group, model._unit())
         model._check_own_parameters()
         if model.noise == table_release.DISCRETE and not (groups is None and sample_weight is None):
-            model._refuse_discrete("weights and groups have fractional counts", "Use noise='rounded'")
+            model._reject_discrete("weights and groups have fractional counts", "Use noise='rounded'")
         fit.plan(model._event_at())
 
         rows = fit.read_rows(_read_rows)
@@ -86,8 +92,8 @@ class TableDescriber(SchemaBuyer):
             return lambda noise: self._release(noise).event_of_counts(n_columns, n_tables)
         if self._given_schema().is_complete:
             return GaussianDpEvent
-        purchase = self._purchase()
-        return lambda noise: compose([purchase.event_at(_PURCHASE_RATIO * noise), GaussianDpEvent(noise)])
+        query = self._query()
+        return lambda noise: compose([query.event_at(_QUERY_RATIO * noise), GaussianDpEvent(noise)])
 
     def _release(self, noise_multiplier: float) -> table_release.TableRelease:
         limit = float(self.rows_per_group or 1)
@@ -124,29 +130,29 @@ class TableDescriber(SchemaBuyer):
         """Reject discrete noise for releases that are not counts of rows in public cells."""
         schema = self._given_schema()
         if not schema.is_complete:
-            self._refuse_discrete(
+            self._reject_discrete(
                 "`schema` lacks bounds or categories, so they would be estimated privately", "Declare them in `schema`"
             )
         on_lines = any(column.kind in ("number", "date") for _, column in schema.items())
         if on_lines and (self.shares is None or self.shares.moments > 0.0):
-            self._refuse_discrete(
+            self._reject_discrete(
                 "numeric columns have moments, which are not counts", "Use private_histogram, or noise='rounded'"
             )
         if self.correlation:
-            self._refuse_discrete("correlations require sums, which are not counts", "Set correlation=False")
+            self._reject_discrete("correlations require sums, which are not counts", "Set correlation=False")
         if self.by is not None:
-            self._refuse_discrete(f"by={self.by!r} requires private subgroups", "Use crosstabs instead, or set by=None")
+            self._reject_discrete(f"by={self.by!r} requires private subgroups", "Use crosstabs instead, or set by=None")
         if self.noise_multiplier is not None:
             self._release(float(self.noise_multiplier)).check_counts(self._n_columns(), len(self.crosstabs))
 
-    def _refuse_discrete(self, why: str, remedy: str) -> NoReturn:
+    def _reject_discrete(self, why: str, remedy: str) -> NoReturn:
         raise ValueError(f"noise='discrete' supports only counts of rows in public cells, but {why}. {remedy}.")
 
     def _check_columns(self, rows: SchemaRows) -> None:
         """Check parameters against the columns of the table."""
         there = [name for name, _, column in rows.columns if column.kind != "drop"]
         if self.noise == table_release.DISCRETE and len(there) != self._n_columns():
-            self._refuse_discrete(
+            self._reject_discrete(
                 "the columns of X differ from those of `schema`", "Declare each column of X in `schema`"
             )
         asked = [name for pair in self.crosstabs for name in pair]
@@ -156,7 +162,7 @@ class TableDescriber(SchemaBuyer):
             )
         if self.by is not None:
             column = next((column for name, _, column in rows.columns if name == self.by and name in there), None)
-            if column is None or column.kind in ("number", "date") or column.is_bought:
+            if column is None or column.kind in ("number", "date") or column.is_estimated:
                 raise ValueError(
                     f"`by` must be a column whose categories are listed in `schema`, got {self.by!r}. Subgroups must "
                     "be public."
@@ -171,13 +177,13 @@ class TableDescriber(SchemaBuyer):
         # Estimate bounds and categories that the schema does not have.
         found: dict[str, Column] = {}
         if not self._given_schema().is_complete:
-            noise = _PURCHASE_RATIO * fit.noise_multiplier
-            bought = bought_columns(self._purchase(), rows, noise, fit.n, fit.spawn("columns"), fit.units)
-            note_remains(self, bought, fit.n)
+            noise = _QUERY_RATIO * fit.noise_multiplier
+            estimates = estimated_columns(self._query(), rows, noise, fit.n, fit.spawn("columns"), fit.units)
+            note_remains(self, estimates, fit.n)
             found = {
-                name: _on_whole(bought.columns[name]) if rows.table.is_whole(j) else bought.columns[name]
+                name: _on_whole(estimates.columns[name]) if rows.table.is_whole(j) else estimates.columns[name]
                 for name, j, _ in rows.columns
-                if name in bought.columns
+                if name in estimates.columns
             }
         columns = {name: found.get(name, column) for name, _, column in rows.columns}
         cells = [
@@ -186,11 +192,11 @@ class TableDescriber(SchemaBuyer):
             if columns[name].kind != "drop"
         ]
         if found:
-            cells = [replace(each, is_clipped=True) if each.name in bought.beyond else each for each in cells]
-            lost = {name for name in bought.beyond if bought.remains[name].is_lost}
+            cells = [replace(each, is_clipped=True) if each.name in estimates.beyond else each for each in cells]
+            lost = {name for name in estimates.beyond if estimates.remains[name].is_lost}
             cells = [each.as_lost() if each.name in lost else each for each in cells]
             clipped = [each for each in cells if each.is_clipped]
-            note_notice(self, _clipping_notice(clipped, bought.beyond, self._units_in_words()))
+            note_notice(self, _clipping_notice(clipped, estimates.beyond, self._units_in_words()))
         # Release the description of the others, within the subgroups.
         described = [each for each in cells if each.name != self.by]
         groups, of_rows = self._subgroups(next((each for each in cells if each.name == self.by), None), rows.table)

@@ -77,7 +77,9 @@ class PrivateDescription:
         self._tally, self._quantiles, self._asked = tally, tuple(quantiles), asked
         numbers = [cells.name for cells in asked.numbers]
         self._columns = {
-            label: column_estimates.ColumnFigures(cells, tally, j, numbers.index(cells.name) if cells.is_line else None)
+            label: column_estimates.ColumnEstimates(
+                cells, tally, j, numbers.index(cells.name) if cells.is_line else None
+            )
             for j, (label, cells) in enumerate(zip(asked.labels, asked.cells, strict=True))
         }
         lines = [each for each in self._columns.values() if each.cells.is_line]
@@ -128,16 +130,16 @@ class PrivateDescription:
         """
         return self._tally.n
 
-    def _intervals(self, level: float, sampling: bool, n_figures: int = 1) -> column_estimates.Intervals:
+    def _intervals(self, level: float, sampling: bool, n_estimates: int = 1) -> column_estimates.Intervals:
         level = check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 0.95")
         if sampling and self.rows_per_group is not None:
             raise ValueError(
                 f"`sampling` must be False with rows_per_group={self.rows_per_group}, because rows of a group are not "
                 "independent. Set sampling=False, or describe with rows_per_group=None."
             )
-        return column_estimates.Intervals.of(level, bool(sampling), n_figures)
+        return column_estimates.Intervals.of(level, bool(sampling), n_estimates)
 
-    def _of(self, column: str) -> column_estimates.ColumnFigures:
+    def _of(self, column: str) -> column_estimates.ColumnEstimates:
         if column not in self._columns:
             raise KeyError(f"`column` must be one of {format_names(self.columns)}, got {column!r}.")
         return self._columns[column]
@@ -221,8 +223,8 @@ class PrivateDescription:
 
         parts: Mapping[str, PrivateDescription] = self.subgroups or {"": self}
         of_columns = [4 + len(self._quantiles) if each.cells.is_line else 2 for each in self._columns.values()]
-        n_figures = len(parts) * sum(of_columns)
-        intervals = self._intervals(level, sampling, n_figures if simultaneous else 1)
+        n_estimates = len(parts) * sum(of_columns)
+        intervals = self._intervals(level, sampling, n_estimates if simultaneous else 1)
         rows: dict[tuple[str, Any], dict[str, Any]] = {}
         for name, part in parts.items():
             for column in self.columns:
@@ -478,12 +480,12 @@ def page_of(description: Any) -> str:
     parts = [_section(description, "")]
     parts += [_section(each, name) for name, each in description.subgroups.items()]
     unit = escaped(description.privacy_unit_)
-    price = (
+    cost = (
         f"ε = {to_digits(description.epsilon_, 5, up=True)} at δ = {description.delta_:g} for one {unit} "
         f"({escaped(description.adjacency_)}). The small numbers are 95% intervals that account for the noise."
         + f" {escaped(description._estimand)}".rstrip()
     )
-    return f'<div class="skdp-description"><style>{_STYLE}</style><p>{price}</p>{"".join(parts)}</div>'
+    return f'<div class="skdp-description"><style>{_STYLE}</style><p>{cost}</p>{"".join(parts)}</div>'
 
 
 def _section(description: Any, name: str) -> str:

@@ -86,7 +86,7 @@ def private_mean_difference(
         raise ValueError(
             f"`categories` must be the public names of two subgroups, such as ['f', 'm'], got {show(categories)}."
         )
-    _refuse_several_rows(settings)
+    _reject_several_rows(settings)
     kinds = [single_statistics.kind_of_number(bounds), single_statistics.kind_of_words(list(categories))]
     # Missing values count as the center of the mass, near the mean, so the number of bins matters little.
     asked = {"shares": single_statistics.OF_MOMENTS, "n_bins": 16, "by": "y"}
@@ -226,7 +226,7 @@ def _compare(first: _MeanOfNumbers, second: _MeanOfNumbers, half: float) -> Priv
     return PrivateTest(z, float(2.0 * stats.norm.sf(abs(z))), Estimate(half * difference, *ends, half * error))
 
 
-def _refuse_several_rows(settings: dict[str, Any]) -> None:
+def _reject_several_rows(settings: dict[str, Any]) -> None:
     if settings.get("rows_per_group") is not None:
         raise ValueError(
             f"`rows_per_group` must be None in a test, which assumes independent rows, got "
@@ -235,7 +235,7 @@ def _refuse_several_rows(settings: dict[str, Any]) -> None:
 
 
 def _of_independence(function: str, columns: list[Any], kinds: list[Any], settings: dict[str, Any]) -> PrivateTest:
-    _refuse_several_rows(settings)
+    _reject_several_rows(settings)
     asked = {"shares": single_statistics.OF_TABLE, "crosstabs": [("x", "y")]}
     found = single_statistics.described(function, columns, kinds, settings, **asked)
     return independence_test(found._table("x", "y"))._replace(estimand=found._estimand)

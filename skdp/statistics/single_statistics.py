@@ -11,7 +11,7 @@ import numpy as np
 from skdp._checks.numbers import values_of
 from skdp._checks.parameters import read_real, show
 from skdp.base.estimates import Estimate
-from skdp.base.fit import payment_of, recording_refusals
+from skdp.base.fit import account_of, recording_rejections
 from skdp.statistics.column_estimates import Intervals
 from skdp.statistics.describer import MOST_BINS, TableDescriber
 from skdp.statistics.description import PrivateDescription
@@ -329,7 +329,7 @@ def described(
     schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
     describer._public_name = function
-    with recording_refusals(partial(payment_of, describer)):
+    with recording_rejections(partial(account_of, describer)):
         given = _columns_of(columns)
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
     return PrivateDescription.of(describer.fit(frame, **private))

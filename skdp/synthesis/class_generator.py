@@ -233,7 +233,7 @@ class DPClassMixtureGenerator(PrivateGenerator):
 
     # --- samples ---
 
-    def _bought_shares(self) -> np.ndarray:
+    def _estimated_shares(self) -> np.ndarray:
         total, n_classes = self.class_count_.sum(), len(self.class_count_)
         return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
 

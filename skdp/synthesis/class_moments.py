@@ -181,8 +181,8 @@ class GroupMoments(NamedTuple):
     second moments in Frobenius norm: at most 1 for \\|x\\| <= 1. Exchanged for a row of another group, both count, and
     the change is at most sqrt(2). Exchanged for one of the same group, counts do not change, and the rest changes by at
     most sqrt(2) (c + b**2 / (2 c)) (`skdp.decomposition.DPPCA`, with w = b / c and b**2 <= 2 c**2). ``replace_one`` is
-    priced for twice the result. `skdp.mechanisms.second_moments.MomentSum` has the rounding of rows that are brought
-    into the ball.
+    accounted for at twice the result. `skdp.mechanisms.second_moments.MomentSum` has the rounding of rows that are
+    brought into the ball.
     """
 
     shares: tuple[float, float, float]

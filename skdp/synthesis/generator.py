@@ -121,7 +121,7 @@ class PrivateGenerator(PrivateEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
-    implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_bought_shares` if labels can
+    implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_estimated_shares` if labels can
     be drawn by noisy counts. With labels, `_learn` stores `_chosen_shares` as ``class_prevalences_``.
 
     Notes
@@ -256,9 +256,9 @@ class PrivateGenerator(PrivateEstimator):
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
         raise NotImplementedError(f"{type(self).__name__} must implement _draw.")
 
-    def _bought_shares(self) -> np.ndarray:
+    def _estimated_shares(self) -> np.ndarray:
         """Return the noisy class prevalences."""
-        raise NotImplementedError(f"{type(self).__name__} must implement _bought_shares.")
+        raise NotImplementedError(f"{type(self).__name__} must implement _estimated_shares.")
 
     # --- labels ---
 
@@ -294,7 +294,7 @@ class PrivateGenerator(PrivateEstimator):
         classes = classes_of(labels)
         return classes, encode_labels(labels, classes)
 
-    def _buys_shares(self) -> bool:
+    def _estimates_shares(self) -> bool:
         """Whether labels of samples are drawn by noisy class prevalences."""
         return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
@@ -303,7 +303,7 @@ class PrivateGenerator(PrivateEstimator):
         n_classes = len(self.classes_)
         if not isinstance(self.class_prevalences, str):
             return _read_shares(self.class_prevalences)
-        return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._bought_shares()
+        return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._estimated_shares()
 
 
 def _read_shares(given: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from skdp._checks.numbers import format_names, key_of
 from skdp._checks.parameters import adjacency_of, check_count, show, without_removed
-from skdp.base.fit import payment_of, recording_refusals
+from skdp.base.fit import account_of, recording_rejections
 from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import generator_of
@@ -159,7 +159,7 @@ def synthesize_linked(
     if adjacency_of(model) != "add_remove" and hasattr(households, "__len__"):
         model._n_public = len(households)  # including those without persons, which have no rows
     _check_frames(households, persons, key)
-    with recording_refusals(partial(payment_of, model)):
+    with recording_rejections(partial(account_of, model)):
         joined, homes, weights = _join(households, persons, key, most)
     model.fit(joined, sample_weight=weights, groups=homes)
     n = int(model.n_samples_) if n_households is None else n_households

@@ -350,7 +350,7 @@ class DPWGAN(PrivateGenerator):
 
     def _settle_shares(self, steps: DPSGDPlan, codes: np.ndarray, stream: SecretStream, n_public: int) -> np.ndarray:
         """Release the class counts if they are estimated, and store the class prevalences."""
-        if self._buys_shares():
+        if self._estimates_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
             noisy = GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn("counts"))
             self.class_prevalences_ = onto_simplex(noisy / n_public)
@@ -362,7 +362,7 @@ class DPWGAN(PrivateGenerator):
     def _event_of_steps(self, sampling: Sampling, n_steps: int, noise_multiplier: float) -> DpEvent:
         """Event of a fit: the steps, and the class counts if they are estimated."""
         steps = event_of_steps(sampling, n_steps, noise_multiplier)
-        if not self._buys_shares():
+        if not self._estimates_shares():
             return steps
         return compose([GaussianDpEvent(COUNT_NOISE * noise_multiplier), steps])
 
@@ -391,7 +391,7 @@ class DPWGAN(PrivateGenerator):
 
     # --- samples ---
 
-    def _bought_shares(self) -> np.ndarray:
+    def _estimated_shares(self) -> np.ndarray:
         return self.class_prevalences_
 
     def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:

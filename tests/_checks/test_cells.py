@@ -198,10 +198,10 @@ def test_targets_and_weights_of_any_two_kinds_are_read_as_alone():
 
 
 @over_rows("given", [[[1, 2], [3]], [[1, [2]], [3, 4]], [[1], 2], [np.ones(2), np.ones(3)]])
-def test_ragged_and_nested_rows_are_refused(given):
-    for refused in (values_of, shape_of):
+def test_ragged_and_nested_rows_are_rejected(given):
+    for rejected in (values_of, shape_of):
         with pytest.raises(ValueError, match="got rows of different lengths or nested cells"):
-            refused("X", given)
+            rejected("X", given)
 
 
 class OwnNumber:

@@ -45,7 +45,7 @@ BAD = {
 
 @either
 @over_rows("bad", BAD)
-def test_a_bad_weight_is_refused_before_a_row_is_read(make, bad, draw):
+def test_a_bad_weight_is_rejected_before_a_row_is_read(make, bad, draw):
     given, message = BAD[bad]
     X, y = draw(60, n_classes=3)
     accountant = PrivacyAccountant()
@@ -63,7 +63,7 @@ def test_a_bad_weight_is_refused_before_a_row_is_read(make, bad, draw):
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @either
-def test_a_refusal_without_named_classes_shows_no_label(make, draw):
+def test_a_rejection_without_named_classes_shows_no_label(make, draw):
     X, _ = draw(60)
     y = np.where(X[:, 0] > 0, "secret one", "secret two")
     accountant = PrivacyAccountant()
@@ -73,7 +73,7 @@ def test_a_refusal_without_named_classes_shows_no_label(make, draw):
     assert accountant.history == ()
 
 
-def test_several_labels_a_row_are_refused():
+def test_several_labels_a_row_are_rejected():
     X, y = np.zeros((20, 2)), np.eye(2)[np.arange(20) % 2]
     with pytest.raises(
         ValueError, match=r"^`class_weight` is not supported with multilabel targets, got <dict>.*sample_weight"

@@ -75,7 +75,7 @@ def test_the_rule_does_not_increase_and_stays_well_below_one_record():
 
 
 @over_rows("bad", ["auto ", "1e-5", 0, 1, -0.1, np.nan, None, True])
-def test_what_is_no_delta_is_refused(bad):
+def test_what_is_no_delta_is_rejected(bad):
     with pytest.raises(
         ValueError, match=r"^`delta` must be a number in \(0, 1\), well below 1/n, or 'auto', got .*\.$"
     ):
@@ -110,7 +110,7 @@ def test_each_takes_the_delta_of_its_ledger_and_writes_down_the_number(make):
 
 @made
 def test_under_add_remove_the_number_of_rows_has_no_say(make):
-    """Neighbours on either side of the rule's edge: 10,000 rows and 10,001."""
+    """Neighbors on either side of the rule's edge: 10,000 rows and 10,001."""
     with_one_more, without = (make(adjacency=AddRemove(5000)).fit(X[:n], Y[:n]) for n in (10_001, 10_000))
     assert with_one_more.delta_ == without.delta_ == 1e-5
     assert make(adjacency=AddRemove(200_000)).fit(X[:300], Y[:300]).delta_ == 1e-7

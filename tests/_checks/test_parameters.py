@@ -105,7 +105,7 @@ ACCOUNTING = {
 
 
 @over_rows("name", ACCOUNTING)
-def test_accounting_refuses_in_one_line_without_private_values(name):
+def test_accounting_rejects_in_one_line_without_private_values(name):
     """Rows given in the place of a parameter are private: of what is no scalar, its type is all that is shown."""
     for value in (ROWS, ROWS.tolist(), pd.DataFrame(ROWS), tuple(ROWS[0]), True):
         with pytest.raises((TypeError, ValueError), match=r"must be .*, got ") as caught:

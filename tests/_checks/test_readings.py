@@ -80,12 +80,12 @@ FATAL = ("large integer", "before the first day", "broken number", "moment of pa
 @over_rows("name", [*FATAL, "moment in attoseconds", "time span of pandas far away"])
 def test_no_cell_stops_a_fit_after_the_charge(name):
     n = 60
-    X = pd.DataFrame({"public": np.full(n, "a", object), "bought": np.resize(["u", "v"], n)})
+    X = pd.DataFrame({"public": np.full(n, "a", object), "estimated": np.resize(["u", "v"], n)})
     X["public"] = X["public"].astype(object)
     X.at[3, "public"] = ODD[name]
     public = ("2000-01-01", "2020-01-01") if "day" in name or "moment" in name else (0, 100)
     model = DPLogisticRegression(classes=[0, 1], max_iter=2, accountant=PrivacyAccountant())
-    pipe = tabular_pipeline(model, schema={"public": public, "bought": "category"}).fit(X, np.resize([0, 1], n))
+    pipe = tabular_pipeline(model, schema={"public": public, "estimated": "category"}).fit(X, np.resize([0, 1], n))
     assert pipe.predict(X).shape == (n,)
 
 

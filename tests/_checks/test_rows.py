@@ -1,4 +1,4 @@
-"""Private input is refused in one line that holds no cell, label or weight, before anything is written."""
+"""Private input is rejected in one line that holds no cell, label or weight, before anything is written."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def assert_public(error, said):
 
 
 @over_rows("name", BAD_TABLES)
-def test_bad_tables_are_refused_in_one_line_without_a_cell(name):
+def test_bad_tables_are_rejected_in_one_line_without_a_cell(name):
     X, fragment = BAD_TABLES[name]
     for by_blocks, assume_finite in ((False, False), (True, True)):
         estimator = Table()
@@ -290,7 +290,7 @@ def test_entries_stored_twice_are_added_in_a_copy():
         (pl.DataFrame({"a": [1.0]}), "yet now missing: - b"),
     ],
 )
-def test_tables_of_another_schema_are_refused_in_one_line(X, fragment):
+def test_tables_of_another_schema_are_rejected_in_one_line(X, fragment):
     estimator = Table()
     check_table(estimator, WIDE, reset=True)
     error, said = raised(lambda: check_table(estimator, X, reset=False))
@@ -326,7 +326,7 @@ BAD_LABELS = {
 
 
 @over_rows("name", BAD_LABELS)
-def test_bad_labels_are_refused_in_one_line_without_a_label(name):
+def test_bad_labels_are_rejected_in_one_line_without_a_label(name):
     y, fragment = BAD_LABELS[name]
     for assume_finite in (False, True):
         with sklearn.config_context(assume_finite=assume_finite):
@@ -414,7 +414,7 @@ def test_classes_are_sorted(classes, expected):
         ([0.0, NAN], "must contain finite numbers"),
     ],
 )
-def test_unusable_classes_are_refused(classes, fragment):
+def test_unusable_classes_are_rejected(classes, fragment):
     error, said = raised(lambda: check_classes("classes", classes))
     assert said[0].startswith("`classes` must ")
     assert fragment in said[0]
@@ -438,7 +438,7 @@ BAD_WEIGHTS = {
 
 @over_rows("name", BAD_WEIGHTS)
 @over_rows("assume_finite", [False, True])
-def test_bad_weights_are_refused_in_one_line_without_a_weight(name, assume_finite):
+def test_bad_weights_are_rejected_in_one_line_without_a_weight(name, assume_finite):
     weights, fragment = BAD_WEIGHTS[name]
     with sklearn.config_context(assume_finite=assume_finite):
         error, said = raised(lambda: check_weights(weights, 3))

@@ -53,7 +53,7 @@ def test_targets_beyond_their_bounds_are_moved_before_the_logarithm(name, amount
 @over_rows("fit_intercept", [True, False])
 @over_rows("bounds", [(1e-300, 1e300), (0.5, 3.0), (1e-9, 1e-8), (7.0, np.nextafter(7.0, 8.0) * 1.1)])
 def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
-    """By which sensitivities of what is bought are proved; those beyond the bounds end there too."""
+    """By which sensitivities of what is estimated are proved; those beyond the bounds end there too."""
     scale = TargetScale.of(bounds, fit_intercept, is_log=True)
     inside = np.geomspace(*bounds, 1001)
     found = scale.scaled(np.concatenate([np.clip(inside, *bounds), [bounds[0] / 2, bounds[1] * 2]]))
@@ -71,7 +71,7 @@ def test_no_target_leaves_the_unit_interval(bounds, fit_intercept):
     ],
 )
 @over_rows("name", REGRESSORS)
-def test_what_has_no_logarithm_is_refused_before_the_rows(name, given, found, amounts):
+def test_what_has_no_logarithm_is_rejected_before_the_rows(name, given, found, amounts):
     model = REGRESSORS[name](**{"y_transform": "log", **given})
     with pytest.raises(ValueError, match=found):
         model.fit(*amounts)

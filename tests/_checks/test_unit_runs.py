@@ -1,4 +1,4 @@
-"""Units that have to lie in one run of rows: found in one pass over their labels, or refused without one."""
+"""Units that have to lie in one run of rows: found in one pass over their labels, or rejected without one."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def test_units_start_where_the_label_changes(monkeypatch, held, kind, step):
 
 
 @over_combinations(held=HELD, kind=LABELS, step=[1, 5, 1000], again=[0, 3])
-def test_a_unit_in_two_runs_is_refused_without_its_label(monkeypatch, held, kind, step, again):
+def test_a_unit_in_two_runs_is_rejected_without_its_label(monkeypatch, held, kind, step, again):
     """Whatever lies between the runs, and wherever the parts are cut."""
     monkeypatch.setattr(groups, "MOST_HELD", held)
     labels = np.repeat(np.append(LABELS[kind], LABELS[kind][again]), [*SIZES, 2])
-    with pytest.raises(ValueError, match="`groups` must keep the rows of each group together") as refused:
+    with pytest.raises(ValueError, match="`groups` must keep the rows of each group together") as rejected:
         read(labels, step)
-    assert "\n" not in str(refused.value)
-    assert str(LABELS[kind][again]) not in str(refused.value).split()
-    assert refused.value.__context__ is None
+    assert "\n" not in str(rejected.value)
+    assert str(LABELS[kind][again]) not in str(rejected.value).split()
+    assert rejected.value.__context__ is None
     with pytest.raises(ValueError, match="keep the rows of each group together"):
         runs_of(labels, len(labels))
 
@@ -75,7 +75,7 @@ def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
         np.array(["a", None], object),
     ],
 )
-def test_gaps_are_refused(labels):
+def test_gaps_are_rejected(labels):
     with pytest.raises(ValueError, match="`groups` contains missing values"):
         read(labels, 5)
 

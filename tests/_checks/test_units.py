@@ -1,4 +1,4 @@
-"""Labels of units: equal by key whatever other rows hold, and refused in one line without a label."""
+"""Labels of units: equal by key whatever other rows hold, and rejected in one line without a label."""
 
 import datetime
 import enum
@@ -99,15 +99,15 @@ def test_another_row_changes_no_unit(other):
     ((label for label in (SECRET, "a", "b")), "one group identifier per row of X, got ()"),
     (SECRET.split("-")[0], "is not a column of X"),
 ])  # fmt: skip
-def test_bad_labels_are_refused_in_one_line_without_a_label(groups, said):
-    with pytest.raises(ValueError) as refused:
+def test_bad_labels_are_rejected_in_one_line_without_a_label(groups, said):
+    with pytest.raises(ValueError) as rejected:
         read_units(split_labels(np.zeros((3, 2)), groups)[1], 3)
-    message = str(refused.value)
+    message = str(rejected.value)
     assert said in message
     assert "\n" not in message
     assert "4711" not in message
     assert SECRET not in message
-    assert refused.value.__context__ is None
+    assert rejected.value.__context__ is None
 
 
 @over_rows("make", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -121,12 +121,12 @@ def test_a_named_column_is_taken_out_of_a_frame(make):
     assert read_units([1, 2], 2).unit == "group"
 
 
-def test_a_frame_of_labels_alone_is_refused():
+def test_a_frame_of_labels_alone_is_rejected():
     with pytest.raises(ValueError, match=r"groups='home' is the only column of X"):
         split_labels(pd.DataFrame({"home": [1, 2]}), "home")
 
 
-def test_labels_whose_index_is_another_one_are_refused():
+def test_labels_whose_index_is_another_one_are_rejected():
     """By their places they would protect other rows together than those of one unit."""
     frame, labels = pd.DataFrame({"age": [1.0, 2.0, 3.0]}), pd.Series([1, 2, 1], name="home")
     assert split_labels(frame, labels)[1] is labels

@@ -59,24 +59,24 @@ REGRESSORS = {
 }
 TABLE = {"epsilon": 50.0, "classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
 TABLES = {
-    "scaler, bought bounds": (DPStandardScaler, {}),
+    "scaler, estimated bounds": (DPStandardScaler, {}),
     "components": (DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
     "clusters": (DPKMeans, {"n_clusters": 2, "bounds": (-1.0, 1.0), "epsilon": 50.0, "max_iter": 2}),
     "isolation forest": (DPIsolationForest, TREES),
     "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
     "class mixture": (DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
     "bins": (DPQuantileBinner, {"n_bins": 4, "bounds": (-1.0, 1.0), "epsilon": 50.0}),
-    "bins, bought bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
+    "bins, estimated bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
 }
 STEPS = ("linear", "network", "trees", "network of targets", "trees of targets")
 MODELS = {**CLASSIFIERS, **REGRESSORS}
-TOTAL_BOUGHT = [
+TOTAL_ESTIMATED = [
     kind for kind in TABLES if kind.startswith(("components", "synthesizer", "class mixture"))
 ]  # where weights are given, their sum is released too
 KINDS = {**MODELS, **TABLES}
 
 
-SOME = ["linear", "trees", "naive Bayes", "ridge", "scaler, bought bounds", "components",
+SOME = ["linear", "trees", "naive Bayes", "ridge", "scaler, estimated bounds", "components",
         "synthesizer of selected pairs", "bins"]  # fmt: skip
 
 
@@ -133,29 +133,29 @@ def test_a_share_depends_on_no_other_weight():
 
 
 @over_combinations(1, kind=KINDS, bound=[0, np.nan, 1e31, "largest", True])
-def test_unusable_bounds_are_refused_before_any_charge(kind, bound):
+def test_unusable_bounds_are_rejected_before_any_charge(kind, bound):
     table, ledger = people(kind), PrivacyAccountant()
     for weight in (None, table.weight):
-        with pytest.raises((TypeError, ValueError), match=r"^`weight_bound` must be") as refusal:
+        with pytest.raises((TypeError, ValueError), match=r"^`weight_bound` must be") as rejection:
             make(kind, weight_bound=bound, accountant=ledger).fit(table.X, table.y, sample_weight=weight)
-        assert "\n" not in str(refusal.value)
+        assert "\n" not in str(rejection.value)
     assert not ledger.history
 
 
 @over_combinations(1, kind=SOME, weight=[np.inf, np.nan, -1.0])
-def test_weights_that_are_none_are_refused_before_any_charge(kind, weight):
+def test_weights_that_are_none_are_rejected_before_any_charge(kind, weight):
     table, ledger = people(kind), PrivacyAccountant()
     table.weight[ROW] = weight
-    with pytest.raises(ValueError, match="sample_weight") as refusal:
+    with pytest.raises(ValueError, match="sample_weight") as rejection:
         make(kind, weight_bound=300.0, accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
-    assert str(table.weight[ROW + 1]) not in str(refusal.value)
+    assert str(table.weight[ROW + 1]) not in str(rejection.value)
     assert sum(charge.event is not None for charge in ledger.history) == 0
 
 
 # --- what weights mean ------------------------------------------------------------------------------------------------
 
 
-@over_combinations(1, kind=[kind for kind in KINDS if kind not in TOTAL_BOUGHT], dtype=[np.float32, np.float64])
+@over_combinations(1, kind=[kind for kind in KINDS if kind not in TOTAL_ESTIMATED], dtype=[np.float32, np.float64])
 def test_weights_equal_to_the_bound_give_the_model_of_no_weights(kind, dtype):
     table = people(kind, dtype)
     other = make(kind).fit(table.X, table.y)
@@ -167,7 +167,7 @@ def test_weights_equal_to_the_bound_give_the_model_of_no_weights(kind, dtype):
     assert one.privacy_event_ == other.privacy_event_
 
 
-@over_rows("kind", TOTAL_BOUGHT)
+@over_rows("kind", TOTAL_ESTIMATED)
 def test_weights_equal_to_the_bound_give_the_model_of_no_weights_but_for_the_noise(kind):
     """With next to no noise, to its digits: a sum of weights is then the number of rows."""
     table = people(kind)
@@ -273,7 +273,7 @@ def test_weights_give_bins_of_equal_mass_in_the_population():
     assert np.abs(np.bincount(bins) / len(X) - 0.25).max() > 0.1
 
 
-@over_rows("kind", ["scaler, bought bounds", "bins"])
+@over_rows("kind", ["scaler, estimated bounds", "bins"])
 def test_rows_with_gaps_keep_their_weights(kind):
     """Gaps are left out with their weights: the counts are those of a table without these rows, on all columns."""
     table = people(kind)
@@ -391,7 +391,7 @@ NO_WEIGHTS = {
     *((kind, "sample_weight", "fit") for kind in NO_WEIGHTS), *((kind, "groups", "fit_transform") for kind in NEITHER),
     *((kind, "weights", "fit_transform") for kind in NO_WEIGHTS),
 ])  # fmt: skip
-def test_what_a_fit_does_not_take_is_refused_in_one_line_before_any_charge(kind, parameter, method):
+def test_what_a_fit_does_not_take_is_rejected_in_one_line_before_any_charge(kind, parameter, method):
     table, ledger = people("linear"), PrivacyAccountant()
     model = (
         NO_WEIGHTS[kind]() if kind in ("scattering", "patches", "embedding") else NO_WEIGHTS[kind](accountant=ledger)
@@ -433,16 +433,16 @@ def test_scores_of_a_search_weigh_rows():
     shares = np.array([1.0, 0.0, 0.5, 0.0, 1.0, 0.0, 0.25, 0.0])
     expected = float(np.sum(shares * (rows[:, 0] / 8.0 - 0.5)))
     assert score.total(None, rows, y, shares) == pytest.approx(expected)
-    refusing = PrivateScore("some", lambda model, X, y: np.asarray(X)[:, 0] / (8.0 if X[0, 0] < 4 else None), 1.0)
+    rejecting = PrivateScore("some", lambda model, X, y: np.asarray(X)[:, 0] / (8.0 if X[0, 0] < 4 else None), 1.0)
     with pytest.raises(TypeError):
-        refusing.total(None, rows[4:], y[4:], shares[4:])
+        rejecting.total(None, rows[4:], y[4:], shares[4:])
     model = search().fit(*people("linear"))
     table = people("linear", seed=1)
     found = model.score(table.X, table.y, sample_weight=table.weight)
     assert found == pytest.approx(np.average(model.predict(table.X) == table.y, weights=table.weight))
 
 
-def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
+def test_weights_that_a_search_cannot_use_are_rejected_before_any_charge():
     table, ledger = people("linear"), PrivacyAccountant()
     for bad, words, model in (
         (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
@@ -455,8 +455,8 @@ def test_weights_that_a_search_cannot_use_are_refused_before_any_charge():
     assert not [charge for charge in ledger.history if charge.event is not None]
 
 
-def test_a_part_of_the_rows_without_weights_is_no_refusal():
-    """Which rows train is drawn: where all of them have weight 0, a refusal would come after the charge."""
+def test_a_part_of_the_rows_without_weights_is_no_rejection():
+    """Which rows train is drawn: where all of them have weight 0, a rejection would come after the charge."""
     table = people("linear")
     for row in range(3):
         weight = np.zeros(N)

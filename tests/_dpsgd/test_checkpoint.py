@@ -1,4 +1,4 @@
-"""A run that is stopped goes on from its file: same price, same steps, and with a seed the very same parameters."""
+"""A run that is stopped goes on from its file: same cost, same steps, and with a seed the very same parameters."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def stopped(model, n_steps, error, monkeypatch, **keywords):
     return model
 
 
-def test_a_run_that_released_more_than_is_planned_is_refused(tmp_path, monkeypatch):
-    """Of three classes that the constructor does not name, the counts are released, and priced."""
+def test_a_run_that_released_more_than_is_planned_is_rejected(tmp_path, monkeypatch):
+    """Of three classes that the constructor does not name, the counts are released, and charged."""
     path, y = tmp_path / "run.npz", np.arange(len(X)) % 3
     parameters = {"epsilon": None, "noise_multiplier": 3.0, "sampling_rate": 1.0}
     with monkeypatch.context() as patch:
@@ -164,7 +164,7 @@ def test_file_of_another_run_is_rejected_before_charge(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("first", "then"), [("home", None), (None, "home"), ("home", "person")])
 def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp_path, monkeypatch):
-    """It is charged once: a ledger is not asked again, and would have refused the second fit."""
+    """It is charged once: a ledger is not asked again, and would have rejected the second fit."""
     labels = {name: {"groups": pd.Series(np.arange(400) // 2, name=name)} for name in ("home", "person")} | {None: {}}
     path, ledger = tmp_path / "run.npz", PrivacyAccountant(unit="household" if first else "row")
     given = {"accountant": ledger, "adjacency": AddRemove(200)}
@@ -180,7 +180,7 @@ def test_a_run_for_groups_goes_on_for_groups_by_the_same_column(first, then, tmp
 
 
 def instalment(path=None, **parameters):
-    """A second instalment, after a first one at a price of its own."""
+    """A second instalment, after a first one at a cost of its own."""
     model = make("full batch", random_state=None, warm_start=True, **parameters).fit(X, Y)
     return model.set_params(epsilon=0.5, checkpoint=path)
 
@@ -191,12 +191,12 @@ def test_a_run_does_not_go_on_after_another_first_phase(tmp_path, monkeypatch):
     stopped(instalment(path, epsilon=8.0), 17, SystemError("killed"), monkeypatch)
     before = path.read_bytes()
     other = instalment(path, epsilon=0.1).set_params(accountant=accountant)
-    price, coefficients = other.epsilon_, other.coef_.copy()
+    cost, coefficients = other.epsilon_, other.coef_.copy()
     with pytest.raises(ValueError, match=r"belongs to another run \(different earlier events\)"):
         other.fit(X, Y)
     assert accountant.history == ()
     assert path.read_bytes() == before
-    assert other.epsilon_ == price
+    assert other.epsilon_ == cost
     np.testing.assert_array_equal(other.coef_, coefficients)
     same = instalment(path, epsilon=8.0).fit(X, Y)
     assert same.n_steps_ == 60
@@ -209,14 +209,14 @@ def test_an_interrupted_instalment_is_resumed_by_the_same_call(tmp_path, monkeyp
     model = instalment(path, accountant=accountant)
     stopped(model, 17, KeyboardInterrupt(), monkeypatch)
     assert (model.n_steps_, len(accountant.history)) == (47, 2)
-    price, event = model.epsilon_, model.privacy_event_
+    cost, event = model.epsilon_, model.privacy_event_
     model.fit(X, Y)
     assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (60, 60, 2)
-    assert (model.epsilon_, model.privacy_event_) == (price, event)
+    assert (model.epsilon_, model.privacy_event_) == (cost, event)
     assert not path.exists()
     model.fit(X, Y)  # and the next one is new
     assert (model.n_steps_, len(accountant.history)) == (90, 3)
-    assert model.epsilon_ > price
+    assert model.epsilon_ > cost
 
 
 def test_finished_run_with_file_left_gives_same_model(tmp_path, monkeypatch):
@@ -231,11 +231,11 @@ def test_finished_run_with_file_left_gives_same_model(tmp_path, monkeypatch):
         patch.setattr(Checkpoint, "finish", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, Y)
-    first, price = model.coef_.copy(), model.epsilon_
+    first, cost = model.coef_.copy(), model.epsilon_
     assert path.exists()
     model.fit(X, Y)
     np.testing.assert_array_equal(model.coef_, first)
-    assert (model.n_steps_, model.epsilon_, len(accountant.history)) == (40, price, 1)
+    assert (model.n_steps_, model.epsilon_, len(accountant.history)) == (40, cost, 1)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -414,7 +414,7 @@ def test_a_kill_between_the_first_file_and_the_charge_or_the_first_step(name, ch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_charge_that_is_refused_at_the_last_moment_leaves_no_file(tmp_path, monkeypatch):
+def test_a_charge_that_is_rejected_at_the_last_moment_leaves_no_file(tmp_path, monkeypatch):
     """Others may charge between the check and the charge: this run never ran, and would be in the way of the next."""
     path, accountant = tmp_path / "run.npz", PrivacyAccountant(1.5, 1e-4)
     begin = solver._begin_file

@@ -1,4 +1,4 @@
-"""The loop: what it releases is what its plan prices.
+"""The loop: what it releases is what its plan costs.
 
 Runs are judged from outside, by the parameters that come back, and by a stream that keeps a record of what was drawn
 from it. Statistical tests have a false-alarm rate of 1e-6 and fixed keys.
@@ -100,7 +100,7 @@ def test_a_run_is_that_of_the_reference_loop(n_outputs, sampling, average):
     np.testing.assert_allclose(theta, expected, rtol=0, atol=1e-9 * max(1.0, np.abs(expected).max()))
 
 
-# --- properties 2 and 13: the noise that ran is the noise that was priced ---
+# --- properties 2 and 13: the noise that ran is the noise that was charged ---
 
 
 @over_rows("rate", [0.02, 0.3])
@@ -119,7 +119,7 @@ def test_rows_that_are_summed_are_a_sample_at_the_rate_of_the_event(rate):
     assert abs(np.sum((sizes - 200 * q) ** 2) / scale**2 - 400) < norm.isf(FALSE_ALARM / 2) * math.sqrt(400 * 2.23)
 
 
-# --- property 13 and the guarantee: neighbours under frozen randomness ---
+# --- property 13 and the guarantee: neighbors under frozen randomness ---
 
 
 # --- what comes back ---

@@ -1,4 +1,4 @@
-"""How noise is spread over steps: the stages, their price, and that fits draw just what the event lists."""
+"""How noise is spread over steps: the stages, their cost, and that fits draw just what the event lists."""
 
 from __future__ import annotations
 

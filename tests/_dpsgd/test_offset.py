@@ -209,7 +209,7 @@ INTERRUPTED = {
 
 @over_rows("make", KINDS)
 def test_sums_are_of_the_published_model_and_priced(make):
-    """Without what they bought, the intercepts are those of the last step, whose means the sums are of."""
+    """Without what they estimated, the intercepts are those of the last step, whose means the sums are of."""
     X, y = classes_of(900)
     model = make(random_state=0, epsilon=8.0)
     with recording([]) as seen, pytest.MonkeyPatch.context() as patch:
@@ -217,8 +217,8 @@ def test_sums_are_of_the_published_model_and_priced(make):
         patch.setattr(type(model._solver(model._target(), 3)), "moved", lambda *given: {})
         model.fit(X, y)
     sampling, means = sampling_at(model.sampling_rate_), ClassMeans(3)
-    price = model._solver(model._target(), 3).beside_steps(sampling, model.n_steps_)["offset"]
-    mechanism = GaussianMechanism(price * model.noise_multiplier_, means.row_limit)
+    cost = model._solver(model._target(), 3).beside_steps(sampling, model.n_steps_)["offset"]
+    mechanism = GaussianMechanism(cost * model.noise_multiplier_, means.row_limit)
     assert flatten(model.privacy_event_)[mechanism.event] == 1 + (make in STARTS)  # class counts have as much
     assert seen[-1].sensitivity == means.row_limit
     expected = means.vectors(np.log(model.predict_proba(X).astype(float)), y).sum(axis=0)
@@ -259,10 +259,10 @@ def test_run_starts_at_released_class_counts(make, rows, monkeypatch):
         sums = np.array([np.bincount(pair, minlength=k) for pair in y.reshape(-1, 2)])
         expected = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).sum(axis=0)
     np.testing.assert_allclose(released.exact, expected, rtol=1e-6)
-    bought = model._solver(model._target(), 3).beside_steps(
+    estimated = model._solver(model._target(), 3).beside_steps(
         sampling_at(model.sampling_rate_), 15 if make is network_of_two else 20
     )
-    mechanism = GaussianMechanism(bought["class counts"] * model.noise_multiplier_, 1.0)
+    mechanism = GaussianMechanism(estimated["class counts"] * model.noise_multiplier_, 1.0)
     assert released.sensitivity == mechanism.sensitivity
     np.testing.assert_allclose(
         start_of(model),
@@ -350,7 +350,7 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
 
 
 @over_rows(
-    ("model", "bought"),
+    ("model", "estimated"),
     [
         (linear(), True),
         (linear(fit_intercept=False), False),
@@ -363,17 +363,19 @@ def test_the_mean_of_a_network_is_that_of_its_targets(loss):
         (DPMLPRegressor(y_bounds=(0, 1)), True),
     ],
 )
-def test_means_are_bought_where_an_intercept_and_the_loss_fit_them(model, bought):
+def test_means_are_estimated_where_an_intercept_and_the_loss_fit_them(model, estimated):
     found = model._solver(model._target(), 3).beside_steps(sampling_at(0.5), 10)
-    starts = bought and is_classifier(model) and not (isinstance(model, DPMLPClassifier) and model.classes == range(3))
+    starts = (
+        estimated and is_classifier(model) and not (isinstance(model, DPMLPClassifier) and model.classes == range(3))
+    )
     of_trees = ["people"] if isinstance(model, DPRandomTreesClassifier) else []
-    assert list(found) == ["class counts"] * starts + ["offset"] * bought + of_trees
-    for each in list(found.values())[: 2 * starts or bought]:
+    assert list(found) == ["class counts"] * starts + ["offset"] * estimated + of_trees
+    for each in list(found.values())[: 2 * starts or estimated]:
         sigma = each * 2.0
         assert sigma**-2 / (sigma**-2 + 10 * (0.5 / 2.0) ** 2) == pytest.approx(0.01 if starts else 0.02)
     later = model._solver(model._target(), 3, anew=False).beside_steps(sampling_at(0.5), 10)
-    assert list(later) == ["offset"] * bought
-    if bought:
+    assert list(later) == ["offset"] * estimated
+    if estimated:
         assert later["offset"] == pytest.approx(math.sqrt(0.98 / 0.02 / 10) / 0.5)
 
 

@@ -38,7 +38,7 @@ def taken(path):
     return False
 
 
-def refused_before_any_charge(path):
+def rejected_before_any_charge(path):
     accountant = PrivacyAccountant()
     with pytest.raises(
         ValueError, match=r"in use by another run. Wait until that run ends, or pass another path"
@@ -52,7 +52,7 @@ def acting(monkeypatch, act):
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: AfterStep(3, act))
 
 
-def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
+def test_a_second_thread_is_rejected_before_any_charge(tmp_path, monkeypatch):
     path, training, go_on = tmp_path / "run.npz", threading.Event(), threading.Event()
     acting(monkeypatch, lambda: (training.set(), go_on.wait(600)))
     model = make(path)
@@ -61,10 +61,10 @@ def test_a_second_thread_is_refused_before_any_charge(tmp_path, monkeypatch):
     try:
         assert training.wait(600)
         before = sorted(tmp_path.iterdir())
-        refused_before_any_charge(path)
-        assert sorted(tmp_path.iterdir()) == before  # neither swept up nor unlocked by who was refused
+        rejected_before_any_charge(path)
+        assert sorted(tmp_path.iterdir()) == before  # neither swept up nor unlocked by who was rejected
         (tmp_path / "link").symlink_to(path)
-        refused_before_any_charge(tmp_path / "link")
+        rejected_before_any_charge(tmp_path / "link")
         (tmp_path / "link").unlink()
     finally:
         go_on.set()
@@ -92,7 +92,7 @@ def test_second_process_is_rejected_until_first_is_killed(tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     child = int(process.stdout.readline())
     try:
-        refused_before_any_charge(path)
+        rejected_before_any_charge(path)
         process.send_signal(signal.SIGKILL)
         process.wait()
         os.kill(child, 0)  # it is there
@@ -112,13 +112,13 @@ def raising(error):
     return act
 
 
-@pytest.mark.parametrize("end", ["refused", "killed", "interrupted", "bad rows"])
+@pytest.mark.parametrize("end", ["rejected", "killed", "interrupted", "bad rows"])
 def test_lock_is_released_however_fit_ends(end, tmp_path, monkeypatch):
     """Also while the traceback is kept, as an interactive session does."""
     path, rows, clip = tmp_path / "run.npz", X, "auto"
     if end in ("killed", "interrupted"):
         acting(monkeypatch, raising({"killed": SystemExit, "interrupted": KeyboardInterrupt}[end]))
-    if end == "refused":
+    if end == "rejected":
         clip = -1.0
     if end == "bad rows":
         rows = np.full_like(X, np.nan)
@@ -150,7 +150,7 @@ def test_the_lock_of_a_run_that_ended_meanwhile_counts_for_nothing(tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_refused_before_any_charge(tmp_path):
+def test_a_folder_that_is_not_there_is_rejected_before_any_charge(tmp_path):
     accountant = PrivacyAccountant()
     with pytest.raises(
         ValueError, match=r"^checkpoint='.*' cannot be locked \(.*\). Pass a path in an existing"
@@ -180,12 +180,12 @@ def test_an_interrupt_at_any_line_while_it_is_taken_leaves_no_lock(tmp_path):
 def test_a_lock_file_that_cannot_be_removed_does_not_fail_a_fit_that_is_published(tmp_path, monkeypatch):
     path, unlink = tmp_path / "run.npz", os.unlink
 
-    def refuse(name, *given, **keywords):
+    def reject(name, *given, **keywords):
         if str(name).endswith(".lock"):
             raise PermissionError(13, "Permission denied", name)
         unlink(name, *given, **keywords)
 
-    monkeypatch.setattr(os, "unlink", refuse)
+    monkeypatch.setattr(os, "unlink", reject)
     assert make(path).fit(X, Y).n_steps_ == 30
     assert [each.name for each in tmp_path.iterdir()] == ["run.npz.lock"]
     assert not taken(path)

@@ -92,7 +92,7 @@ def test_a_row_that_overflows_is_a_null_row():
 
 
 @over_combinations(place=[0, 511, 1029], value=[np.nan, -np.inf], dtype=[np.float64, np.float32])
-def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
+def test_cells_that_are_no_numbers_are_rejected(dtype, value, place):
     """Also in rows of weight 0, and whatever the radius."""
     X, labels, weights, theta = people(1030, 4, 1, dtype)
     X[place, 2], weights[place] = value, 0.0
@@ -101,7 +101,7 @@ def test_cells_that_are_no_numbers_are_refused(dtype, value, place):
             sum_of(X, labels, weights, theta, 0.1, 1, LinearGeometry(radius, True))
 
 
-def test_lots_are_refused():
+def test_lots_are_rejected():
     model = ColumnModel(np.zeros((3, 2), order="F"), np.zeros(3, int), 1.0, 1, LinearGeometry(1.0, True))
     with pytest.raises(ValueError, match="`rows` must be None"):
         model.clipped_gradient_sum(np.zeros(3), np.arange(2), 1.0)

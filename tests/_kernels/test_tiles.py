@@ -61,7 +61,7 @@ def cut(length, step):
 
 @over_rows("dtype", DTYPES)
 def test_bits_of_a_product_do_not_depend_on_the_place_of_the_row(dtype):
-    """Nor on its neighbours, NaN among them: the roundings of an element are those of its own row and column."""
+    """Nor on its neighbors, NaN among them: the roundings of an element are those of its own row and column."""
     depth, width = 37, 45
     table = np.random.default_rng(1).normal(size=(depth, width)).astype(dtype)
     row = np.random.default_rng(2).normal(size=depth).astype(dtype)

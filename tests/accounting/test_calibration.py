@@ -49,8 +49,8 @@ def test_rdp_and_mixed_events():
 
 def test_plain_gaussian_is_exact():
     sigma = calibrate_noise_multiplier(lambda s: GaussianDpEvent(s), 1.0, 1e-5)
-    price = get_epsilon(GaussianDpEvent(sigma), 1e-5)
-    assert 1.0 - 1e-9 <= price <= 1.0
+    cost = get_epsilon(GaussianDpEvent(sigma), 1e-5)
+    assert 1.0 - 1e-9 <= cost <= 1.0
     doubled = calibrate_noise_multiplier(lambda s: GaussianDpEvent(s), 1.0, 1e-5, adjacency="replace_one")
     assert doubled == pytest.approx(2.0 * sigma, rel=1e-9)
 
@@ -66,8 +66,8 @@ def test_unreachable_budget_is_one_line_with_a_remedy():
         assert "\n" not in str(error.value)
 
 
-def test_a_bound_that_is_loose_at_the_end_of_the_range_refuses_no_budget():
-    """A price may rise again where noise vanishes all; what is in reach before is found."""
+def test_a_bound_that_is_loose_at_the_end_of_the_range_rejects_no_budget():
+    """A cost may rise again where noise vanishes all; what is in reach before is found."""
 
     def noisy(s):
         return GaussianDpEvent(s if s < 1e6 else 0.5)
@@ -77,7 +77,7 @@ def test_a_bound_that_is_loose_at_the_end_of_the_range_refuses_no_budget():
 
 
 def test_nothing_is_returned_whose_price_was_not_seen_to_fit():
-    """A price that changes between two looks, as that of a function which is none: refused, not returned."""
+    """A cost that changes between two looks, as that of a function which is none: rejected, not returned."""
     looks = iter([0.5])
     kept = []
 
@@ -104,7 +104,7 @@ def test_joint_calibration_meets_the_budget_with_the_given_shares(epsilon, adjac
     makers = [GaussianDpEvent, dpsgd(0.02, 1000), lambda s: SelfComposedDpEvent(GaussianDpEvent(s), 4)]
     noises = calibrate_jointly(makers, epsilon, 1e-5, [1.0, 7.0, 2.0], adjacency=adjacency)
     events = [make(sigma) for make, sigma in zip(makers, noises, strict=True)]
-    price = get_epsilon(compose(events), 1e-5, adjacency=adjacency)
-    assert epsilon * (1.0 - 1e-3) <= price <= epsilon
+    cost = get_epsilon(compose(events), 1e-5, adjacency=adjacency)
+    assert epsilon * (1.0 - 1e-3) <= cost <= epsilon
     # mu^2 of the plain ones: 1 / s^2 and 4 / s^2, in the proportion 1 : 2
     assert (4.0 / noises[2] ** 2) / (1.0 / noises[0] ** 2) == pytest.approx(2.0, rel=1e-4)

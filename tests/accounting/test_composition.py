@@ -20,7 +20,7 @@ from skdp.accounting import (
     get_epsilon,
     get_epsilon_bounds,
 )
-from skdp.accounting.formulas.gaussian import randomised_response_epsilon
+from skdp.accounting.formulas.gaussian import randomized_response_epsilon
 
 STATEMENTS = ("optimal_exact", "optimal", "strong", "naive")
 
@@ -43,10 +43,10 @@ def listed(epsilon: float, count: int, i: int) -> tuple[float, float]:
 
 
 @over_rows(("epsilon", "count"), [(0.1, 40), (0.5, 30), (2.0, 7)])
-def test_randomised_response_meets_the_corners_of_the_theorem(epsilon, count):
+def test_randomized_response_meets_the_corners_of_the_theorem(epsilon, count):
     for i in range(1, count // 2 + 1):
         corner, delta = listed(epsilon, count, i)
-        found = randomised_response_epsilon(epsilon, count, delta)
+        found = randomized_response_epsilon(epsilon, count, delta)
         assert corner <= found * (1.0 + 1e-12) + 1e-12
         assert found == pytest.approx(corner, rel=1e-7, abs=1e-7 * epsilon)
 

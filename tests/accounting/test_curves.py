@@ -58,7 +58,7 @@ def test_mu_of_a_gaussian_is_its_shift_over_its_noise():
         assert profile.true_positive_rate(0.05) == pytest.approx(norm.cdf(mu + norm.ppf(0.05)), rel=1e-9)
 
 
-def test_renyi_curves_refuse_what_has_none():
+def test_renyi_curves_reject_what_has_none():
     with pytest.raises(TypeError, match=r"with delta > 0 has no Rényi divergence. Use PrivacyProfile"):
         RenyiCurve(ComposedDpEvent((G, EpsilonDeltaDpEvent(0.1, 1e-6))))
     with pytest.raises(ValueError, match=r"requires adjacency='replace_one'. Use PrivacyProfile"):
@@ -151,11 +151,11 @@ def test_groups_on_a_poisson_sample_by_summation(adjacency, k):
 
     other = outputs([] if adjacency == "zero_out" else [-1] * k)
     for epsilon in (0.0, 0.3, 1.0, 2.0):
-        price = get_delta(event, epsilon, adjacency=adjacency, group_size=k)
+        cost = get_delta(event, epsilon, adjacency=adjacency, group_size=k)
         truth = max(hockey(outputs([1] * k), other, epsilon), hockey(other, outputs([1] * k), epsilon))
-        assert truth * (1.0 - 1e-6) <= price <= truth * 1.001
+        assert truth * (1.0 - 1e-6) <= cost <= truth * 1.001
         mixed = outputs([1, -1, 1][:k])
-        assert price >= max(hockey(mixed, other, epsilon), hockey(other, mixed, epsilon)) * (1.0 - 1e-6)
+        assert cost >= max(hockey(mixed, other, epsilon), hockey(other, mixed, epsilon)) * (1.0 - 1e-6)
 
 
 def test_groups_of_mixtures_are_sums_of_independent_draws():
@@ -180,10 +180,10 @@ def test_groups_of_statements_add_up_what_a_chain_loses():
 
 def test_groups_of_fixed_samples_are_bounded_by_the_profile():
     options = {"adjacency": "replace_one"}
-    prices = [get_epsilon(FIXED, 1e-5, group_size=k, **options) for k in (1, 2, 3, 6)]
-    assert prices == sorted(prices)
-    assert prices[-1] < math.inf
-    assert get_delta(FIXED, prices[2], group_size=3, **options) <= 1e-5 * 1.05
+    costs = [get_epsilon(FIXED, 1e-5, group_size=k, **options) for k in (1, 2, 3, 6)]
+    assert costs == sorted(costs)
+    assert costs[-1] < math.inf
+    assert get_delta(FIXED, costs[2], group_size=3, **options) <= 1e-5 * 1.05
     # two records of a fixed sample, written out: the sum of 2 of 5 records
     rows, sigma = [-1.0, -1.0, -1.0], 2.0
     pairs = list(itertools.combinations(range(5), 2))

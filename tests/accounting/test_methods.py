@@ -1,4 +1,4 @@
-"""What each method prices, refuses and promises; all of them in one table."""
+"""What each method costs, rejects and promises; all of them in one table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OTHERS = (
 
 @over_rows("event", [*accounting_table.EVENTS.values(), *sum(accounting_table.ALIKE.values(), ()), *OTHERS])
 @over_rows("adjacency", ["zero_out", "replace_one"])
-def test_event_has_epsilon_or_refusal_names_remedy(event, adjacency):
+def test_event_has_epsilon_or_rejection_names_remedy(event, adjacency):
     """By each method as the table of the docs has it, which the next test holds to the text of the docs."""
     for method in sorted(EVERY):
         if ("a" if adjacency == "zero_out" else "r") in accounting_table.entry(event, method).split():
@@ -58,9 +58,9 @@ def test_event_has_epsilon_or_refusal_names_remedy(event, adjacency):
             if method not in SEARCHED:
                 assert 0.0 < get_delta(event, 1.0, method=method, adjacency=adjacency) <= 1.0, method
             continue
-        for price in (get_epsilon, get_delta):
+        for cost in (get_epsilon, get_delta):
             with pytest.raises((TypeError, ValueError), match=r"DpEvent|adjacency") as error:
-                price(event, 0.1, method=method, adjacency=adjacency)
+                cost(event, 0.1, method=method, adjacency=adjacency)
             text = str(error.value)
             assert "\n" not in text
             assert ". Use " in text or ". No method" in text

@@ -1,6 +1,6 @@
-"""Events beyond the Gaussian: mechanisms written out on small data sets, other accountants, and how prices move.
+"""Events beyond the Gaussian: mechanisms written out on small data sets, other accountants, and how costs move.
 
-A mechanism written out gives the true delta of two neighbours: no price may be below it.
+A mechanism written out gives the true delta of two neighbors: no cost may be below it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from skdp.accounting.events import specifications
 from skdp.accounting.events.kinds import EVENT_KINDS, Kind
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.formulas import dominating
-from skdp.accounting.rdp.rdp import rdp, rdp_refusal
+from skdp.accounting.rdp.rdp import rdp, rdp_rejection
 from skdp.accounting.releases import releases
 from skdp.exceptions import BudgetExceededError
 
@@ -52,13 +52,13 @@ def renyi(p, q, alpha):
 
 
 def check(event, adjacency, p, q, tight=None, orders=(1.5, 3.0, 8.0)):
-    """Both directions of two neighbours' outputs are covered, by each method; the worst case is met to `tight`."""
+    """Both directions of two neighbors' outputs are covered, by each method; the worst case is met to `tight`."""
     for epsilon in EPSILONS:
         truth = max(hockey(p, q, epsilon), hockey(q, p, epsilon))
-        price = get_delta(event, epsilon, adjacency=adjacency)
-        assert price >= truth * (1.0 - 1e-6) - 1e-12, (event, epsilon, truth, price)
+        cost = get_delta(event, epsilon, adjacency=adjacency)
+        assert cost >= truth * (1.0 - 1e-6) - 1e-12, (event, epsilon, truth, cost)
         if tight is not None and truth > 1e-9:
-            assert price <= truth * (1.0 + tight), (event, epsilon, truth, price)
+            assert cost <= truth * (1.0 + tight), (event, epsilon, truth, cost)
     for alpha in orders:
         truth = max(renyi(p, q, alpha), renyi(q, p, alpha))
         assert rdp(releases(event), alpha, replace_one=adjacency == "replace_one") >= truth * (1.0 - 1e-6) - 1e-12
@@ -168,9 +168,9 @@ def test_mixtures_of_gaussians():
     as_sample = MixtureOfGaussiansDpEvent(2.0, (0.0, 2.0), (0.9, 0.1))
     plain = PoissonSampledDpEvent(0.1, GaussianDpEvent(1.0))
     for method in ("pld", "rdp"):
-        price, same = (get_epsilon(S(each, 20), 1e-6, method=method) for each in (as_sample, plain))
-        assert price == pytest.approx(same, rel=1e-4)
-        assert price >= same * (1.0 - 1e-9)
+        cost, same = (get_epsilon(S(each, 20), 1e-6, method=method) for each in (as_sample, plain))
+        assert cost == pytest.approx(same, rel=1e-4)
+        assert cost >= same * (1.0 - 1e-9)
 
 
 @over_rows("delta", [0.0, 0.03])
@@ -218,14 +218,14 @@ def test_compositions_against_dp_accounting():
     pytest.importorskip("dp_accounting")
     for event, count, theirs in pld_cases():
         truth = theirs.self_compose(count).get_epsilon_for_delta(1e-6)
-        price = get_epsilon(S(event, count), 1e-6)
-        assert price == pytest.approx(truth, rel=1e-3), event
-        assert get_epsilon(S(event, count), 1e-6, method="rdp") > 0.999 * price, event
+        cost = get_epsilon(S(event, count), 1e-6)
+        assert cost == pytest.approx(truth, rel=1e-3), event
+        assert get_epsilon(S(event, count), 1e-6, method="rdp") > 0.999 * cost, event
         low, high = get_epsilon_bounds(S(event, count), 1e-6)
-        assert 0.0 <= low <= high == price
+        assert 0.0 <= low <= high == cost
 
 
-# --- how prices move ----------------------------------------------------------------------------------------------
+# --- how costs move ----------------------------------------------------------------------------------------------
 
 ALL = {
     "discrete Laplace": (lambda s: DiscreteLaplaceDpEvent(1.0 / s, 2), "zero_out"),
@@ -347,9 +347,9 @@ def test_event_with_only_a_pair_has_a_price_on_samples(only_pair):
         assert get_delta(ours, 0.05, adjacency=adjacency) == pytest.approx(get_delta(known, 0.05, adjacency=adjacency))
 
 
-def test_event_without_renyi_divergence_is_refused_with_a_remedy(only_pair):
+def test_event_without_renyi_divergence_is_rejected_with_a_remedy(only_pair):
     for event in (only_pair, PoissonSampledDpEvent(0.1, only_pair)):
-        assert "is not supported by Rényi accounting" in str(rdp_refusal(releases(event)))
+        assert "is not supported by Rényi accounting" in str(rdp_rejection(releases(event)))
         with pytest.raises(TypeError, match=r"is not supported by Rényi accounting. Use method='pld'"):
             get_epsilon(event, 1e-5, method="rdp")
         accountant = PrivacyAccountant(epsilon=3.0, delta=1e-5)

@@ -93,7 +93,7 @@ def test_conversions_are_not_below_the_exact_ones():
 
 
 def response_delta(epsilon0: float, count: int, epsilon: float) -> mpmath.mpf:
-    """delta of `count` randomised responses at `epsilon`, by the binomial."""
+    """delta of `count` randomized responses at `epsilon`, by the binomial."""
     e, at = mp.mpf(epsilon0), mp.mpf(epsilon)
     p = 1 / (1 + mp.exp(-e))
     return mp.fsum(
@@ -103,7 +103,7 @@ def response_delta(epsilon0: float, count: int, epsilon: float) -> mpmath.mpf:
     )
 
 
-def test_repeated_randomised_response_is_not_below_the_exact_one():
+def test_repeated_randomized_response_is_not_below_the_exact_one():
     rng = np.random.default_rng(6)
     for _ in range(6):
         epsilon0, count = float(10 ** rng.uniform(-3, 1)), int(10 ** rng.uniform(0, 2.2))

@@ -63,15 +63,15 @@ def test_a_risk_asks_for_far_less_noise_than_the_epsilon_that_implies_it():
 def test_the_epsilon_that_implies_a_risk_does_and_no_larger_one(risk):
     target, delta = RiskTarget.of(risk), 1e-3
     epsilon = target.implied_by(delta)
-    assert target.price(EpsilonDeltaDpEvent(epsilon * 0.999, delta), "pld", "zero_out") <= target.goal
-    assert target.price(EpsilonDeltaDpEvent(epsilon * 1.01, delta), "pld", "zero_out") > target.goal
+    assert target.cost(EpsilonDeltaDpEvent(epsilon * 0.999, delta), "pld", "zero_out") <= target.goal
+    assert target.cost(EpsilonDeltaDpEvent(epsilon * 1.01, delta), "pld", "zero_out") > target.goal
 
 
 @over_rows("target", [RiskTarget.of(ADVANTAGE), RiskTarget.of(RATE), EpsilonTarget(1.0, 1e-6)])
 def test_the_gaussian_of_a_target_just_fits_it(target):
-    assert target.goal * (1.0 - 1e-6) <= target.price(GaussianDpEvent(1.0 / target.mu), "pld", "zero_out")
+    assert target.goal * (1.0 - 1e-6) <= target.cost(GaussianDpEvent(1.0 / target.mu), "pld", "zero_out")
     smaller = target.of_size(0.5 * target.mu)
-    assert smaller.price(GaussianDpEvent(2.0 / target.mu), "pld", "zero_out") == pytest.approx(smaller.goal, rel=1e-6)
+    assert smaller.cost(GaussianDpEvent(2.0 / target.mu), "pld", "zero_out") == pytest.approx(smaller.goal, rel=1e-6)
 
 
 def test_a_risk_out_of_reach_says_so():

@@ -1,4 +1,4 @@
-"""Arguments of prices, curves, calibration and accountants: each is rejected in one line that names it."""
+"""Arguments of costs, curves, calibration and accountants: each is rejected in one line that names it."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ NO_RISKS = (
 
 CALLS = [
     *(
-        (price, (G, bad), {}, r"`delta` must be a number above 0 and below 1")
-        for price in (get_epsilon, get_epsilon_bounds)
+        (cost, (G, bad), {}, r"`delta` must be a number above 0 and below 1")
+        for cost in (get_epsilon, get_epsilon_bounds)
         for bad in (0.0, 1.0, math.nan, "1e-5")
     ),
     *((get_delta, (G, bad), {}, r"`epsilon` must be a finite number") for bad in (-1.0, math.inf, "1")),
     *(
-        (price, (G, 0.5), {"group_size": bad}, "`group_size` must be an integer")
-        for price in (get_epsilon, get_delta)
+        (cost, (G, 0.5), {"group_size": bad}, "`group_size` must be an integer")
+        for cost in (get_epsilon, get_delta)
         for bad in (0, 1.0, 10**6)
     ),
     *(
-        (price, (G, 0.5), {"adjacency": "substitute"}, "zero_out, add_remove, replace_one")
-        for price in (get_epsilon, get_delta, get_epsilon_bounds)
+        (cost, (G, 0.5), {"adjacency": "substitute"}, "zero_out, add_remove, replace_one")
+        for cost in (get_epsilon, get_delta, get_epsilon_bounds)
     ),
     (get_epsilon, (G, 1e-5), {"method": "prv"}, "pld, rdp, moments"),
     (RenyiCurve(G), (1.0,), {}, r"`orders` must be numbers above 1, got 1.0"),

@@ -1,4 +1,4 @@
-"""What audits say, refuse and leave alone."""
+"""What audits say, reject and leave alone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from skdp.base.fit import begin
 from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, GaussianMechanism
 from skdp.mechanisms.discrete_noise import discrete_gaussian, discrete_laplace
-from skdp.mechanisms.release_log import HeardLot, HeardRelease, Tape, running
+from skdp.mechanisms.release_log import RecordedLot, RecordedRelease, Transcript, running
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection.whole_fit import PartRows
@@ -117,7 +117,7 @@ ELSEWHERE = FrozenEstimator(LogisticRegression().fit(np.vstack([np.eye(4), -np.e
 
 
 def test_counts_with_noise_in_whole_numbers(monkeypatch):
-    """One record adds 1 to one count: its price is that of the release."""
+    """One record adds 1 to one count: its cost is that of the release."""
     rows = np.random.default_rng(0).uniform(-1, 1, (400, 4))
     model = DPCalibratedClassifier(ELSEWHERE, epsilon=1.0)
     with pytest.warns(PrivacyLeakWarning, match="public"):
@@ -166,12 +166,12 @@ def test_honest_lots_are_found_no_more_often_than_the_level_says(rate):
 
 def test_counts_that_repeat_are_independent():
     """Of noise that is 0 nearly always the same counts are released again and again."""
-    tape = Tape(0)
-    with running(tape):
+    transcript = Transcript(0)
+    with running(transcript):
         stream = SecretStream.from_random_state(None, "test")
     for _ in range(100):
         DiscreteLaplaceMechanism.for_epsilon(8.0).release(np.zeros(40, np.int64), stream)
-    (track,) = tape.tracks
+    (track,) = transcript.tracks
     assert len({release.noisy.tobytes() for release in track.releases}) < 50
     assert check_release_noise([release.noise for release in track.releases]) == []
 
@@ -181,7 +181,7 @@ def test_the_worst_table_of_clusters_moves_every_release_by_its_sensitivity():
     tables = worst_case(model)
     subject = Subject(model, tables)
     without = subject.fit(None, 0)
-    ((moves,),) = views_of([shifts_of(without, subject.fit(tables.canaries[0], 0, without.tape))], without)
+    ((moves,),) = views_of([shifts_of(without, subject.fit(tables.canaries[0], 0, without.transcript))], without)
     assert np.max(moves) <= 1.0 + 1e-6
     assert np.mean(moves**2) > 0.97
 
@@ -315,7 +315,7 @@ def one_run_of(rows, labels, canary="contradict", **parameters):
     return audit_estimator(model, rows, labels, canary=canary, method="one_run")
 
 
-REFUSED = {
+REJECTED = {
     "no private estimator": (lambda: audit_estimator(LogisticRegression()), "instance of a private estimator"),
     "removed method": (lambda: audit_estimator(DPRidge(), method="many_runs"), "Use 'replay', or 'one_run'"),
     "confidence": (lambda: audit_estimator(DPRidge(), confidence=1.0), "`confidence` must be"),
@@ -344,12 +344,12 @@ REFUSED = {
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@pytest.mark.parametrize("case", REFUSED)
-def test_bad_input_is_refused_in_one_line(case):
-    call, said = REFUSED[case]
-    with pytest.raises((TypeError, ValueError), match=said) as refusal:
+@pytest.mark.parametrize("case", REJECTED)
+def test_bad_input_is_rejected_in_one_line(case):
+    call, said = REJECTED[case]
+    with pytest.raises((TypeError, ValueError), match=said) as rejection:
         call()
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 class Silent(DPRidge):
@@ -411,49 +411,58 @@ def test_what_depends_on_a_record_without_a_release_is_found():
         audit_estimator(Elsewhere(**RIDGE))
 
 
-# --- the tape ---
+# --- the transcript ---
 
 
 def test_no_stream_is_heard_but_those_of_an_audit():
-    before, tape = SecretStream.from_random_state(0, "test"), Tape(0)
-    with running(tape):
-        heard = SecretStream.from_random_state(None, "test")
+    before, transcript = SecretStream.from_random_state(0, "test"), Transcript(0)
+    with running(transcript):
+        recorded = SecretStream.from_random_state(None, "test")
         child = []
         thread = threading.Thread(
-            target=lambda: child.append((heard.spawn("x"), SecretStream.from_random_state(None, "test")))
+            target=lambda: child.append((recorded.spawn("x"), SecretStream.from_random_state(None, "test")))
         )
         thread.start()
         thread.join()
         GaussianMechanism(1.0, 1.0).release(np.zeros(3), before)
     after = SecretStream.from_random_state(None, "test")
     assert [stream.track for stream in (before, after, child[0][1])] == [None] * 3
-    assert heard.track is child[0][0].track is tape.tracks[0]
-    assert not tape.tracks[0].releases
+    assert recorded.track is child[0][0].track is transcript.tracks[0]
+    assert not transcript.tracks[0].releases
 
 
 def test_lots_that_are_drawn_ahead_go_with_their_releases():
-    tape = Tape(0)
-    with running(tape):
+    transcript = Transcript(0)
+    with running(transcript):
         stream = SecretStream.from_random_state(None, "test")
         for rate in (0.3, 0.2):
             PoissonSampling(rate).rows(100, stream.spawn(str(rate)))
         for _ in range(3):
             GaussianMechanism(1.0, 1.0).release(np.zeros(3), stream)
-    assert [each.lot and each.lot.rate for each in tape.tracks[0].releases] == [0.3, 0.2, None]
+    assert [each.lot and each.lot.rate for each in transcript.tracks[0].releases] == [0.3, 0.2, None]
 
 
 def test_keys_are_secret_but_those_of_an_audit():
     def words():
         return SecretStream.from_random_state(None, "test").words(4).tolist()
 
-    def on(tape):
-        with running(tape):
+    def on(transcript):
+        with running(transcript):
             return [words(), words()]
 
-    assert on(Tape(0)) == on(Tape(0)) != on(Tape(1))
-    assert len({tuple(each) for tape in (Tape(0), Tape(None), Tape(None)) for each in on(tape)}) == 6
-    assert words() not in on(Tape(0))
-    with contextlib.suppress(KeyError), running(Tape(0)):
+    assert on(Transcript(0)) == on(Transcript(0)) != on(Transcript(1))
+    assert (
+        len(
+            {
+                tuple(each)
+                for transcript in (Transcript(0), Transcript(None), Transcript(None))
+                for each in on(transcript)
+            }
+        )
+        == 6
+    )
+    assert words() not in on(Transcript(0))
+    with contextlib.suppress(KeyError), running(Transcript(0)):
         raise KeyError
     assert SecretStream.from_random_state(None, "test").track is None
 
@@ -463,30 +472,30 @@ def test_a_tape_changes_no_number_of_a_seeded_fit():
     fit = {"classes": [0, 1], "sampling_rate": 0.3, "max_iter": 3, "random_state": 0}
     with pytest.warns(PrivacyLeakWarning):
         plain = DPLogisticRegression(**fit).fit(rows, y)
-    with running(Tape(5)), pytest.warns(PrivacyLeakWarning):
-        heard = DPLogisticRegression(**fit).fit(rows, y)
-    np.testing.assert_array_equal(plain.coef_, heard.coef_)
+    with running(Transcript(5)), pytest.warns(PrivacyLeakWarning):
+        recorded = DPLogisticRegression(**fit).fit(rows, y)
+    np.testing.assert_array_equal(plain.coef_, recorded.coef_)
 
 
 @pytest.mark.parametrize(
     "mechanism", [GaussianMechanism(1.0, 1.0), DiscreteLaplaceMechanism(Fraction(5)), DiscreteGaussianMechanism(5.0)]
 )
 def test_a_forced_release_is_that_of_the_earlier_fit(mechanism):
-    tapes, found = [Tape(0)], []
-    tapes.append(Tape(0, tapes[0]))
-    for tape, value in zip(tapes, ([3, 4], [3, 5]), strict=True):
-        with running(tape):
+    transcripts, found = [Transcript(0)], []
+    transcripts.append(Transcript(0, transcripts[0]))
+    for transcript, value in zip(transcripts, ([3, 4], [3, 5]), strict=True):
+        with running(transcript):
             found.append(mechanism.release(np.array(value), SecretStream.from_random_state(None, "test")))
     np.testing.assert_array_equal(*found)
-    np.testing.assert_array_equal(tapes[1].tracks[0].releases[0].exact, [3, 5])
+    np.testing.assert_array_equal(transcripts[1].tracks[0].releases[0].exact, [3, 5])
 
 
-# --- the price of counts ---
+# --- the cost of counts ---
 
 
 def bound_of_counts(move, delta, lot=None):
     """What the replay makes of counts with discrete Laplace noise of scale 1 and sensitivity 2 that move so far."""
-    releases = [HeardRelease(np.zeros(2), np.zeros(2), 0.5, 2.0, lot, norm_order=1, is_whole=True)]
+    releases = [RecordedRelease(np.zeros(2), np.zeros(2), 0.5, 2.0, lot, norm_order=1, is_whole=True)]
     fitted = SimpleNamespace(tracks=[SimpleNamespace(releases=releases)], model=SimpleNamespace(adjacency_="zero_out"))
     (moves,) = views_of([[[np.array(move) / 2.0]]], fitted)
     return least_epsilon(event_of(fitted, (0,), moves, 1.0), delta, "zero_out")
@@ -506,9 +515,9 @@ def test_a_bound_of_counts_is_the_truth_of_one_and_below_that_of_two(delta):
 @pytest.mark.parametrize(("s", "k"), [(1.3, 5), (20.0, 10), (0.3, 3)])
 def test_a_bound_of_discrete_gaussian_counts_is_their_price_or_less(s, k):
     event = SelfComposedDpEvent(DiscreteGaussianDpEvent(s), k)
-    bound, price = least_epsilon(event, 1e-5, "zero_out"), get_epsilon(event, 1e-5)
-    assert bound <= price
-    assert bound > 0.99 * price or s == 0.3  # of such little noise it is read no further than it can be computed
+    bound, cost = least_epsilon(event, 1e-5, "zero_out"), get_epsilon(event, 1e-5)
+    assert bound <= cost
+    assert bound > 0.99 * cost or s == 0.3  # of such little noise it is read no further than it can be computed
 
 
 LOTS = SelfComposedDpEvent(PoissonSampledDpEvent(0.05, GaussianDpEvent(3.9)), 400)
@@ -534,7 +543,7 @@ def test_a_count_beside_a_sum_is_told_by_both():
 
 
 class Underpriced(DPGaussianNB):
-    """States nine tenths of its price."""
+    """States nine tenths of its cost."""
 
     def fit(self, X, y):
         super().fit(X, y)
@@ -573,28 +582,28 @@ def audit_of_rows(model, rows, labels):
 
 
 def test_counts_of_a_lot_have_no_bound():
-    assert bound_of_counts([1.0, 0.0], 1e-9, HeardLot(0.01, 100, np.arange(1))) == 0.0
+    assert bound_of_counts([1.0, 0.0], 1e-9, RecordedLot(0.01, 100, np.arange(1))) == 0.0
 
 
 @pytest.mark.parametrize("s", [0.4, 3.0, 200.0])
 def test_discrete_gaussian_noise_is_heard_as_normal(s):
     """Normals of the same chances; noise of a deviation a tenth less is not (false alarm 1e-6)."""
-    heard = {}
+    recorded = {}
     for factor in (1.0, 0.9):
-        tape = Tape(3)
-        with running(tape):
+        transcript = Transcript(3)
+        with running(transcript):
             DiscreteGaussianMechanism(s * factor).release(
                 np.zeros(20_000, int), SecretStream.from_random_state(None, "test")
             )
-        heard[factor] = tape.tracks[0].releases[0]._replace(noise_multiplier=s)
-    assert kstest(heard[1.0].noise, "norm").pvalue > 1e-6
-    assert not [*check_release_noise([heard[1.0].noise], level=1e-6)]
-    assert {each.kind for each in check_release_noise([heard[0.9].noise], level=1e-6)} == {"noise"}
+        recorded[factor] = transcript.tracks[0].releases[0]._replace(noise_multiplier=s)
+    assert kstest(recorded[1.0].noise, "norm").pvalue > 1e-6
+    assert not [*check_release_noise([recorded[1.0].noise], level=1e-6)]
+    assert {each.kind for each in check_release_noise([recorded[0.9].noise], level=1e-6)} == {"noise"}
 
 
 @pytest.mark.parametrize("epsilon", [1.0, pytest.param(8.0, marks=pytest.mark.slow)])
 def test_counts_with_discrete_gaussian_noise_reach_their_claim(epsilon, monkeypatch):
-    """A row moves a count of each column: its price is that of the release; of another deviation it is not."""
+    """A row moves a count of each column: its cost is that of the release; of another deviation it is not."""
     kind = {"kind": "category", "categories": [str(k) for k in range(100)]}
     model = TableDescriber({"a": kind, "b": kind}, correlation=False, noise="discrete", epsilon=epsilon)
     rows = pd.DataFrame(np.arange(800).reshape(400, 2) % 70, columns=["a", "b"]).astype(str)
@@ -648,13 +657,13 @@ def test_one_run_bounds_an_ideal_mechanism_of_lots(epsilon):
     """Level 1e-6: no bound above the truth in three audits, and with 30,000 canaries two fifths of it."""
     noise, rng = calibrate_noise_multiplier(in_lots, epsilon=epsilon, delta=1e-5), np.random.default_rng(0)
 
-    def heard(n):
+    def recorded(n):
         coins = rng.random(n) < 0.5
         return coins, sum(lots_of(coins, noise, rng) for _ in range(20))
 
     for _ in range(3):
-        assert one_run_epsilon(*heard(2000), 1e-5, confidence=1 - 1e-6, trade_off=in_lots) <= epsilon
-    assert one_run_epsilon(*heard(30_000), 1e-5, trade_off=in_lots) > 0.4 * epsilon
+        assert one_run_epsilon(*recorded(2000), 1e-5, confidence=1 - 1e-6, trade_off=in_lots) <= epsilon
+    assert one_run_epsilon(*recorded(30_000), 1e-5, trade_off=in_lots) > 0.4 * epsilon
 
 
 def lots_of(coins, noise, rng):

@@ -1,4 +1,4 @@
-"""Mistakes that are planted and heard by audits, each of whose tests raises a false alarm once in a million."""
+"""Mistakes that are planted and recorded by audits, each of whose tests raises a false alarm once in a million."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kinds(found):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Fewer normals: mistakes are heard by much less than what a narrow bound takes."""
+    """Fewer normals: mistakes are recorded by much less than what a narrow bound takes."""
     monkeypatch.setattr("skdp.audit.replay._ENOUGH", 20_000)
     monkeypatch.setattr("skdp.audit.replay._PATIENCE", SECONDS)  # however busy the machine is
 
@@ -179,7 +179,7 @@ def fewer_lots(monkeypatch):
 
 
 def test_lots_of_partitions_are_heard_and_forced(monkeypatch):
-    """The canary is in all lots of the second fit, and its price is that of a row in lots."""
+    """The canary is in all lots of the second fit, and its cost is that of a row in lots."""
     fewer_lots(monkeypatch)
     found = in_partitions()
     assert not found.findings
@@ -234,7 +234,7 @@ def half_of(event):
 def test_steps_that_are_not_charged_are_heard(quick, monkeypatch):
     """A fit that makes twice the steps that it charges."""
     plan_at = Fit.plan_at
-    monkeypatch.setattr(Fit, "plan_at", lambda fit, price, event: plan_at(fit, half_price(fit, event), half_of(event)))
+    monkeypatch.setattr(Fit, "plan_at", lambda fit, cost, event: plan_at(fit, half_price(fit, event), half_of(event)))
     found = audit(LOTS)
     assert {"bound", "charge"} <= kinds(found)
 

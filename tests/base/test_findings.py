@@ -227,12 +227,12 @@ def test_a_joint_price_is_that_of_so_many_fits():
 @over_rows(
     "composition",
     [
-        CalibratedClassifierCV(model(lot_size=32), cv=3),  # its price depends on the number of rows
+        CalibratedClassifierCV(model(lot_size=32), cv=3),  # its cost depends on the number of rows
         CalibratedClassifierCV(pca(delta="no number"), cv=3),
         CalibratedClassifierCV(pca(epsilon=-1.0), cv=3),
         CalibratedClassifierCV(allocate_budget(make_pipeline(pca(), model()), 1.0, DELTA), cv=3),
-        VotingClassifier([("a", pca()), ("b", pca(adjacency="replace_one"))]),  # kinds without a joint price
-        BaggingClassifier(pca(), bootstrap=True),  # a row weighs more than the price says
+        VotingClassifier([("a", pca()), ("b", pca(adjacency="replace_one"))]),  # kinds without a joint cost
+        BaggingClassifier(pca(), bootstrap=True),  # a row weighs more than the cost says
         StackingClassifier([("a", pca())]),
         CalibratedClassifierCV(BaggingClassifier(pca()), cv=2),
         RFE(pca()),
@@ -245,7 +245,7 @@ def test_no_price_is_stated_where_none_holds(composition):
 
 
 @over_rows("composition", [3, None, "passthrough", Pipeline, np.zeros((2, 2)), [("a", model())], object()])
-def test_what_is_no_estimator_is_refused(composition):
+def test_what_is_no_estimator_is_rejected(composition):
     with pytest.raises(TypeError, match=r"^`composition` must be a Pipeline") as caught:
         check_pipeline(composition)
     assert "\n" not in str(caught.value)
@@ -263,7 +263,7 @@ def test_structural_faults_are_errors():
 
 
 def test_it_agrees_with_the_budget():
-    """What a pipeline has no findings in can be given a budget, and what is refused one has findings."""
+    """What a pipeline has no findings in can be given a budget, and what is rejected one has findings."""
     for step in (Normalizer(), StandardScaler(), PCA(), SimpleImputer(), FunctionTransformer(lambda X: X)):
         pipeline = make_pipeline(step, model())
         if found(pipeline):

@@ -168,7 +168,7 @@ def test_fit_records_rejected_rows_and_releases_nothing():
     fit.plan()
     with pytest.raises(ValueError, match="NaN"):
         fit.read_rows(check_table)
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+    assert [entry.kind for entry in accountant.entries] == ["rejection"]
     with pytest.raises(RuntimeError):
         fit.release(QUERY, X, CODES)
 

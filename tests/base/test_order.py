@@ -7,7 +7,7 @@ from combinations import over_rows
 from test_replay import FITS, WORDS, People, people
 
 from skdp import DPLogisticRegression, PrivacyAccountant
-from skdp.base.fit import Fit, Payment
+from skdp.base.fit import Account, Fit
 from skdp.base.private_step import StepFit
 
 
@@ -16,7 +16,7 @@ def phases(monkeypatch):
     """What is asked of ledgers, and which phases of fits run, in their order."""
     seen = []
 
-    def heard(owner, name, phase=None):
+    def recorded(owner, name, phase=None):
         method, phase = vars(owner)[name], phase or name
 
         def recorded(self, *given, **named):
@@ -27,12 +27,12 @@ def phases(monkeypatch):
 
         monkeypatch.setattr(owner, name, recorded)
 
-    heard(Fit, "read")
-    heard(Fit, "learn")
-    heard(Fit, "release", "learn")
-    heard(Fit, "spawn", "learn")
-    heard(Payment, "check")
-    heard(Payment, "charge")
+    recorded(Fit, "read")
+    recorded(Fit, "learn")
+    recorded(Fit, "release", "learn")
+    recorded(Fit, "spawn", "learn")
+    recorded(Account, "check")
+    recorded(Account, "charge")
     return seen
 
 

@@ -1,4 +1,4 @@
-"""Steps that read their rows, or may, are refused."""
+"""Steps that read their rows, or may, are rejected."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def partly_in_pandas():
 
 
 GIVEN = {"categories": [["a"]] * 2}
-REFUSED = [
+REJECTED = [
     (Tagged(), "is not on the list", "a private estimator or a transformer that learns nothing"),
     (OwnNormalizer(), "is not on the list", "a private estimator"),
     (replaced_method(), "method that was replaced", "a new object"),
@@ -147,8 +147,8 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@over_rows(("step", "reads", "remedy"), REFUSED)
-def test_what_reads_or_may_read_is_refused(step, reads, remedy):
+@over_rows(("step", "reads", "remedy"), REJECTED)
+def test_what_reads_or_may_read_is_rejected(step, reads, remedy):
     (fault,) = find_faults(step, "the step")
     assert fault.path == "the step"
     assert fault.kind == type(step).__name__
@@ -217,7 +217,7 @@ def test_parts_are_looked_at_and_named(step, paths):
 
 
 @pytest.mark.skipif(not hasattr(Pipeline, "set_callbacks"), reason="scikit-learn before 1.9 has no callbacks")
-def test_callbacks_of_a_part_are_refused():
+def test_callbacks_of_a_part_are_rejected():
     class Reader:
         def setup(self, *given, **named): ...
         def on_fit_task_begin(self, *given, X=None, **named): ...
@@ -268,7 +268,7 @@ def test_each_estimator_of_scikit_learn_passes_only_if_it_is_listed(name, cls):
             assert list(find_faults(wrapped, "s"))
 
 
-def test_the_counterparts_are_named_by_classes_that_exist_and_are_refused():
+def test_the_counterparts_are_named_by_classes_that_exist_and_are_rejected():
     known = dict(all_estimators())
     experimental = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
     assert set(COUNTERPARTS) - set(known) <= experimental

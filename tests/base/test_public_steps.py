@@ -1,4 +1,4 @@
-"""Steps that read nothing of their rows: each that is listed is run on neighbouring tables."""
+"""Steps that read nothing of their rows: each that is listed is run on neighboring tables."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from sklearn.preprocessing import (
 from skdp.base.public_steps import check_types, find_faults, quietly, rounds_by_place
 from skdp.base.row_wise import RowWise, row_wise
 
-# --- tables and their neighbours ---
+# --- tables and their neighbors ---
 
 ROW = 7
 
 
-def neighbours(table, *, positive=False, gaps=False):
+def neighbors(table, *, positive=False, gaps=False):
     """Tables with another row: void, extreme, tiny, a gap."""
     if table.dtype.kind == "f":
         big = float(np.finfo(table.dtype).max) / 4
@@ -138,7 +138,7 @@ def test_another_row_changes_no_other_row_and_nothing_else(name):
         table = numbers(dtype, positive=case.positive)
         gaps = case.gaps and table.dtype.kind == "f"
         before = outcome(case.step, CONTAINERS[kind](table))
-        changes = list(neighbours(table, positive=case.positive, gaps=gaps))
+        changes = list(neighbors(table, positive=case.positive, gaps=gaps))
         for row, changed in changes if (kind, dtype) == (case.kinds[0], case.dtypes[0]) else changes[-2:]:
             compare(before, case.step, CONTAINERS[kind](changed), row)
         fewer, *rest = outcome(case.step, CONTAINERS[kind](np.delete(table, ROW, axis=0)))
@@ -267,9 +267,9 @@ def test_the_logarithm_of_a_negative_number_is_told_unless_warnings_of_arithmeti
 # --- types that rows decide, and rounding that their place decides ---
 
 
-def test_a_table_whose_types_one_row_decides_is_refused():
+def test_a_table_whose_types_one_row_decides_is_rejected():
     pl = pytest.importorskip("polars")
-    refused = [
+    rejected = [
         ([[1, 2], [3, 4]], "got a list of rows"),
         (np.array([[b"a"], [b"long"]]), "an array of bytes, whose dtype depends on its longest value"),
         (pl.DataFrame({"a": [1, 2]}), r"Column 'a' has the polars type Int64, .* Cast it to Float64"),
@@ -285,7 +285,7 @@ def test_a_table_whose_types_one_row_decides_is_refused():
             "Column 'one' has categories of dtype int64, and a missing value would",
         ),
     ]
-    for table, message in refused:
+    for table, message in rejected:
         with pytest.raises(ValueError, match=message) as caught:
             check_types(table)
         assert "\n" not in str(caught.value)
@@ -306,7 +306,7 @@ HOLDING_GAPS = {
 
 @over_combinations(inside=[False, True], name=["one hot", "ordinal", "imputer", "indicator"], kind=HOLDING_GAPS)
 def test_a_gap_changes_no_name_and_no_type(kind, name, inside):
-    """Of the columns of pandas that can hold one; a step may refuse the gap, which goes to the caller."""
+    """Of the columns of pandas that can hold one; a step may reject the gap, which goes to the caller."""
     listed = [["0", "1", "2"] if "text" in kind else [0, 1, 2]]
     step = {
         "one hot": OneHotEncoder(categories=listed, handle_unknown="ignore", sparse_output=False),
@@ -336,7 +336,7 @@ PLACES = {
 @over_rows("name", PLACES)
 def test_rounding_by_place(name, dtype):
     """Another row in its place leaves all others as they are, to the last bit. One that leaves may not: then a step is
-    in the list for which single precision is refused."""
+    in the list for which single precision is rejected."""
     step, rng = PLACES[name], np.random.default_rng(3)
     table = rng.uniform(0, 1, (777, 70)).astype(dtype)
     before = outcome(step, table)
@@ -351,7 +351,7 @@ def test_rounding_by_place(name, dtype):
             np.testing.assert_array_equal(np.delete(rows, row, axis=0), fewer)
 
 
-def test_single_precision_is_refused_where_it_is_asked_for():
+def test_single_precision_is_rejected_where_it_is_asked_for():
     for table in (numbers("float32"), as_frame(numbers("float32")), sparse.csr_array(numbers("float32"))):
         check_types(table)
         with pytest.raises(ValueError, match="single precision"):

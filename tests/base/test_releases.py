@@ -1,4 +1,4 @@
-"""A fitted state appears all at once, beside its own price: failures, Ctrl-C at any line, threads, parts, clones."""
+"""A fitted state appears all at once, beside its own cost: failures, Ctrl-C at any line, threads, parts, clones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def state_of(model):
 
 
 @over_rows("kind", ["trees", "pipeline", "search"])  # others: the conformance suite
-def test_a_refit_that_is_refused_leaves_the_old_state_and_its_price(kind):
+def test_a_refit_that_is_rejected_leaves_the_old_state_and_its_price(kind):
     model = MAKERS[kind](None, 0.5).fit(X, Y)
     before = state_of(model), model.epsilon_, model.privacy_event_
     spoilt, labels = X.copy(), Y.copy()
@@ -146,7 +146,7 @@ def test_a_winner_that_learns_more_moves_the_price_of_the_search():
 
 
 def test_a_part_of_another_adjacency_has_no_joint_price():
-    """Its noise may be less: at the price of the whole's own kind of neighbours it would cost too little."""
+    """Its noise may be less: at the cost of the whole's own kind of neighbors it would cost too little."""
     model = pipeline().fit(X, Y)
     model[0].set_params(adjacency="replace_one", epsilon=4.0).fit(X)
     for name in ("epsilon_", "privacy_event_"):
@@ -166,10 +166,10 @@ def test_a_state_that_was_pickled_keeps_what_it_depends_on(kind):
     assert (copied.epsilon_, copied.privacy_event_) == (model.epsilon_, model.privacy_event_)
 
 
-def test_a_subclass_that_does_more_in_fit_is_refused():
+def test_a_subclass_that_does_more_in_fit_is_rejected():
     """The phases of a fit are called, and not what somebody put around them."""
 
-    class Centred(DPPCA):
+    class Centered(DPPCA):
         def transform(self, rows):
             return super().transform(rows) - np.mean(rows)
 
@@ -180,7 +180,7 @@ def test_a_subclass_that_does_more_in_fit_is_refused():
     class Renamed(DPPCA):
         """Does nothing more."""
 
-    for step, method in ((Centred(2), "transform"), (Scaled(), "fit")):
+    for step, method in ((Centered(2), "transform"), (Scaled(), "fit")):
         with pytest.raises(ValueError, match=f"overrides {method} of an skdp class"):
             allocate_budget(make_pipeline(step), 1.0, DELTA)
     with pytest.raises(ValueError, match="overrides fit"):
@@ -304,7 +304,7 @@ SLOW = [pytest.param(kind, 400, unit, marks=pytest.mark.slow) for kind in MAKERS
 
 @pytest.mark.parametrize(("kind", "n_places", "unit"), [*PLACES, *SLOW])
 def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(kind, n_places, unit):
-    """What stands is the old state of rows with its price, or a new one, whole, whose event was charged."""
+    """What stands is the old state of rows with its cost, or a new one, whole, whose event was charged."""
     given, protected = ({}, "row") if unit == "row" else ({"groups": np.arange(N) // 2}, "group")
     cheap = MAKERS[kind](None, 0.2).fit(X, Y)
     old, old_state, old_price = pickle.dumps(cheap), state_of(cheap), cheap.epsilon_
@@ -337,7 +337,7 @@ def test_an_interrupt_at_any_line_leaves_no_state_that_costs_more_than_it_says(k
 
 
 def test_an_interrupt_at_any_line_of_an_instalment_is_paid_for():
-    """`partial_fit`: the coefficients are the old ones at the old price or others at the price of both."""
+    """`partial_fit`: the coefficients are the old ones at the old cost or others at the cost of both."""
     first = classifier(epsilon=0.2).fit(X, Y)
     old = pickle.dumps(first)
     with InterruptAt(0) as counter:

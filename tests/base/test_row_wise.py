@@ -159,7 +159,7 @@ IN_PLACE = {
 
 
 @over_rows("name", IN_PLACE)
-def test_a_function_that_works_in_place_is_refused(name):
+def test_a_function_that_works_in_place_is_rejected(name):
     f, table = IN_PLACE[name]
     with pytest.raises(ValueError, match=r"modifies its input in place. Modify a copy"):
         row_wise(f)(table)

@@ -24,25 +24,25 @@ Y = (X[:, 0] > 0).astype(int)
 class Told(Widths):
     """A private transformer that says what it is told to say, and notes what reaches it."""
 
-    def __init__(self, traits=None, heard=None, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None,
+    def __init__(self, traits=None, recorded=None, extra=False, epsilon=1.0, delta=1e-5, noise_multiplier=None,
                  adjacency=None, accountant=None, random_state=None,
                  shape=None):  # fmt: skip
         super().__init__(
             extra, epsilon, delta, noise_multiplier, adjacency, accountant, random_state,
             shape,
         )  # fmt: skip
-        self.traits, self.heard = traits, heard
+        self.traits, self.recorded = traits, recorded
 
     def __step_traits__(self):
         return replace(super().__step_traits__(), **(self.traits or {}))
 
     def used_rows(self, rows):
-        if self.heard is not None:
-            self.heard.append(np.array(rows))
+        if self.recorded is not None:
+            self.recorded.append(np.array(rows))
         return np.nan_to_num(rows)
 
 
-class Heard(list):
+class RecordedLots(list):
     """A list that clones share."""
 
     def __deepcopy__(self, memo):
@@ -105,14 +105,14 @@ def test_step_traits_decide_what_may_follow(steps, message):
 
 def test_gaps_are_zeros_for_all_steps_but_those_that_take_codes():
     for takes_codes in (False, True):
-        heard = Heard()
-        pipe = make_pipeline(WithGaps({}), Lenient({"takes_codes": takes_codes}, heard))
+        recorded = RecordedLots()
+        pipe = make_pipeline(WithGaps({}), Lenient({"takes_codes": takes_codes}, recorded))
         allocate_budget(pipe, epsilon=5.0, delta=1e-5).fit(X, Y)
-        assert np.isnan(heard[-1][0, 0]) == takes_codes
+        assert np.isnan(recorded[-1][0, 0]) == takes_codes
 
 
 def test_a_rule_in_the_whole_is_told_of_it_before_the_fit():
-    told = Heard()
+    told = RecordedLots()
     pipe = fitted(Told({"note_whole": lambda n, epsilon: told.append((n, epsilon))}), model())
     assert told == [(200, pytest.approx(pipe.epsilon_, rel=1e-6))]
 

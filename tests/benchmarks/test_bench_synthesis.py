@@ -20,7 +20,7 @@ import synthesis_peers  # noqa: E402
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-5), (4.0, 1e-9)])
 def test_peers_have_all_of_their_budget(epsilon, delta):
-    """Rho by which mbi's mechanisms draw their noise costs epsilon, by our own price of it."""
+    """Rho by which mbi's mechanisms draw their noise costs epsilon, by our own cost of it."""
     rho = synthesis_peers.rho_of(epsilon, delta)
     assert get_epsilon(ZCDpEvent(rho), delta, method="rdp") == pytest.approx(epsilon, rel=2e-3)
 

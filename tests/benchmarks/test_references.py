@@ -1,4 +1,4 @@
-"""The references of the contest: sensitivities by one row less, prices, and what is left of them without noise."""
+"""The references of the contest: sensitivities by one row less, costs, and what is left of them without noise."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_one_row_moves_a_release_by_its_sensitivity(name, count, rows, epsilon, 
 @pytest.mark.parametrize("name", ["DoubleNoiseNewton", "BoostedAdaSSP"])
 def test_the_releases_cost_the_budget(name, rows):
     multipliers = [each[2] for each in made(name, 1.0).fit(rows[0], labels(name, rows)).noise_.releases]
-    price = get_epsilon(ComposedDpEvent([GaussianDpEvent(each) for each in multipliers]), DELTA)
-    assert 0.998 < price <= 1.0
+    cost = get_epsilon(ComposedDpEvent([GaussianDpEvent(each) for each in multipliers]), DELTA)
+    assert 0.998 < cost <= 1.0
 
 
 def density(theta, y, sigma, penalty):

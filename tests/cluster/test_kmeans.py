@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.cluster import KMeans
@@ -204,7 +204,7 @@ def test_without_noise_it_costs_what_scikit_learns_costs():
     assert model.inertia_ == pytest.approx(-model.score(X), rel=0.02)
 
 
-def test_bought_bounds_hold_the_rows():
+def test_estimated_bounds_hold_the_rows():
     model = clusters(bounds=None).fit(draw(5000))
     np.testing.assert_allclose(by_first(model.cluster_centers_), by_first(CENTERS), atol=1.5)
     assert model.epsilon_ <= 1.0
@@ -282,8 +282,8 @@ def test_weights_of_a_score_are_checked(fitted):
 
 
 @pytest.mark.parametrize(("parameters", "given", "words"), BAD_INPUT, ids=str)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(clusters, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(clusters, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
 
 
 def test_fit_does_not_depend_on_error_state_of_numpy():

@@ -97,7 +97,7 @@ def test_missing_columns_are_named(tmp_path):
         ("black", np.nan, "a blank"),
     ],
 )
-def test_values_outside_of_the_code_book_are_refused(tmp_path, column, value, said):
+def test_values_outside_of_the_code_book_are_rejected(tmp_path, column, value, said):
     frame = census_2000().astype(float)
     frame.loc[3, column] = value
     with pytest.raises(ValueError, match=said) as error:
@@ -105,7 +105,7 @@ def test_values_outside_of_the_code_book_are_refused(tmp_path, column, value, sa
     one_line(error)
 
 
-def test_other_files_are_refused_in_one_line(tmp_path):
+def test_other_files_are_rejected_in_one_line(tmp_path):
     with pytest.raises(FileNotFoundError, match="must be an existing file"):
         load_pums(tmp_path / "none.csv")
     (tmp_path / "a.csv").write_text("shoe,hat\n1,2\n")
@@ -190,7 +190,7 @@ def test_an_acs_file_without_households_is_read_as_before(tmp_path):
     np.testing.assert_array_equal(bunch.data, load_pums(write(frame, tmp_path / "q.csv")).data)
 
 
-def test_a_person_without_a_household_is_refused(tmp_path):
+def test_a_person_without_a_household_is_rejected(tmp_path):
     with pytest.raises(ValueError, match="SERIALNO: expected a household") as error:
         load_pums(write(acs(2, SERIALNO=["2018HU0000001", None]), tmp_path / "p.csv"), year=2018)
     one_line(error)

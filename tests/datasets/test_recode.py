@@ -107,7 +107,7 @@ def test_lower_case_names_give_the_same_people():
 
 
 @pytest.mark.parametrize("name", ["SCHL", "MIL", "ESR"])
-def test_a_blank_or_unknown_code_of_an_adult_is_refused(name):
+def test_a_blank_or_unknown_code_of_an_adult_is_rejected(name):
     for wrong, said in [(np.nan, "a blank"), (tables.ACS_CODES[name][1] + 1, None), (1.5, "1.5"), ("x", "a string")]:
         values = [*[tables.ACS_CODES[name][0]] * 3, wrong]
         with pytest.raises(ValueError, match=f"{name}: .* got {said or f'{wrong:g}'}") as error:

@@ -47,7 +47,7 @@ def test_rows_keep_to_the_schema():
     assert X["income"].isna().any()
     assert scores.mean(axis=1) == pytest.approx([0.0, 0.0], abs=1e-12)
     assert scores.std(axis=1) == pytest.approx([1.0, 1.0])
-    vectorized = skdp.DPTableVectorizer(SCHEMA).fit_transform(X)  # reads every cell, or refuses it
+    vectorized = skdp.DPTableVectorizer(SCHEMA).fit_transform(X)  # reads every cell, or rejects it
     assert vectorized.shape[0] == 3000
 
 
@@ -157,7 +157,7 @@ def test_public_rows_stand_in_for_made_up_ones():
         ({"n_repeats": 0}, "`n_repeats` must be"),
     ],
 )
-def test_what_is_not_valid_is_refused(given, said):
+def test_what_is_not_valid_is_rejected(given, said):
     terms = {"estimator": model(), "schema_or_shape": 3, "n": 100, "epsilons": [1.0], **given}
     with pytest.raises((ValueError, TypeError), match=said):
         skdp.rehearse(terms.pop("estimator"), terms.pop("schema_or_shape"), **terms)

@@ -14,7 +14,7 @@ from combinations import over_rows
 from reference import leaves_of_row, vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+from tables import ESTIMATED, ROWS, SCHEMA, customers, labels
 from unread import UnreadCell
 
 from skdp import (
@@ -220,7 +220,7 @@ def test_marginals_are_shares_by_name_and_those_left_out_are_even():
         ({"age": [1.0]}, ValueError, r"\A`marginals` of column 'age' must be two or more nonnegative numbers"),
     ],
 )
-def test_bad_marginals_are_refused_by_one_line(marginals, error, message):
+def test_bad_marginals_are_rejected_by_one_line(marginals, error, message):
     with pytest.raises(error, match=message):
         trees_of(marginals=marginals).fit(FRAME)
 
@@ -444,11 +444,11 @@ def test_a_budget_goes_to_the_private_steps_alone():
     assert pipe[-1].noise_multiplier_ == plain[-1].noise_multiplier_
 
 
-# --- refusals ---
+# --- rejections ---
 
 BAD = {
     "nothing known": ({"schema": None}, "`schema`, `bounds` or `categories` must be set"),
-    "bought": ({"schema": BOUGHT}, "`schema` must declare bounds or categories of all columns"),
+    "estimated": ({"schema": ESTIMATED}, "`schema` must declare bounds or categories of all columns"),
     "both": ({"bounds": (0, 1)}, "`bounds` must be None if `schema` is set"),
     "a column that is not there": (
         {"schema": {"height": (0, 2)}},
@@ -472,7 +472,7 @@ BAD = {
 
 
 @over_rows("name", BAD)
-def test_a_bad_parameter_is_refused_by_one_line(name):
+def test_a_bad_parameter_is_rejected_by_one_line(name):
     parameters, message = BAD[name]
     with pytest.raises((ValueError, TypeError), match=message) as caught:
         trees_of(**parameters).fit(FRAME)
@@ -491,7 +491,7 @@ BAD_TABLES = {
 
 
 @over_rows("name", BAD_TABLES)
-def test_a_bad_table_is_refused_by_one_line_without_a_cell(name):
+def test_a_bad_table_is_rejected_by_one_line_without_a_cell(name):
     made = trees_of(5).fit(FRAME)
     for use in (trees_of(5).fit_transform, made.transform, made.apply):
         with pytest.raises((ValueError, TypeError)) as caught:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import over_rows
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import moves, replay
 from sklearn.ensemble import IsolationForest
@@ -211,5 +211,5 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(forest, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(forest, parameters, {"X": X_GOOD, **given}, words, [str(X_GOOD[7, 1])])

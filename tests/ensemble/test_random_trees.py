@@ -236,8 +236,8 @@ def test_a_muted_row_of_a_raw_table_moves_releases_by_the_clip(name, own):
     without[7] = 0.0
     other.iloc[7] = X.iloc[8]
     model = model_of(**{"max_iter": 20, "weight_bound": 1.0, **own})
-    for neighbour, factor in (((X, y, without), 1.0), ((other, y, whole), 2.0)):
-        one, two = replay(lambda rows: clone(model).fit(*rows), (X, y, whole), neighbour)
+    for neighbor, factor in (((X, y, without), 1.0), ((other, y, whole), 2.0)):
+        one, two = replay(lambda rows: clone(model).fit(*rows), (X, y, whole), neighbor)
         counts, *rest = moves(one, two)
         assert counts == (1.0 if factor == 1.0 else 0.0)  # the exchanged row has the same class
         assert 0.0 < max(rest) <= factor * (1 + 1e-9)
@@ -405,7 +405,7 @@ BAD = {
 @over_rows(
     "name, within", [*((name, "alone") for name in BAD), ("no schema", "pipeline"), ("an unknown label", "pipeline")]
 )
-def test_bad_input_is_refused_in_one_line_before_any_charge(name, within):
+def test_bad_input_is_rejected_in_one_line_before_any_charge(name, within):
     own, changes, message = BAD[name]
     X, y = people()
     accountant = PrivacyAccountant()
@@ -425,7 +425,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(name, within):
 
 
 @over_rows("other", [{"n_bins": 5}, {"trees_random_state": 1}, {"schema": dict(reversed(SCHEMA.items()))}])
-def test_an_instalment_on_other_columns_is_refused_before_its_charge(other):
+def test_an_instalment_on_other_columns_is_rejected_before_its_charge(other):
     X, y = people()
     accountant = PrivacyAccountant()
     model = model_of(warm_start=True, accountant=accountant, max_iter=3).fit(X, y)
@@ -447,7 +447,7 @@ def test_an_instalment_on_other_columns_is_refused_before_its_charge(other):
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("other, name", [({"schema": TableSchema({**SCHEMA, "age": (0, 50)})}, "schema"),
                            ({"trees_random_state": 1}, "trees_random_state")])  # fmt: skip
-def test_a_checkpoint_of_other_trees_is_refused_before_any_charge(other, name, tmp_path):
+def test_a_checkpoint_of_other_trees_is_rejected_before_any_charge(other, name, tmp_path):
     X, y = people()
     accountant, path = PrivacyAccountant(), tmp_path / "run.npz"
 
@@ -482,7 +482,7 @@ def test_noise_goes_along_the_directions_that_the_projection_removes(monkeypatch
     assert spread.ppf(FALSE_ALARM / 2) < square < spread.isf(FALSE_ALARM / 2)
 
 
-# --- what is bought before the first step -----------------------------------------------------------------------------
+# --- estimates before the first step -----------------------------------------------------------------------------
 
 
 def numbers(n=4000, seed=0, spread=0.05):
@@ -558,8 +558,8 @@ def test_units_follow_from_the_noisy_sums():
     with recording([]) as seen:
         model.fit(X, y)
     (sums,) = [each for each in seen if each.exact.shape == (3,)]
-    price = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 2)["targets"]
-    mechanism = GaussianMechanism(price * model.noise_multiplier_, SUMS_SENSITIVITY)
+    cost = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 2)["targets"]
+    mechanism = GaussianMechanism(cost * model.noise_multiplier_, SUMS_SENSITIVITY)
     (center, unit), _ = units_of_targets(sums.noisy, mechanism, fit_intercept=True)
     assert (model.target_center_, model.target_scale_) == (5.0 + 5.0 * center, 5.0 * unit)
     assert unit != 1.0
@@ -573,26 +573,26 @@ def test_wide_target_bounds_are_reported_by_noisy_sums():
         regressor_of(max_iter=2, y_bounds=(5, 9), random_state=0).fit(X, y)
 
 
-# --- what is bought after the last step ------------------------------------------------------------------------------
+# --- estimates after the last step ------------------------------------------------------------------------------
 
 
 def test_errors_are_those_of_the_published_model():
-    """Without what they bought: the intercept is that of the model before plus a function of the noisy sums."""
+    """Without what they estimated: the intercept is that of the model before plus a function of the noisy sums."""
     X, y = numbers(400)
     model = regressor_of(max_iter=20, epsilon=8.0, random_state=0)
     with recording([]) as seen:
         model.fit(X, y)
-    bought = seen[-1]
-    price = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 20)["offset"]
-    mechanism = GaussianMechanism(price * model.noise_multiplier_, math.sqrt(2.0))
+    estimated = seen[-1]
+    cost = model._solver(model._target(), 1).beside_steps(sampling_at(1.0), 20)["offset"]
+    mechanism = GaussianMechanism(cost * model.noise_multiplier_, math.sqrt(2.0))
     means = replace(model._target(), units=model._fitted_units).means(None)
     assert means.largest == 5.0 * UNIT_SPREAD
     means = means.at_noise(mechanism.standard_deviation / 400)
-    model.intercept_ = model.intercept_ - means.offset(bought.noisy, mechanism.standard_deviation)
+    model.intercept_ = model.intercept_ - means.offset(estimated.noisy, mechanism.standard_deviation)
     errors = (y - model.predict(X)) / model.target_scale_ / means.largest
     assert means.largest < 5.0 * UNIT_SPREAD
-    np.testing.assert_allclose(bought.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
-    assert abs(bought.exact[1]) > 1.0
+    np.testing.assert_allclose(estimated.exact, [400.0, np.clip(errors, -1.0, 1.0).sum()], rtol=0, atol=1e-9)
+    assert abs(estimated.exact[1]) > 1.0
 
 
 def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
@@ -613,7 +613,7 @@ def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
 
 
 @over_rows("make", [model_of, regressor_of])
-def test_later_runs_keep_what_was_bought(make):
+def test_later_runs_keep_releases_beside_steps(make):
     X, y = numbers()
     y = y if make is regressor_of else (y > 7.0).astype(int)
     own = {} if make is regressor_of else {"schema": None, "bounds": (-1, 1)}
@@ -623,16 +623,16 @@ def test_later_runs_keep_what_was_bought(make):
     model.partial_fit(X[:100], y[:100])
     model.set_params(warm_start=True).fit(X, y)
     assert pickle.dumps(model.embedding_) == first
-    bought, each_time = 2, 1  # class counts, or means and squares of targets, beside the trees
-    priced = [sum(flatten(charge.event).values()) for charge in accountant.history]
-    assert priced == [5 + bought + each_time, 5 + each_time, 5 + each_time]
+    estimated, each_time = 2, 1  # class counts, or means and squares of targets, beside the trees
+    charged = [sum(flatten(charge.event).values()) for charge in accountant.history]
+    assert charged == [5 + estimated + each_time, 5 + each_time, 5 + each_time]
     fresh = model.set_params(warm_start=False, random_state=9).fit(X, y)
     assert pickle.dumps(fresh.embedding_) != first
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("make, seed, life", [(model_of, 5, "another process"), (regressor_of, None, "warm start")])
-def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
+def test_resumed_run_has_releases_beside_steps(make, seed, life, tmp_path):
     """From its file: the trees and units of the first steps, and one charge."""
     X, y = numbers(400)
     y = y if make is regressor_of else (y > 7.0).astype(int)
@@ -657,7 +657,7 @@ def test_a_run_that_resumes_has_what_it_bought(make, seed, life, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("place", ["cast_weights", "run_dpsgd"])
-def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(place, tmp_path, monkeypatch):
+def test_interrupt_before_the_first_step_leaves_one_release(place, tmp_path, monkeypatch):
     """What is published then is what the run that resumes has, as the file holds it."""
     X, y = numbers(400)
     accountant = PrivacyAccountant()
@@ -678,7 +678,7 @@ def test_an_interrupt_between_a_purchase_and_the_first_step_leaves_one_purchase(
     assert len(accountant.history) == 1
 
 
-BOUGHT = {
+ESTIMATED = {
     "one thing": ({"people": [1.0] * 66}, "lacks the releases made before its first step"),
     "no mapping": ([], "is not a checkpoint file"),
     "a text": ({"people": "many", "targets": [1.0, 2.0, 3.0]}, "is not a checkpoint file"),
@@ -691,10 +691,10 @@ BOUGHT = {
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-@over_rows("name", BOUGHT)
-def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
+@over_rows("name", ESTIMATED)
+def test_file_with_other_releases_is_rejected_by_one_line(name, tmp_path):
     X, y = numbers(400)
-    path, (bought, message) = tmp_path / "run.npz", BOUGHT[name]
+    path, (estimated, message) = tmp_path / "run.npz", ESTIMATED[name]
     path.unlink(missing_ok=True)
     own = {"max_iter": 20, "checkpoint": path, "accountant": PrivacyAccountant()}
     model = regressor_of(**own)
@@ -702,17 +702,17 @@ def test_a_file_with_other_purchases_is_refused_by_one_line(name, tmp_path):
     model.fit(X, y)
     with np.load(path) as file:
         arrays = dict(file)
-    header = json.loads(bytes(arrays["header"])) | {"bought": bought}
+    header = json.loads(bytes(arrays["header"])) | {"noisy_sums": estimated}
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match=message) as refusal:
+    with pytest.raises(ValueError, match=message) as rejection:
         regressor_of(**own).fit(X, y)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     assert len(own["accountant"].history) == 1
 
 
 @over_rows("bounds", [(1.0, 1.0 + 2.0**-52), (1e16, 1e16 + 2.0), (0.0, 4e-300)])
-def test_targets_between_neighbouring_doubles_move_the_sums_by_their_sensitivity(bounds, monkeypatch):
+def test_targets_between_neighboring_doubles_move_the_sums_by_their_sensitivity(bounds, monkeypatch):
     """The middle of such bounds is one of them, so that a scaled target would be 2."""
     found, release = [], GaussianMechanism.release
 
@@ -732,7 +732,7 @@ def test_targets_between_neighbouring_doubles_move_the_sums_by_their_sensitivity
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1])
-def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
+def test_releases_beside_steps_have_their_share_of_the_budget(rate):
     own = {"bounds": (-1, 1), "schema": None, "sampling_rate": rate}
     for model, shares in (
         (model_of(**own), [0.01, 0.01, 0.03]),
@@ -741,8 +741,8 @@ def test_purchases_beside_steps_have_their_share_of_the_budget(rate):
         for release, share in zip(
             model._solver(model._target(), 1).beside_steps(sampling_at(rate), 50).values(), shares, strict=True
         ):
-            bought = release * 3.0
-            assert bought**-2 / (bought**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
+            estimated = release * 3.0
+            assert estimated**-2 / (estimated**-2 + 50 * (rate / 3.0) ** 2) == pytest.approx(share)
 
 
 def test_counts_and_sums_are_those_by_hand():

@@ -85,7 +85,7 @@ def test_it_runs_whole_and_shows_what_it_says(notebook):
 
 def a_ledger_composes_and_coefficients_stand_out(ran):
     assert "PrivacyAccountant, 3 charges" in ran.text
-    assert float(re.search(r"^spent: epsilon=([\d.]+)", ran.text, re.M)[1]) < 1.8  # less than the sum of prices
+    assert float(re.search(r"^spent: epsilon=([\d.]+)", ran.text, re.M)[1]) < 1.8  # less than the sum of costs
     assert re.search(r"more than two standard deviations of the noise: \w+", ran.text)
 
 

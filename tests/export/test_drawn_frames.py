@@ -1,4 +1,4 @@
-"""Frames of drawn kinds, gaps, unseen categories and extremes: served alike, or refused in one line."""
+"""Frames of drawn kinds, gaps, unseen categories and extremes: served alike, or rejected in one line."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ def drawn(seed):
 
 @pytest.mark.parametrize("n_frames", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_drawn_frames_are_served_alike(n_frames):
-    """Half of them at least; all others are refused in one line."""
-    alike, refusals = 0, []
+    """Half of them at least; all others are rejected in one line."""
+    alike, rejections = 0, []
     for seed in range(n_frames):
         step, first, other = drawn(seed)
         try:
             graph = to_onnx(step.fit(first))
-        except (TypeError, ValueError) as refusal:
-            refusals.append(str(refusal))
+        except (TypeError, ValueError) as rejection:
+            rejections.append(str(rejection))
             continue
         assert_served_alike(step, graph, other)
         alike += 1
     assert alike >= n_frames / 2
-    assert "\n" not in "".join(refusals)
+    assert "\n" not in "".join(rejections)

@@ -31,7 +31,7 @@ y = (X[:, 0] > 0).astype(int)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A budget whose ledger has a name, notes, labels, a refusal and another charge."""
+    """A budget whose ledger has a name, notes, labels, a rejection and another charge."""
     path = tmp_path_factory.mktemp(SECRETS[3]) / f"{SECRETS[0]}.db"
     ledger = PrivacyAccountant(epsilon=30.0, delta=1e-4, path=path)
     ledger.spend(
@@ -93,7 +93,7 @@ def test_parts_that_were_fitted_apart_are_listed_apart():
 
 
 def test_a_classifier_around_a_fitted_one_says_what_both_cost():
-    """Their rows are others, so the prices stand side by side; one that is fitted here has a price with its table."""
+    """Their rows are others, so the costs stand side by side; one that is fitted here has a cost with its table."""
     inner = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), epsilon=2.0).fit(X, y)
     around = DPCalibratedClassifier(FrozenEstimator(inner), epsilon=3.0).fit(X, y)
     assert [each["class"] for each in facts_of(around)["privacy"]] == ["DPCalibratedClassifier", "DPGaussianNB"]

@@ -1,4 +1,4 @@
-"""`to_onnx`: what onnxruntime computes is what skdp does, on odd rows; what has no graph is refused by name."""
+"""`to_onnx`: what onnxruntime computes is what skdp does, on odd rows; what has no graph is rejected by name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ OF_FRAMES = {
     "bins": lambda: skdp.DPTableVectorizer(SCHEMA),
     "both": lambda: skdp.DPTableVectorizer(SCHEMA, numbers="both", dtype="float64"),
     "codes": lambda: skdp.DPTableVectorizer(SCHEMA, numbers="codes"),
-    "bought": lambda: skdp.DPTableVectorizer({**SCHEMA, "job": "category", "age": "number"}, random_state=0),
+    "estimated": lambda: skdp.DPTableVectorizer({**SCHEMA, "job": "category", "age": "number"}, random_state=0),
     "embedding, linear": lambda: make_pipeline(
         skdp.PublicTreesEmbedding(20, schema=SCHEMA), skdp.DPLogisticRegression(classes=[0, 1], **FEW)
     ),
@@ -259,7 +259,7 @@ def test_thresholds_of_subgroups_have_no_graph():
         to_onnx(model)
 
 
-def test_rows_that_are_refused_get_nothing():
+def test_rows_that_are_rejected_get_nothing():
     """NaN for what is a number; a class makes the run fail."""
     model = fitted_to_rows("linear")
     rows = odd_rows(6)
@@ -316,7 +316,7 @@ class OtherLogistic(skdp.DPLogisticRegression):
                                                            max_categories=2)), "skl2onnx does not support One"),
     ],
 )  # fmt: skip
-def test_what_has_no_graph_is_refused_by_name(make, fault):
+def test_what_has_no_graph_is_rejected_by_name(make, fault):
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = make().fit(X, (X[:, 0] > 0).astype(int))
     with pytest.raises(TypeError, match=rf"\A{fault}[^\n]*\Z"):
@@ -324,14 +324,14 @@ def test_what_has_no_graph_is_refused_by_name(make, fault):
 
 
 @pytest.mark.parametrize("name", ["predict", ""])
-def test_a_column_of_the_name_of_an_output_is_refused(name):
+def test_a_column_of_the_name_of_an_output_is_rejected(name):
     frame = pd.DataFrame({name: [0.0, 1.0], "b": [1.0, 0.0]})
     scaler = skdp.DPStandardScaler(bounds=(0, 1), random_state=0).fit(frame)
     with pytest.raises(ValueError, match=rf"\AColumn '{name}' cannot be an input"):
         to_onnx(scaler)
 
 
-def test_a_model_that_is_not_fitted_is_refused():
+def test_a_model_that_is_not_fitted_is_rejected():
     with pytest.raises(NotFittedError):
         to_onnx(skdp.DPLogisticRegression())
 

@@ -1,4 +1,4 @@
-"""Random filters of whitened patches: their values, rows that follow one image alone, and what is refused."""
+"""Random filters of whitened patches: their values, rows that follow one image alone, and what is rejected."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skdp.image import PatchTransformer
 from skdp.image.reading import PUBLIC_IMAGES
 
 RNG = np.random.default_rng(0)
-GREY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)
-COLOURED = RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8)
+GRAY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)
+COLORED = RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8)
 GAP = np.where(np.arange(7 * 12 * 9).reshape(7, 12, 9) == 77, np.nan, 0.25)
 
 
@@ -37,11 +37,11 @@ def plain_rows(images, transformer):
 @pytest.mark.parametrize("symmetric", [False, True])
 @pytest.mark.parametrize(("size", "stride"), [(4, 2), (3, 1), (5, 3)])
 def test_rows_are_those_of_the_plain_reading(size, stride, symmetric):
-    transformer = small(patch_size=size, stride=stride, symmetric=symmetric).fit(COLOURED)
-    expected = plain_rows(np.moveaxis(COLOURED, 3, 1) / 255, transformer)
-    np.testing.assert_allclose(transformer.transform(COLOURED), expected, rtol=0, atol=1e-4)  # float32, norm 6.3
-    grey = small(patch_size=size, stride=stride, symmetric=symmetric).fit(GREY)
-    np.testing.assert_allclose(grey.transform(GREY), plain_rows(GREY[:, None] / 255, grey), rtol=0, atol=1e-4)
+    transformer = small(patch_size=size, stride=stride, symmetric=symmetric).fit(COLORED)
+    expected = plain_rows(np.moveaxis(COLORED, 3, 1) / 255, transformer)
+    np.testing.assert_allclose(transformer.transform(COLORED), expected, rtol=0, atol=1e-4)  # float32, norm 6.3
+    gray = small(patch_size=size, stride=stride, symmetric=symmetric).fit(GRAY)
+    np.testing.assert_allclose(gray.transform(GRAY), plain_rows(GRAY[:, None] / 255, gray), rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("kind", PUBLIC_IMAGES)
@@ -58,7 +58,7 @@ def test_filters_are_white_on_made_up_patches(kind):
 
 
 def test_filters_follow_the_seed():
-    rows = [small(random_state=seed).fit_transform(GREY) for seed in (0, 0, 1)]
+    rows = [small(random_state=seed).fit_transform(GRAY) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(rows[0], rows[1])
     assert abs(rows[0] - rows[2]).max() > 0.1
 
@@ -69,17 +69,17 @@ def test_filters_follow_the_seed():
 @pytest.mark.parametrize(
     ("parameters", "images", "message"),
     [
-        ({}, GREY / 128, r"outside of \[0, 1\]"),
-        ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
+        ({}, GRAY / 128, r"outside of \[0, 1\]"),
+        ({"value_range": (0, 100)}, GRAY, r"outside of value_range=\(0, 100\)"),
         ({}, GAP, r"contains NaN"),
-        ({"n_filters": 0}, GREY, r"`n_filters` must be"),
-        ({"patch_size": 10}, GREY, "`patch_size` must be at most 9 for images of 12 x 9 pixels"),
-        ({"stride": 2.5}, GREY, r"`stride` must be"),
-        ({"random_state": None}, GREY, r"`random_state` must be"),
-        ({"symmetric": 1}, GREY, r"`symmetric` must be"),
+        ({"n_filters": 0}, GRAY, r"`n_filters` must be"),
+        ({"patch_size": 10}, GRAY, "`patch_size` must be at most 9 for images of 12 x 9 pixels"),
+        ({"stride": 2.5}, GRAY, r"`stride` must be"),
+        ({"random_state": None}, GRAY, r"`random_state` must be"),
+        ({"symmetric": 1}, GRAY, r"`symmetric` must be"),
     ],
 )
-def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, images, message):
+def test_what_is_rejected_is_rejected_by_one_line_without_a_pixel(parameters, images, message):
     with pytest.raises(ValueError, match=message) as caught:
         small(**parameters).fit_transform(images)
     assert "\n" not in str(caught.value)

@@ -18,7 +18,7 @@ from skdp.image import PatchTransformer, ScatteringTransformer
 
 RNG = np.random.default_rng(0)
 IMAGES = {
-    "grey": RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8),
+    "gray": RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8),
     "colored": RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8),
     "small": RNG.integers(0, 256, (4, 6, 7), dtype=np.uint8),
 }
@@ -57,7 +57,7 @@ def test_an_image_alone_is_the_image_among_others(name, images):
 
 @pytest.mark.parametrize("shape", [(12, 2), (3, 9)])
 def test_images_as_thin_as_a_window_have_rows_of_their_own(shape):
-    images = IMAGES["grey"][:, : shape[0], : shape[1]]
+    images = IMAGES["gray"][:, : shape[0], : shape[1]]
     transformer = ScatteringTransformer(J=1).fit(images)
     np.testing.assert_array_equal(transformer.transform(images[3:4])[0], transformer.transform(images)[3])
 
@@ -137,7 +137,7 @@ def test_a_budget_goes_to_the_private_step_alone():
 
 
 @pytest.mark.parametrize("transformer", [ScatteringTransformer(J=1), patches()])
-def test_behind_a_private_step_it_is_refused_before_the_charge(transformer):
+def test_behind_a_private_step_it_is_rejected_before_the_charge(transformer):
     X, y = digits()
     accountant = PrivacyAccountant()
     model = DPLogisticRegression(classes=range(10), accountant=accountant)

@@ -1,4 +1,4 @@
-"""Scattering: its mathematics, values of another implementation, images of any layout, and what is refused."""
+"""Scattering: its mathematics, values of another implementation, images of any layout, and what is rejected."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from skdp.image.reading import PUBLIC_IMAGES
 GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "scattering.npz", allow_pickle=False)
 CASES = {"mnist": (2, 8), "cifar": (2, 8), "odd": (3, 4), "one": (1, 6)}
 RNG = np.random.default_rng(0)
-GREY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)
-COLOURED = RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8)
+GRAY = RNG.integers(0, 256, (7, 12, 9), dtype=np.uint8)
+COLORED = RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8)
 
 
 def coefficients(planes, n_scales, n_angles, max_order=2):
@@ -67,36 +67,36 @@ def test_values_are_those_of_the_plain_reading(shape, n_scales, n_angles, max_or
 
 
 def test_layouts_of_one_image_give_one_row():
-    rows = plain().fit_transform(COLOURED)
-    first = np.ascontiguousarray(np.moveaxis(COLOURED, 3, 1))
+    rows = plain().fit_transform(COLORED)
+    first = np.ascontiguousarray(np.moveaxis(COLORED, 3, 1))
     flat = plain(image_shape=(12, 8, 3))
     for transformer, images in (
-        (plain(), first), (flat, COLOURED.reshape(5, -1)), (flat, COLOURED),
-        (plain(image_shape=(3, 12, 8)), first.reshape(5, -1)), (flat, pd.DataFrame(COLOURED.reshape(5, -1))),
-        (flat, np.asfortranarray(COLOURED.reshape(5, -1))),
+        (plain(), first), (flat, COLORED.reshape(5, -1)), (flat, COLORED),
+        (plain(image_shape=(3, 12, 8)), first.reshape(5, -1)), (flat, pd.DataFrame(COLORED.reshape(5, -1))),
+        (flat, np.asfortranarray(COLORED.reshape(5, -1))),
     ):  # fmt: skip
         np.testing.assert_array_equal(transformer.fit_transform(images), rows)
-    squares = GREY[:, :9, :9]
+    squares = GRAY[:, :9, :9]
     expected = plain().fit_transform(squares)
     np.testing.assert_array_equal(plain().fit_transform(squares.reshape(7, 81)), expected)
     np.testing.assert_array_equal(plain().fit_transform(squares[..., None]), expected)
 
 
 def test_coefficients_are_those_of_planes():
-    """Channel by channel; opponent colours are a rotation."""
-    made = plain().fit_transform(COLOURED).reshape(5, 3, 81, 3, 2)
-    planes = np.moveaxis(COLOURED, 3, 1).reshape(15, 12, 8) / np.float32(255)
+    """Channel by channel; opponent colors are a rotation."""
+    made = plain().fit_transform(COLORED).reshape(5, 3, 81, 3, 2)
+    planes = np.moveaxis(COLORED, 3, 1).reshape(15, 12, 8) / np.float32(255)
     np.testing.assert_allclose(made.reshape(15, 81, 3, 2), coefficients(planes, 2, 8), rtol=0, atol=1e-6)
-    turned = plain(colors="opponent").fit_transform(COLOURED).reshape(5, 3, 81, 3, 2)
-    means, colours = made[:, :, 0], turned[:, :, 0]
-    np.testing.assert_allclose(np.square(means).sum(axis=1), np.square(colours).sum(axis=1), rtol=1e-5)
-    np.testing.assert_allclose(colours[:, 0], means.sum(axis=1) / math.sqrt(3), atol=1e-6)
-    np.testing.assert_allclose(colours[:, 1], (means[:, 0] - means[:, 2]) / math.sqrt(2), atol=1e-6)
+    turned = plain(colors="opponent").fit_transform(COLORED).reshape(5, 3, 81, 3, 2)
+    means, colors = made[:, :, 0], turned[:, :, 0]
+    np.testing.assert_allclose(np.square(means).sum(axis=1), np.square(colors).sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(colors[:, 0], means.sum(axis=1) / math.sqrt(3), atol=1e-6)
+    np.testing.assert_allclose(colors[:, 1], (means[:, 0] - means[:, 2]) / math.sqrt(2), atol=1e-6)
 
 
 def test_groups_have_mean_0_variance_1_and_rows_one_norm():
-    transformer = ScatteringTransformer(normalization="groups").fit(COLOURED)
-    rows = transformer.transform(COLOURED)
+    transformer = ScatteringTransformer(normalization="groups").fit(COLORED)
+    rows = transformer.transform(COLORED)
     np.testing.assert_allclose(np.linalg.norm(rows.astype(float), axis=1), math.sqrt(rows.shape[1]), rtol=1e-6)
     maps = rows.reshape(5, 3, 81, 6).astype(float)
     for part in (slice(0, 1), slice(1, 9), slice(9, 17), slice(17, 81)):
@@ -108,9 +108,9 @@ def test_groups_have_mean_0_variance_1_and_rows_one_norm():
 @pytest.mark.parametrize("kind", PUBLIC_IMAGES)
 def test_whitening_is_learned_from_made_up_images(kind):
     """The images of the fit play no part; maps of made-up images come out uncorrelated, those of groups do not."""
-    transformer = ScatteringTransformer(public_images=kind).fit(GREY)
+    transformer = ScatteringTransformer(public_images=kind).fit(GRAY)
     other = ScatteringTransformer(public_images=kind).fit(np.zeros((1, 12, 9)))
-    np.testing.assert_array_equal(other.transform(GREY), transformer.transform(GREY))
+    np.testing.assert_array_equal(other.transform(GRAY), transformer.transform(GRAY))
     made_up = PUBLIC_IMAGES[kind](400, (12, 9), 1)[:, 0]
     np.testing.assert_array_equal(made_up, PUBLIC_IMAGES[kind](400, (12, 9), 1)[:, 0])
     assert 0 <= made_up.min() < made_up.max() <= 1
@@ -129,13 +129,13 @@ def test_whitening_is_learned_from_made_up_images(kind):
 
 @pytest.mark.parametrize("normalization", ["whitened", "groups", None])
 def test_an_image_and_its_mirror_image_have_one_row(normalization):
-    transformer = ScatteringTransformer(normalization=normalization, symmetric=True).fit(COLOURED)
-    rows, mirrored = transformer.transform(COLOURED), transformer.transform(COLOURED[:, :, ::-1])
+    transformer = ScatteringTransformer(normalization=normalization, symmetric=True).fit(COLORED)
+    rows, mirrored = transformer.transform(COLORED), transformer.transform(COLORED[:, :, ::-1])
     assert transformer.maps_shape_ == (243, 3, 1)
     assert transformer.transform(np.zeros((1, 12, 8, 3))).shape == rows[:1].shape
     if normalization is None:
         whole = [
-            ScatteringTransformer(normalization=None).fit_transform(each) for each in (COLOURED, COLOURED[:, :, ::-1])
+            ScatteringTransformer(normalization=None).fit_transform(each) for each in (COLORED, COLORED[:, :, ::-1])
         ]
         mean = (whole[0] + whole[1]).reshape(5, 243, 3, 2)[..., :1] / 2
         np.testing.assert_allclose(rows, mean.reshape(5, -1), atol=1e-6)
@@ -143,21 +143,21 @@ def test_an_image_and_its_mirror_image_have_one_row(normalization):
 
 
 def test_a_file_holds_the_rows(tmp_path):
-    transformer = ScatteringTransformer(n_jobs=2).fit(COLOURED)
-    np.save(tmp_path / "images.npy", COLOURED)
+    transformer = ScatteringTransformer(n_jobs=2).fit(COLORED)
+    np.save(tmp_path / "images.npy", COLORED)
     images = np.load(tmp_path / "images.npy", mmap_mode="r")
     made = transformer.transform_to(images, tmp_path / "rows.npy")
     assert isinstance(made, np.memmap)
     assert not made.flags.writeable
-    np.testing.assert_array_equal(made, transformer.transform(COLOURED))
+    np.testing.assert_array_equal(made, transformer.transform(COLORED))
     np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), made)
 
 
 def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     """It takes the place of another once it is complete, even of the one that images are read from."""
     path = tmp_path / "rows.npy"
-    np.save(path, COLOURED)
-    transformer = ScatteringTransformer(normalization="groups").fit(COLOURED)
+    np.save(path, COLORED)
+    transformer = ScatteringTransformer(normalization="groups").fit(COLORED)
     write = transformer._fitted_features.write
 
     def write_some(planes, out):
@@ -169,29 +169,29 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     write_some.calls = 0
     monkeypatch.setattr(transformer._fitted_features, "write", write_some)
     with pytest.raises(KeyboardInterrupt):
-        transformer.transform_to(COLOURED, path)
+        transformer.transform_to(COLORED, path)
     monkeypatch.undo()
     with pytest.raises(ValueError, match=r"outside of \[0, 1\]"):
-        transformer.transform_to(COLOURED + 0.5, path)
-    np.testing.assert_array_equal(np.load(path), COLOURED)
+        transformer.transform_to(COLORED + 0.5, path)
+    np.testing.assert_array_equal(np.load(path), COLORED)
     assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
     rows = transformer.transform_to(np.load(path, mmap_mode="r"), path)
-    np.testing.assert_array_equal(rows, transformer.transform(COLOURED))
+    np.testing.assert_array_equal(rows, transformer.transform(COLORED))
     assert [each.name for each in tmp_path.iterdir()] == ["rows.npy"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_nobody_else_reads_the_file(tmp_path):
     path = tmp_path / "rows.npy"
-    ScatteringTransformer(normalization="groups").fit(COLOURED).transform_to(COLOURED, path)
+    ScatteringTransformer(normalization="groups").fit(COLORED).transform_to(COLORED, path)
     assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("full", ["at the first byte", "under the map"])
 def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp_path, monkeypatch, full):
     """Writing to a map beyond the room there is would kill the process: the room is taken first."""
-    path, transformer = tmp_path / "rows.npy", ScatteringTransformer(normalization="groups").fit(COLOURED)
-    transformer.transform_to(COLOURED, path)
+    path, transformer = tmp_path / "rows.npy", ScatteringTransformer(normalization="groups").fit(COLORED)
+    transformer.transform_to(COLORED, path)
     before, taken = path.read_bytes(), []
 
     def no_room(descriptor, start, size):
@@ -206,7 +206,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp
         with pytest.raises(
             OSError, match=r"^path='.*rows\.npy' could not be written \(.*\)\. Free disk space"
         ) as caught:
-            transformer.transform_to(COLOURED + 0.5, path)
+            transformer.transform_to(COLORED + 0.5, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert caught.value.errno == (errno.EFBIG if full == "at the first byte" else errno.ENOSPC)
@@ -217,7 +217,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp
 
 @pytest.mark.parametrize(("kind", "ends"), [("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))])
 def test_ranges_that_a_type_just_holds(kind, ends):
-    images = np.clip((ends[0] + GREY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
+    images = np.clip((ends[0] + GRAY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows = plain(value_range=ends).fit_transform(images)
@@ -229,20 +229,20 @@ def test_ranges_that_a_type_just_holds(kind, ends):
 
 
 def test_columns_have_names_of_the_class():
-    transformer = ScatteringTransformer(J=1, L=2).fit(GREY)
+    transformer = ScatteringTransformer(J=1, L=2).fit(GRAY)
     names = transformer.get_feature_names_out()
-    assert len(names) == transformer.transform(GREY).shape[1]
+    assert len(names) == transformer.transform(GRAY).shape[1]
     assert names[0] == "scatteringtransformer0"
-    frame = transformer.set_output(transform="pandas").transform(GREY)
+    frame = transformer.set_output(transform="pandas").transform(GRAY)
     assert list(frame.columns) == list(names)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_one_image_with_its_mirror_image_moves_a_step_by_the_clip(symmetric):
     """Two views of an image are one row, whose gradient is clipped once; the null record is a row of weight 0."""
-    transformer = ScatteringTransformer(symmetric=symmetric, J=1).fit(COLOURED)
-    theta = np.random.default_rng(7).normal(0.0, 3.0, 10 * (transformer.transform(COLOURED).shape[1] + 1))
-    geometry = LinearGeometry(math.sqrt(transformer.transform(COLOURED).shape[1]), True)
+    transformer = ScatteringTransformer(symmetric=symmetric, J=1).fit(COLORED)
+    theta = np.random.default_rng(7).normal(0.0, 3.0, 10 * (transformer.transform(COLORED).shape[1] + 1))
+    geometry = LinearGeometry(math.sqrt(transformer.transform(COLORED).shape[1]), True)
 
     def summed(images, weights):
         rows = transformer.transform(images)
@@ -252,9 +252,9 @@ def test_one_image_with_its_mirror_image_moves_a_step_by_the_clip(symmetric):
     weights = np.ones(5, np.float32)
     muted = weights.copy()
     muted[2] = 0.0
-    changed = COLOURED.copy()
+    changed = COLORED.copy()
     moved = []
-    for image in (COLOURED[2], 0 * COLOURED[2], np.where(np.arange(8)[:, None] % 2, 255, 0).astype(np.uint8)):
+    for image in (COLORED[2], 0 * COLORED[2], np.where(np.arange(8)[:, None] % 2, 255, 0).astype(np.uint8)):
         changed[2] = image
         moved.append(np.linalg.norm(summed(changed, weights) - summed(changed, muted)))
     assert max(moved) <= 0.5
@@ -272,12 +272,12 @@ def in_lists(images):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_images_in_lists_are_those_of_the_array(kind):
-    images = GREY if kind is np.uint8 else GREY / kind(255)
-    model = plain(image_shape=GREY.shape[1:], value_range=(0, 255) if kind is np.uint8 else (0, 1))
+    images = GRAY if kind is np.uint8 else GRAY / kind(255)
+    model = plain(image_shape=GRAY.shape[1:], value_range=(0, 255) if kind is np.uint8 else (0, 1))
     expected = model.fit_transform(images)
     for listed in in_lists(images):
         np.testing.assert_allclose(model.fit_transform(listed), expected, rtol=0, atol=1e-6)
-    by_type = plain(image_shape=GREY.shape[1:])
+    by_type = plain(image_shape=GRAY.shape[1:])
     for listed in in_lists(images)[2 if kind is np.uint8 else 0 :]:  # integers of Python have no range
         np.testing.assert_array_equal(by_type.fit_transform(listed), by_type.fit_transform(images))
 
@@ -288,8 +288,8 @@ def test_images_in_lists_are_those_of_the_array(kind):
     value_range=[None, (0, 200)],
 )
 def test_a_pixel_of_another_type_changes_no_other_image(value_range, kind, pixel):
-    rows = [[kind(value) for value in row] for row in (GREY % 2).reshape(len(GREY), -1)]
-    model = plain(image_shape=GREY.shape[1:], value_range=value_range)
+    rows = [[kind(value) for value in row] for row in (GRAY % 2).reshape(len(GRAY), -1)]
+    model = plain(image_shape=GRAY.shape[1:], value_range=value_range)
     expected = model.fit_transform(rows)
     rows[0][0] = pixel
     if kind is np.uint8:
@@ -299,7 +299,7 @@ def test_a_pixel_of_another_type_changes_no_other_image(value_range, kind, pixel
         np.testing.assert_array_equal(model.fit_transform(rows)[1:], expected[1:])
 
 
-# --- refusals ---
+# --- rejections ---
 
 GAP = np.full((1, 8, 8), 0.25)
 GAP[0, 3, 3] = np.nan
@@ -308,14 +308,14 @@ GAP[0, 3, 3] = np.nan
 @pytest.mark.parametrize(
     ("parameters", "images", "message"),
     [
-        ({}, GREY.astype(float), r"outside of \[0, 1\], the range for this type. Set `value_range`"),
-        ({}, -(GREY / 255), r"outside of \[0, 1\]"),
-        ({}, GREY.astype(np.int64), r"`value_range` must be set, because pixels of type int64 have no public range"),
-        ({"value_range": (0, 100)}, GREY, r"outside of value_range=\(0, 100\)"),
-        ({"value_range": "bytes"}, GREY, r"`value_range` must be a pair .* got 'bytes'"),
-        ({"value_range": (0, 10**400)}, GREY, r"`value_range` must be a pair"),
-        ({"value_range": (0, 1e-300)}, GREY, r"`value_range` must be a pair.*at least 1e-30"),
-        ({"value_range": np.array([0, 255])}, GREY, r"`value_range` must be a pair .* got <ndarray>"),
+        ({}, GRAY.astype(float), r"outside of \[0, 1\], the range for this type. Set `value_range`"),
+        ({}, -(GRAY / 255), r"outside of \[0, 1\]"),
+        ({}, GRAY.astype(np.int64), r"`value_range` must be set, because pixels of type int64 have no public range"),
+        ({"value_range": (0, 100)}, GRAY, r"outside of value_range=\(0, 100\)"),
+        ({"value_range": "bytes"}, GRAY, r"`value_range` must be a pair .* got 'bytes'"),
+        ({"value_range": (0, 10**400)}, GRAY, r"`value_range` must be a pair"),
+        ({"value_range": (0, 1e-300)}, GRAY, r"`value_range` must be a pair.*at least 1e-30"),
+        ({"value_range": np.array([0, 255])}, GRAY, r"`value_range` must be a pair .* got <ndarray>"),
         ({}, GAP, r"contains NaN"),
         ({}, np.where(np.isnan(GAP), -np.inf, GAP), r"infinity"),
         ({}, np.zeros((2, 10)), r"10 pixels are not a square image"),
@@ -325,18 +325,18 @@ GAP[0, 3, 3] = np.nan
         ({}, np.zeros((2, 3, 9, 3)), r"both the first and the last"),
         ({"image_shape": (8, 8, 3)}, np.zeros((2, 3, 8, 8)), r"of shape \(8, 8, 3\), got \(3, 8, 8\)"),
         ({"image_shape": 8}, np.zeros((2, 64)), r"`image_shape` must be .* got 8"),
-        ({"J": 4}, GREY, r"`J` must be at most 3 for images of 12 x 9 pixels, .*got 4"),
-        ({"L": 2.5}, GREY, "`L` must be a positive integer, such as 8"),
-        ({"max_order": 3}, GREY, "`max_order` must be 1 or 2"),
-        ({"colors": "grey"}, GREY, r"`colors` must be one of .*, got 'grey'"),
-        ({"normalization": "l2"}, GREY, r"`normalization` must be one of .*, got 'l2'"),
-        ({"public_images": "icons"}, GREY, r"`public_images` must be one of .*, got 'icons'"),
-        ({"symmetric": "yes"}, GREY, "`symmetric` must be True or False"),
+        ({"J": 4}, GRAY, r"`J` must be at most 3 for images of 12 x 9 pixels, .*got 4"),
+        ({"L": 2.5}, GRAY, "`L` must be a positive integer, such as 8"),
+        ({"max_order": 3}, GRAY, "`max_order` must be 1 or 2"),
+        ({"colors": "gray"}, GRAY, r"`colors` must be one of .*, got 'gray'"),
+        ({"normalization": "l2"}, GRAY, r"`normalization` must be one of .*, got 'l2'"),
+        ({"public_images": "icons"}, GRAY, r"`public_images` must be one of .*, got 'icons'"),
+        ({"symmetric": "yes"}, GRAY, "`symmetric` must be True or False"),
         ({}, np.full((1, 4, 4), "0.5"), "X must have a numeric dtype"),
         ({}, [[[0.1, 0.2], [0.3]]], r"must be a numeric array"),
     ],
 )
-def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, images, message):
+def test_what_is_rejected_is_rejected_by_one_line_without_a_pixel(parameters, images, message):
     with pytest.raises(ValueError, match=message) as caught:
         ScatteringTransformer(**parameters).fit_transform(images)
     assert "\n" not in str(caught.value)
@@ -345,9 +345,9 @@ def test_what_is_refused_is_refused_by_one_line_without_a_pixel(parameters, imag
         assert pixel not in str(caught.value)
 
 
-def test_images_of_another_shape_than_at_the_fit_are_refused():
-    transformer = ScatteringTransformer(J=1).fit(GREY)
-    for images in (GREY[:, :9], COLOURED, np.zeros((2, 64))):
+def test_images_of_another_shape_than_at_the_fit_are_rejected():
+    transformer = ScatteringTransformer(J=1).fit(GRAY)
+    for images in (GRAY[:, :9], COLORED, np.zeros((2, 64))):
         with pytest.raises(ValueError, match="Set `image_shape`"):
             transformer.transform(images)
     with pytest.raises(ValueError, match="contains NaN"):

@@ -16,7 +16,7 @@ from skdp import (
     tabular_pipeline,
 )
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
-from skdp.inspection import centred_rows, column_effects, score_of
+from skdp.inspection import centered_rows, column_effects, score_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 SCHEMA = {
@@ -67,7 +67,7 @@ def test_effects_of_a_linear_model_are_differences_of_its_scores(fitted, name, f
     row = pd.DataFrame({"age": [50.0], "grade": ["middle"], "town": ["B"], "owner": [True]})
     for column, one, other, labels in [
         ("grade", "low", "high", ("low", "high")), ("town", "A", "C", ("A", "other")),
-        ("town", "A", None, ("A", "gap")), ("owner", True, False, ("true", "false")),
+        ("town", "A", None, ("A", "missing")), ("owner", True, False, ("true", "false")),
     ]:  # fmt: skip
         scores = [getattr(model, function)(row.assign(**{column: [value]}))[0] for value in (one, other)]
         found = [cell(effects[column], label) for label in labels]
@@ -93,7 +93,7 @@ def test_the_effect_of_trees_is_the_mean_score_over_public_rows(fitted):
         means.append(model[-1].decision_function(rows).mean())
     assert np.allclose(np.diff(grade.effect), np.diff(means), atol=1e-9)
     assert grade.effect @ score.cells(1).shares == pytest.approx(0.0, abs=1e-12)
-    assert grade.labels == (("low", "middle", "high", "other", "gap"),)
+    assert grade.labels == (("low", "middle", "high", "other", "missing"),)
     assert grade.unit == "log-odds of class 1"
     low, high, difference, noise = grade.difference
     assert high == "high"
@@ -109,7 +109,7 @@ def test_noise_is_that_of_projected_coefficients(fitted, features):
     widths, noise, start = model.embedding_._encoder.form.blocks.level_counts, model.coef_noise_[0], 0
     names = [features[0]] if isinstance(features[0], str) else features[0]
     score = score_of(fitted["trees"])
-    rows = centred_rows(score, [list(SCHEMA).index(name) for name in names])[1].reshape(-1, len(noise))
+    rows = centered_rows(score, [list(SCHEMA).index(name) for name in names])[1].reshape(-1, len(noise))
     variance = np.zeros(len(rows))
     for width in widths.tolist():
         part, before = rows[:, start : start + width], noise[start] ** 2 / (1 - 1 / width)
@@ -200,12 +200,12 @@ def bayes():
         (lambda fitted: column_effects(fitted["ridge"], class_label=0), "`class_label` must be None for DPRidge"),
     ],
 )
-def test_what_has_no_effects_is_refused(fitted, call, message):
+def test_what_has_no_effects_is_rejected(fitted, call, message):
     with pytest.raises(ValueError, match=message):
         call(fitted)
 
 
-def test_rows_that_are_scaled_down_are_refused():
+def test_rows_that_are_scaled_down_are_rejected():
     table, y = people(400)
     linear = DPLogisticRegression(classes=[0, 1], data_norm=0.5)
     model = tabular_pipeline(linear, schema=SCHEMA, random_state=0).fit(table, y)

@@ -183,7 +183,7 @@ def test_a_fit_is_that_of_random_trees(run, n_classes, monkeypatch):
         for name in ("n_steps_", "sampling_rate_", "max_grad_norm_", "noise_multiplier_", "learning_rate_",
                      "data_norm_"):  # fmt: skip
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=2e-4)
-        one.set_params(epsilon=other.epsilon).partial_fit(Z, y, sample_weight=weights)  # nothing more is bought
+        one.set_params(epsilon=other.epsilon).partial_fit(Z, y, sample_weight=weights)  # nothing more is estimated
         other.partial_fit(X, y, sample_weight=weights)
 
 
@@ -281,7 +281,7 @@ def test_nothing_says_how_many_rows_have_another_form(own):
         (lambda Z: Z, {"data_norm": 1.0}, "partial_fit"),
     ],
 )
-def test_an_instalment_on_rows_of_another_form_is_refused_before_its_charge(change, own, method):
+def test_an_instalment_on_rows_of_another_form_is_rejected_before_its_charge(change, own, method):
     Z, y = embedded()
     accountant = PrivacyAccountant()
     model = model_of(warm_start=True, accountant=accountant, max_iter=3).fit(Z, y)
@@ -317,7 +317,7 @@ def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
 
 
 def test_a_private_pipeline_plans_for_the_form():
-    """The price is planned before there are rows: the form follows from the parameters of the embedding."""
+    """The cost is planned before there are rows: the form follows from the parameters of the embedding."""
     X, y = people()
     accountant = PrivacyAccountant()
     last = model_of(random_state=None, accountant=accountant)
@@ -328,7 +328,7 @@ def test_a_private_pipeline_plans_for_the_form():
     assert charge.event == pipe.privacy_event_ == pipe[-1].privacy_event_
 
 
-def test_rows_of_another_form_than_planned_are_refused_before_the_charge(monkeypatch):
+def test_rows_of_another_form_than_planned_are_rejected_before_the_charge(monkeypatch):
     X, y = people()
     accountant, planned = PrivacyAccountant(), embedding_of(11)._form_to_come(4)
     monkeypatch.setattr(PublicTreesEmbedding, "_form_to_come", lambda self, n_features: planned)

@@ -290,7 +290,7 @@ def test_coefficients_are_scaled_back_by_public_units():
     assert "noise hides" in fitted((X * units, y)).summary().to_frame()["doubt"].iloc[0]
 
 
-# --- refusals ---
+# --- rejections ---
 
 
 BAD_TABLES = [
@@ -309,7 +309,7 @@ def test_bad_parameters_of_a_summary_are_rejected(named, parameters, message):
         named.summary(**parameters)
 
 
-def test_rows_that_are_read_once_are_refused_before_any_charge(tmp_path):
+def test_rows_that_are_read_once_are_rejected_before_any_charge(tmp_path):
     X, y = draw(60)
     np.save(tmp_path / "x.npy", X)
     accountant = PrivacyAccountant()

@@ -10,8 +10,8 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import crossed, over_rows
-from linear_rows import neighbour
-from refusals import assert_refused
+from linear_rows import neighbor
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
@@ -86,7 +86,7 @@ def test_one_row_moves_the_release_by_its_sensitivity_and_nothing_else(row, adja
         model = linear(adjacency=adjacency, fit_intercept=fit_intercept, data_norm=1.5, weight_bound=1.0)
         return model.fit(storage(rows[0]), *rows[1:])
 
-    one, other = replay(fit, (X, y, weights), neighbour(adjacency, (X, y, weights), 17, -target))
+    one, other = replay(fit, (X, y, weights), neighbor(adjacency, (X, y, weights), 17, -target))
     assert len(one.releases) == 1
     assert max(moves(one, other)) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
     assert_all_else_is_equal(one, other)
@@ -261,9 +261,9 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
     parameters = {"y_bounds": BOUNDS, **parameters}
-    assert_refused(DPRidge, parameters, {"X": X_GOOD, "y": Y_GOOD, **given}, words, [str(Y_GOOD[7])])
+    assert_rejected(DPRidge, parameters, {"X": X_GOOD, "y": Y_GOOD, **given}, words, [str(Y_GOOD[7])])
 
 
 # --- among scikit-learn's tools ---------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_one_step_is_the_clipped_mean_gradient(table):
 def test_average_is_of_the_second_half_and_free(table):
     averaged, last = (binary(average=a, random_state=0).fit(*table) for a in (True, False))
     assert not np.allclose(averaged.coef_, last.coef_)
-    assert averaged.epsilon_ == pytest.approx(last.epsilon_, rel=1e-9)  # noise of one price, spread over steps or not
+    assert averaged.epsilon_ == pytest.approx(last.epsilon_, rel=1e-9)  # noise of one cost, spread over steps or not
     averaged, last = (binary(average=a, random_state=0, max_iter=1).fit(*table) for a in (True, False))
     np.testing.assert_array_equal(averaged.coef_, last.coef_)
 
@@ -93,7 +93,7 @@ def with_duplicates():
     return sp.csr_array((data, indices, np.arange(0, 61, 3)), shape=(20, 4))
 
 
-def test_repeated_entries_beyond_range_are_refused():
+def test_repeated_entries_beyond_range_are_rejected():
     """Each of them is finite and their sum is not: unnoticed, it would turn the whole release into NaN."""
     X = sp.csr_matrix((np.array([1.5e308, 1.5e308, 1.0]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     accountant = PrivacyAccountant()
@@ -136,7 +136,7 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
     np.testing.assert_allclose(single.coef_, double.coef_, atol=bound, rtol=0)
 
 
-# --- the price --------------------------------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------------------------
 
 
 @over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])

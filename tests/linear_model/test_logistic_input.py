@@ -1,4 +1,4 @@
-"""What DPLogisticRegression refuses, before any charge."""
+"""What DPLogisticRegression rejects, before any charge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import binary
-from refusals import assert_refused
+from rejections import assert_rejected
 from sklearn.base import clone
 
 from skdp import (
@@ -84,7 +84,7 @@ BAD_X = [
 ]
 
 
-REFUSALS = [
+REJECTIONS = [
     (method, *each)
     for rows in (BAD_INPUT, BAD_X)
     for number, each in enumerate(rows)
@@ -93,15 +93,15 @@ REFUSALS = [
 ]
 
 
-@over_rows("method, changes, fragments", REFUSALS)
-def test_bad_input_is_refused_in_one_line_before_any_charge(method, changes, fragments):
+@over_rows("method, changes, fragments", REJECTIONS)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(method, changes, fragments):
     parameters = {key: value for key, value in changes.items() if key not in "Xyw"}
     given = {"X": changes.get("X", X_GOOD), "y": changes.get("y", Y_GOOD), "sample_weight": changes.get("w")}
-    assert_refused(binary, parameters, given, fragments, method=method, errors=(ValueError,))
+    assert_rejected(binary, parameters, given, fragments, method=method, errors=(ValueError,))
 
 
 @over_rows("accountant", [1.0, b"x", PrivacyAccountant])
-def test_an_accountant_of_another_kind_is_refused(accountant):
+def test_an_accountant_of_another_kind_is_rejected(accountant):
     with pytest.raises(TypeError, match=r"`accountant` must be a PrivacyAccountant, a path of a budget file or None"):
         binary(accountant=accountant).fit(X_GOOD, Y_GOOD)
 

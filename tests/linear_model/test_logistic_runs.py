@@ -95,7 +95,7 @@ def test_partial_fit_needs_the_classes_once(table):
         model.partial_fit(X, y, classes=[0, 2])
 
 
-def test_instalments_under_two_adjacencies_are_refused(table):
+def test_instalments_under_two_adjacencies_are_rejected(table):
     """An epsilon of zero_out and one of replace_one are not the same promise: they must not be added up."""
     model = binary().fit(*table).set_params(adjacency="replace_one")
     with pytest.raises(ValueError, match="adjacency='replace_one'"):

@@ -80,7 +80,7 @@ WAYS = [
 
 @over_rows("way", WAYS)
 def test_one_bill_for_all_fits_wherever_they_are_made(table, way):
-    """Property 17: the total is the number of fits times their price."""
+    """Property 17: the total is the number of fits times their cost."""
     accountant = PrivacyAccountant()
     model = binary(epsilon=None, noise_multiplier=80.0, accountant=accountant)
     n_fits = way(model, *table)
@@ -99,9 +99,9 @@ def test_metadata_routing_of_weights(draw):
         piped = make_pipeline(FunctionTransformer(), clone(model)).fit(X, y, sample_weight=weights)
         searched = GridSearchCV(clone(model).set_score_request(sample_weight=True), {"alpha": [0.0]}, cv=KFold(2))
         searched.fit(X, y, sample_weight=weights)
-        refused = binary().set_fit_request(sample_weight=None)
+        rejected = binary().set_fit_request(sample_weight=None)
         with pytest.raises(ValueError, match="sample_weight"):
-            make_pipeline(FunctionTransformer(), refused).fit(X, y, sample_weight=weights)
+            make_pipeline(FunctionTransformer(), rejected).fit(X, y, sample_weight=weights)
     assert not np.allclose(direct.coef_, clone(model).fit(X, y).coef_)
     np.testing.assert_array_equal(piped[-1].coef_, direct.coef_)
     np.testing.assert_array_equal(searched.best_estimator_.coef_, direct.coef_)
@@ -162,7 +162,7 @@ def test_bagging_sets_seeds_and_is_told_so(table):
 
 
 def test_processes_cannot_spend(table):
-    """A pickled accountant cannot know what other processes spend, so it refuses, and says what to do."""
+    """A pickled accountant cannot know what other processes spend, so it rejects, and says what to do."""
     accountant = PrivacyAccountant()
     search = GridSearchCV(binary(accountant=accountant), {"alpha": [0.0]}, cv=KFold(2), error_score="raise")
     with (

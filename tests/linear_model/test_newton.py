@@ -10,7 +10,7 @@ from combinations import over_rows
 from linear_rows import (
     assert_errors_are_standard,
 )
-from refusals import assert_refused
+from rejections import assert_rejected
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
@@ -247,9 +247,9 @@ def test_a_well_scaled_table_has_all_intervals(kind):
     assert ("the log-odds of class 1" if kind == "classes" else "the logarithm of the mean") in str(table)
 
 
-# --- refusals, and runs that end early ---
+# --- rejections, and runs that end early ---
 
-REFUSED = {
+REJECTED = {
     "no switch": ({"inference": "yes"}, [0, 1], ["`inference` must be True or False", "'yes'"]),
     "a step size": ({"learning_rate": 0.1}, [0, 1], ["learning_rate=0.1", "'auto'"]),
     "a penalty": ({"alpha": 1.0}, [0, 1], ["alpha=1.0", "0.0"]),
@@ -258,32 +258,32 @@ REFUSED = {
 }
 
 
-@over_rows("why", REFUSED)
-def test_what_newton_steps_do_not_take_is_refused_before_any_charge(why, tmp_path, monkeypatch):
+@over_rows("why", REJECTED)
+def test_what_newton_steps_do_not_take_is_rejected_before_any_charge(why, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    parameters, labels, words = REFUSED[why]
+    parameters, labels, words = REJECTED[why]
     X, _ = draw("classes", 60)
     given = {"classes": [0, 1], "inference": True, **parameters}
-    assert_refused(DPLogisticRegression, given, {"X": X, "y": np.resize(labels, 60)}, words, [])
+    assert_rejected(DPLogisticRegression, given, {"X": X, "y": np.resize(labels, 60)}, words, [])
 
 
 def test_too_many_columns_and_negative_bounds_are_rejected():
     wide = {"X": np.zeros((60, 201)), "y": np.resize([0, 1], 60)}
-    assert_refused(DPLogisticRegression, {"classes": [0, 1], "inference": True}, wide, ["201 columns", "200"], [])
+    assert_rejected(DPLogisticRegression, {"classes": [0, 1], "inference": True}, wide, ["201 columns", "200"], [])
     X, y = draw("counts", 60)
-    assert_refused(DPPoissonRegressor, {"y_bounds": (-1, 5)}, {"X": X, "y": y}, ["y_bounds"], [])
+    assert_rejected(DPPoissonRegressor, {"y_bounds": (-1, 5)}, {"X": X, "y": y}, ["y_bounds"], [])
 
 
 def test_rows_per_group_requires_groups_and_inference():
     X, y = draw("classes", 60)
     given = {"X": X, "y": y, "groups": np.arange(60)}
     alone = {"classes": [0, 1], "rows_per_group": 3}
-    assert_refused(DPLogisticRegression, alone, given, ["rows_per_group=3 requires inference=True"], [])
-    assert_refused(
+    assert_rejected(DPLogisticRegression, alone, given, ["rows_per_group=3 requires inference=True"], [])
+    assert_rejected(
         DPPoissonRegressor, {"y_bounds": (0, 1), "rows_per_group": 0}, given, ["`rows_per_group` must be", "got 0"], []
     )
     del given["groups"]
-    assert_refused(
+    assert_rejected(
         DPLogisticRegression, {**alone, "inference": True}, given, ["rows_per_group=3 requires `groups`"], []
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
-from refusals import assert_refused
+from rejections import assert_rejected
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -134,10 +134,10 @@ def test_a_table_has_a_block_for_each_class_against_the_first():
 # --- where there is no interval ---
 
 
-def test_too_many_coefficients_are_refused_before_any_charge():
+def test_too_many_coefficients_are_rejected_before_any_charge():
     given = {"classes": CLASSES, "inference": True}
     rows = {"X": np.zeros((60, 101)), "y": np.resize(CLASSES, 60)}
-    assert_refused(DPLogisticRegression, given, rows, ["101 columns and 3 classes", "100 columns"], [])
+    assert_rejected(DPLogisticRegression, given, rows, ["101 columns and 3 classes", "100 columns"], [])
 
 
 def test_without_an_intercept_there_is_none():

@@ -10,7 +10,7 @@ from combinations import over_rows
 from linear_rows import (
     assert_errors_are_standard,
 )
-from refusals import assert_refused
+from rejections import assert_rejected
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -228,7 +228,7 @@ def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
         assert (np.diff(model.thresholds_) > 0.999 * 0.004 / 1.02 / 2**7).all()
 
 
-REFUSED = {
+REJECTED = {
     "one class": ({"classes": ["poor"]}, ["at least two classes", "got ['poor']"]),
     "a class twice": ({"classes": ["poor", "fair", "poor"]}, ["must not contain duplicates"]),
     "no list": ({"classes": "poor"}, ["must be a sequence of all possible classes"]),
@@ -239,8 +239,8 @@ REFUSED = {
 }
 
 
-@over_rows("why", REFUSED)
-def test_bad_classes_are_refused_before_any_charge(why):
-    given, words = REFUSED[why]
+@over_rows("why", REJECTED)
+def test_bad_classes_are_rejected_before_any_charge(why):
+    given, words = REJECTED[why]
     X, y = draw(60)
-    assert_refused(DPOrdinalLogisticRegression, given, {"X": X, "y": y}, words, [])
+    assert_rejected(DPOrdinalLogisticRegression, given, {"X": X, "y": y}, words, [])

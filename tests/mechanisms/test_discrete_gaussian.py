@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise: the exact law, and the price of the very noise that is drawn."""
+"""Discrete Gaussian noise: the exact law, and the cost of the very noise that is drawn."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_event_is_the_very_pair_of_laws(k):
 
 
 def test_a_record_that_is_replaced_is_told_apart_no_better_than_is_priced():
-    """One count less and another more: delta, summed over all pairs of outputs, is that of its price or less."""
+    """One count less and another more: delta, summed over all pairs of outputs, is that of its cost or less."""
     mechanism, reach = DiscreteGaussianMechanism(1.3), 14
     one = masses(1.3, reach)
     there, gone = np.append(one, 0.0), np.append(0.0, one)
@@ -124,7 +124,7 @@ def test_the_same_outputs_come_of_every_value():
 
 
 @pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, 2**60])
-def test_what_is_no_whole_number_is_refused_without_its_value(bad):
+def test_what_is_no_whole_number_is_rejected_without_its_value(bad):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="`value` must hold only integers up to"):
         DiscreteGaussianMechanism(1.0).release(bad, accountant=accountant)

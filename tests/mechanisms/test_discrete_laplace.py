@@ -1,4 +1,4 @@
-"""Discrete Laplace noise: the exact law, and the price of the very noise that is drawn."""
+"""Discrete Laplace noise: the exact law, and the cost of the very noise that is drawn."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_deviation_is_that_of_the_noise():
 
 
 @pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
-def test_what_is_no_whole_number_is_refused_without_its_value(bad):
+def test_what_is_no_whole_number_is_rejected_without_its_value(bad):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="`value` must hold only integers up to"):
         DiscreteLaplaceMechanism(Fraction(1)).release(bad, accountant=accountant)

@@ -29,7 +29,7 @@ def ideal_quotient(digits, n_bits, rate):
 
 
 def words_near_whole_numbers(rate):
-    """Words at which the quotient passes a whole number, with their neighbours, random ones and the ends."""
+    """Words at which the quotient passes a whole number, with their neighbors, random ones and the ends."""
     found = {0, 1, 2**11, 2**63, LAST - 2**39, LAST - 2**41, LAST - 1, LAST}
     with mpmath.workprec(300):
         for k in (1, 2, 3, 10, 1000):

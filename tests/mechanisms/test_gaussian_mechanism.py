@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: the noise that it adds is the noise that it prices."""
+"""The Gaussian mechanism: the noise that it adds is the noise that it costs."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_a_number_or_an_array_is_released_in_its_shape(value, kind, shape):
     ],
     ids=repr,
 )
-def test_what_is_no_finite_number_is_refused_without_its_value(bad):
+def test_what_is_no_finite_number_is_rejected_without_its_value(bad):
     accountant = PrivacyAccountant()
     with pytest.raises(
         ValueError, match=r"^`value` must hold only finite real numbers in double precision\. [A-Za-z ]+\.$"
-    ) as refused:
+    ) as rejected:
         GaussianMechanism(1.0, 1.0).release(bad, accountant=accountant)
-    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+    assert rejected.value.__suppress_context__ or rejected.value.__context__ is None
     assert not accountant.history
 
 
@@ -119,9 +119,9 @@ def test_an_array_that_raises_tells_nothing():
         def __array__(self, *arguments, **keywords):
             raise RuntimeError("the value is 17")
 
-    with pytest.raises(ValueError, match=r"^`value` must hold only finite real numbers") as refused:
+    with pytest.raises(ValueError, match=r"^`value` must hold only finite real numbers") as rejected:
         GaussianMechanism(1.0, 1.0).release(Talkative())
-    assert refused.value.__suppress_context__
+    assert rejected.value.__suppress_context__
 
 
 # --- on a grid --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Samplers: the one that is priced is the one that runs (properties 10 and 12)."""
+"""Samplers: the one that is charged is the one that runs (properties 10 and 12)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def test_sampling_at_rate_one_is_the_full_batch():
 
 @over_rows("rate", [1.0000001, 2.0, -0.1, float("nan")])
 def test_a_rate_that_is_no_probability_has_no_price(rate):
-    """Property 12: q > 1 is refused, never capped."""
+    """Property 12: q > 1 is rejected, never capped."""
     with pytest.raises(ValueError, match="sampling_probability"):
         sampling_at(rate).event(INNER)

@@ -20,13 +20,13 @@ def sums_of(X, ball, weight):
     return sums
 
 
-@over_combinations(dtype=[np.float32, np.float64], radius=[0.0, 1.5], centred=[False, True], d=[1, 4, 70])
+@over_combinations(dtype=[np.float32, np.float64], radius=[0.0, 1.5], centered=[False, True], d=[1, 4, 70])
 @pytest.mark.compiled
-def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centred, radius, dtype):
+def test_a_row_that_holds_nan_or_infinity_adds_exactly_nothing(d, centered, radius, dtype):
     """As if the center, which is nothing, stood in its place: no bit of the sums is another."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, d)).astype(dtype)
-    ball = UnitBall(rng.normal(size=d) if centred else np.zeros(d), radius)
+    ball = UnitBall(rng.normal(size=d) if centered else np.zeros(d), radius)
     ball = ball._replace(center=ball.center.astype(dtype).astype(float))
     void = X.copy()
     void[7] = ball.center

@@ -1,4 +1,4 @@
-"""What all mechanisms promise of a release alone: charged before noise is drawn, added once, refused in silence."""
+"""What all mechanisms promise of a release alone: charged before noise is drawn, added once, rejected in silence."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from keyed_streams import FALSE_ALARM, stream
 from scipy.special import kolmogi, ndtr
 from scipy.stats import binom, chi2, norm, poisson
 
-from skdp.mechanisms.release_log import Tape, running
+from skdp.mechanisms.release_log import Transcript, running
 from skdp.mechanisms.streams import SecretStream
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "random.json").read_text())
@@ -109,12 +109,12 @@ def test_a_tape_hears_words_that_are_drawn_twice():
     """Of streams of one key, in whatever pieces, and of one that is taken back; the batch that is made again is not."""
 
     def repeated(draw, seeds=(None,)):
-        tape = Tape(0)
-        with running(tape):
+        transcript = Transcript(0)
+        with running(transcript):
             roots = [SecretStream.from_random_state(seed, "test") for seed in seeds]
         for root in roots:
             draw(root)
-        return tape.words.are_repeated
+        return transcript.words.are_repeated
 
     def taken_back(root):
         root.words(3)
@@ -181,7 +181,7 @@ def test_integer_types_and_generators_seed():
 
 
 @over_rows("bad", ["0", 1.0, 1.5, True, np.True_, b"key", [1], np.array([1]), object()])
-def test_bad_random_state_is_refused_in_one_line(bad):
+def test_bad_random_state_is_rejected_in_one_line(bad):
     with pytest.raises(ValueError, match=r"^`random_state` must be None, an int.*Use None for secret noise") as error:
         SecretStream.from_random_state(bad, "test")
     assert "\n" not in str(error.value)
@@ -245,7 +245,7 @@ DRAWS = {
 
 
 def drawn_normals(source):
-    """The next normals, or none where the stream refuses."""
+    """The next normals, or none where the stream rejects."""
     try:
         return source.normal(50).tolist()
     except RuntimeError as error:
@@ -255,26 +255,26 @@ def drawn_normals(source):
 
 @over_rows("draw", DRAWS.values())
 def test_a_second_caller_between_any_two_lines_sees_no_number_again(draw):
-    line, refused, goes_on = 0, 0, True
+    line, rejected, goes_on = 0, 0, True
     while goes_on:
         line += 1
         source, second = stream("callers"), []
         source.normal(10)
         first, goes_on = interrupt_at(line, lambda: second.extend(drawn_normals(source)), lambda: draw(source))  # noqa: B023
-        refused += goes_on and not second
+        rejected += goes_on and not second
         given = [*first.tolist(), *second, *source.normal(50).tolist()]
         assert len({round(each, 9) for each in given}) == len(given), line  # whole numbers hold more digits than these
-    assert refused >= 3
+    assert rejected >= 3
 
 
 @over_rows("draw", DRAWS.values())
 def test_an_interrupt_between_any_two_lines_brings_no_number_back(draw):
-    """A stream that was interrupted refuses, or goes on with numbers that were not drawn before."""
+    """A stream that was interrupted rejects, or goes on with numbers that were not drawn before."""
 
     def interrupt():
         raise KeyboardInterrupt
 
-    line, refused, goes_on = 0, 0, True
+    line, rejected, goes_on = 0, 0, True
     while goes_on:
         line += 1
         source = stream("interrupts")
@@ -284,9 +284,9 @@ def test_an_interrupt_between_any_two_lines_brings_no_number_back(draw):
             goes_on = False
         except KeyboardInterrupt:
             later = drawn_normals(source)
-            refused += not later
+            rejected += not later
             assert {round(each, 9) for each in first}.isdisjoint(round(each, 9) for each in later)
-    assert refused >= 3
+    assert rejected >= 3
 
 
 def test_an_error_in_the_middle_of_a_draw_ends_the_stream():
@@ -353,16 +353,16 @@ def test_a_forked_child_draws_nothing_from_the_streams_of_its_parent():
         "seek": lambda: source.seek((0, 0)),
     }  # fmt: skip
 
-    def refusals():
-        refused = []
+    def rejections():
+        rejected = []
         for name, use in uses.items():
             try:
                 use()
             except RuntimeError as error:
-                refused += [name] if "was forked" in str(error) else []
-        return refused
+                rejected += [name] if "was forked" in str(error) else []
+        return rejected
 
-    assert in_a_child(refusals) == str(list(uses))
+    assert in_a_child(rejections) == str(list(uses))
     assert in_a_child(lambda: len(SecretStream.from_random_state(None, "test").spawn("noise").normal(5))) == "5"
     np.testing.assert_array_equal(source.normal(50), fresh.normal(50))  # the parent goes on
 
@@ -405,7 +405,7 @@ def check_law(draw, n, n_pieces):
     assert np.abs(moments).max() < Z_LIMIT, moments
     for limit, count in beyond.items():
         assert_two_sided(count, poisson(2 * norm.sf(limit) * n) if limit >= 5 else binom(n, 2 * norm.sf(limit)))
-    # products of normals at a lag have variance 1; of centred squares, whose variance is 2, 4
+    # products of normals at a lag have variance 1; of centered squares, whose variance is 2, 4
     pairs = n_pieces * (m - np.array(LAGS))
     scores = lagged / np.sqrt(pairs) / np.array([[1.0], [2.0]])
     assert np.abs(scores).max() < norm.isf(FALSE_ALARM / 2 / scores.size), scores

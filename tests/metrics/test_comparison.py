@@ -132,12 +132,12 @@ FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
         ({"first": FITTED, "second": object(), "X": np.zeros((N, 1))}, "predict_proba"),
     ],
 )
-def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change, message):
+def test_what_is_unusable_is_rejected_in_one_line_and_not_charged(people, change, message):
     accountant = PrivacyAccountant(10.0, 1e-5)
     given = {"first": None, "second": None, "X": people[0], "y": people[1], "epsilon": 1.0, **change}
-    with pytest.raises((ValueError, TypeError), match=message) as refused:
+    with pytest.raises((ValueError, TypeError), match=message) as rejected:
         compare(**given, accountant=accountant)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     assert accountant.get_epsilon(1e-5) == 0.0
 
 

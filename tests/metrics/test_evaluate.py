@@ -56,7 +56,7 @@ class Watched:
         return np.column_stack([1.0 - chances, chances])
 
 
-# --- order and price ---
+# --- order and cost ---
 
 
 def test_the_model_sees_rows_after_the_charge_alone(people):
@@ -232,7 +232,7 @@ def test_one_unit_moves_the_counts_by_one_row_and_nothing_else(people, exact):
 
 
 class Picky(Watched):
-    """A model that warns of, and refuses, rows above .9."""
+    """A model that warns of, and rejects, rows above .9."""
 
     def predict_proba(self, X):
         found = super().predict_proba(X)
@@ -248,13 +248,13 @@ def test_what_a_model_says_of_a_row_stays_inside(people, exact):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*the noise hides")
         evaluate(Picky(), scores[:, None], y, epsilon=1.0, n_bins=10)
-    refused = scores > 0.9
-    assert refused.any()
-    expected = np.where(refused, 0.0, scores)
+    rejected = scores > 0.9
+    assert rejected.any()
+    expected = np.where(rejected, 0.0, scores)
     np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(places_of(expected), 10, (0, 1))[0])
 
 
-def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact):
+def test_a_row_of_another_number_of_scores_is_one_that_is_rejected(people, exact):
     class Sized(Watched):
         def predict_proba(self, X):
             found = super().predict_proba(X)
@@ -266,7 +266,7 @@ def test_a_row_of_another_number_of_scores_is_one_that_is_refused(people, exact)
     np.testing.assert_array_equal(exact[0][0].sum(0), np.histogram(places_of(expected), 10, (0, 1))[0])
 
 
-def test_a_row_that_is_refused_is_so_whatever_is_beside_it(people):
+def test_a_row_that_is_rejected_is_so_whatever_is_beside_it(people):
     scores, _ = people
     alone = np.concatenate([found for s in scores for _, found in ScoredRows(Picky(), np.array([[s]])).blocks()])
     together = np.concatenate([found for _, found in ScoredRows(Picky(), scores[:, None]).blocks()])
@@ -293,7 +293,7 @@ def test_failed_row_does_not_change_scores_of_others(people):
         (np.full(60, np.nan), np.zeros(60, int), "add_remove"),
     ],
 )
-def test_no_data_are_refused_or_warned_of(scores, y, adjacency):
+def test_no_data_are_rejected_or_warned_of(scores, y, adjacency):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*the noise hides")
@@ -340,25 +340,25 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"model": FrozenEstimator(OF_GROUPS), "X": np.zeros((N, 1))}, "private at the group level"),
     ],
 )
-def test_what_is_unusable_is_refused_in_one_line_and_not_charged(people, change, message):
+def test_what_is_unusable_is_rejected_in_one_line_and_not_charged(people, change, message):
     scores, y = people
     accountant = PrivacyAccountant(10.0, 1e-5)
     given = {"model": None, "X": scores, "y": y, "epsilon": 1.0, "accountant": accountant, **change}
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message) as rejected:
         evaluate(given.pop("model"), given.pop("X"), given.pop("y"), **given)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     assert not [charge for charge in accountant.history if charge.event is not None and charge.label != "evaluate"]
     assert accountant.get_epsilon(1e-5) == 0.0
 
 
-def test_a_refusal_of_scores_is_recorded(people):
+def test_a_rejection_of_scores_is_recorded(people):
     accountant = PrivacyAccountant(1.0, 1e-6)
     with pytest.raises(ValueError, match="contains strings"):
         evaluate(None, ["high"] * N, people[1], epsilon=0.5, accountant=accountant)
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+    assert [entry.kind for entry in accountant.entries] == ["rejection"]
 
 
-def test_a_model_of_another_shape_of_scores_is_refused(people):
+def test_a_model_of_another_shape_of_scores_is_rejected(people):
     class Three(Watched):
         def predict_proba(self, X):
             return np.ones((len(X), 3)) / 3

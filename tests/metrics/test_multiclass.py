@@ -57,7 +57,7 @@ def test_a_model_of_any_library_with_predict(people, exact):
     assert found.classes_.tolist() == CLASSES
     np.testing.assert_array_equal(exact[0][0], confusion_matrix(y, model.predict(X)))
 
-    class Refusing:
+    class Rejecting:
         classes_ = model.classes_
 
         def predict(self, rows):
@@ -65,7 +65,7 @@ def test_a_model_of_any_library_with_predict(people, exact):
                 raise KeyError("a cell")
             return model.predict(rows)
 
-    evaluate(Refusing(), X, y, epsilon=1.0)
+    evaluate(Rejecting(), X, y, epsilon=1.0)
     np.testing.assert_array_equal(exact[1][0], confusion_matrix(y, np.where(X[:, 0] == 2, "a", model.predict(X))))
 
 
@@ -73,12 +73,12 @@ def test_a_model_of_any_library_with_predict(people, exact):
     ("change", "match"),
     [({"n_bins": 8}, "got 8"), ({"X": ["d"] * N}, "classes"), ({"y": ["d"] * N}, "classes"), ({"X": ["a"]}, "X|y")],
 )
-def test_refused_in_one_line(people, change, match):
+def test_rejected_in_one_line(people, change, match):
     predicted, y = people
     given = {"X": predicted, "y": y, "epsilon": 1.0, "classes": CLASSES, **change}
-    with pytest.raises(ValueError, match=match) as refused:
+    with pytest.raises(ValueError, match=match) as rejected:
         evaluate(None, given.pop("X"), given.pop("y"), **given)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
 
 
 def test_an_empty_class_is_no_fault():

@@ -39,7 +39,7 @@ def labelled():
     return chances, (rng.uniform(size=(N, 3)) < chances).astype(int)
 
 
-# --- the table, and its price ---
+# --- the table, and its cost ---
 
 
 def test_a_row_is_counted_once_by_prediction_once_for_its_class_and_once_for_each_other(people, exact):
@@ -156,7 +156,7 @@ def test_the_deviation_of_a_mean_is_bounded_by_those_of_its_parts(people, labell
         assert found.roc_auc.standard_error >= found.roc_auc.sampling_error
 
 
-def test_nothing_is_refused_for_what_rows_are():
+def test_nothing_is_rejected_for_what_rows_are():
     """One class alone, scores that are NaN or beyond 1, an empty subgroup."""
     scores = np.full((60, 4), np.nan)
     scores[:30] = [5.0, -1.0, np.inf, 0.0]
@@ -208,14 +208,14 @@ def test_models_are_asked_for_all_their_scores(people, labelled, exact):
         ({"model": LogisticRegression().fit(np.eye(3), [0, 1, 2]), "X": np.ones((N, 3)), "classes": None}, "not in cl"),
     ],
 )
-def test_refused_in_one_line(people, change, message):
+def test_rejected_in_one_line(people, change, message):
     given = {"model": None, "X": people[0], "y": people[1], **OF_CLASSES, **change}
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message) as rejected:
         evaluate(given.pop("model"), given.pop("X"), given.pop("y"), **given)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
 
 
-def test_a_model_of_one_label_alone_is_refused(labelled):
+def test_a_model_of_one_label_alone_is_rejected(labelled):
     X, y = labelled
     alone = MultiOutputClassifier(DummyClassifier()).fit(X, np.where([True, False, False], 1, y))
     with pytest.raises(ValueError, match="fitted to labels 0 and 1"):

@@ -113,7 +113,7 @@ def test_a_model_is_asked_for_its_predictions(people):
 
 @pytest.mark.parametrize("y", [np.full(60, 3.0), np.full(60, 1.0), np.linspace(-1, 3, 60)])
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
-def test_no_data_are_refused_and_figures_stay_within_bounds(y, adjacency):
+def test_no_data_are_rejected_and_figures_stay_within_bounds(y, adjacency):
     given = {"adjacency": with_n_public(adjacency, 60), "by": y > 1, "categories": [True, "none"]}
     found = evaluated(np.full(60, np.nan), y, **given)
     for figures in (found, *found.subgroups.values()):

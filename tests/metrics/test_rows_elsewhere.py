@@ -33,7 +33,7 @@ def dask(path):
 
 @pytest.mark.parametrize("kind", [HistGradientBoostingClassifier, LogisticRegression])
 def test_gaps_of_a_file_are_those_of_a_frame(kind, exact, tmp_path):
-    """For a model that takes them, and for one that refuses them: nothing is refused after the charge."""
+    """For a model that takes them, and for one that rejects them: nothing is rejected after the charge."""
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     from skdp.datasets import TableRows
 
@@ -115,10 +115,10 @@ def test_rows_are_read_after_the_charge(rows, tmp_path):
         ({"by": "e", "categories": ["x"]}, "by='e'"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_not_charged(given, message, tmp_path):
+def test_what_does_not_fit_is_rejected_and_not_charged(given, message, tmp_path):
     accountant = PrivacyAccountant(1.0, 1e-6)
     terms = {"model": MODEL, "y": Y, "epsilon": 0.5, "accountant": accountant, **given}
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message) as rejected:
         evaluate(terms.pop("model"), parquet(tmp_path), terms.pop("y"), **terms)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     assert accountant.get_epsilon(1e-6) == 0.0

@@ -1,4 +1,4 @@
-"""Maps of scores to probabilities: what they are without noise, and what they mend with it."""
+"""Maps of scores to probabilities: what they are without noise, and what they remedy with it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_probabilities_are_mended(people, method):
     found = DPCalibratedClassifier(FrozenEstimator(Confident()), method=method, epsilon=1.0).fit(X, y)
     before, after = (log_loss(y, model.predict_proba(X)) for model in (Confident(), found))
     best = log_loss(y, np.column_stack([1 - truth, truth]))
-    # a temperature alone cannot mend an offset
+    # a temperature alone cannot remedy an offset
     assert after - best < (0.5 if method == "temperature" else 0.05) * (before - best)
     assert found.evaluation_.log_loss.value == pytest.approx(before, abs=0.05)
     chances = found.predict_proba(X)

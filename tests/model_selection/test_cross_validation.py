@@ -60,7 +60,7 @@ def found():
     return SimpleNamespace(scores=scores, accountant=accountant, releases=seen)
 
 
-# --- the price ---
+# --- the cost ---
 
 
 def test_all_fits_but_one_and_one_table_are_charged(found):
@@ -109,8 +109,8 @@ def test_a_row_moves_the_fits_that_read_it_and_one_count(adjacency):
     muted[7] = 0.0
     other = Y.copy()
     other[7] = 1 - other[7]
-    neighbour = (Y, muted) if adjacency == "zero_out" else (other, weights)
-    one, two = replay(lambda table: validated(table, adjacency), (Y, weights), neighbour)
+    neighbor = (Y, muted) if adjacency == "zero_out" else (other, weights)
+    one, two = replay(lambda table: validated(table, adjacency), (Y, weights), neighbor)
     most = 1.0 if adjacency == "zero_out" else 2.0
     moved = moves(one, two)
     assert max(moved) <= most * (1 + 1e-9)
@@ -133,7 +133,7 @@ SEVERAL = {
 
 @pytest.mark.parametrize("name", list(SEVERAL))
 def test_with_several_tables_a_row_is_in_the_part_of_its_fold_alone(name):
-    """As often as one evaluation counts it, and moves that part by what is priced."""
+    """As often as one evaluation counts it, and moves that part by what is charged."""
     estimator, labels, given, n_cells = SEVERAL[name]
     muted = np.ones(N)
     muted[7] = 0.0
@@ -288,10 +288,10 @@ def test_a_frame_with_a_column_of_units():
         ({"estimator": object}, "estimator"),
     ],
 )
-def test_what_is_unusable_is_refused_in_one_line_and_not_charged(change, message):
+def test_what_is_unusable_is_rejected_in_one_line_and_not_charged(change, message):
     accountant = PrivacyAccountant(10.0, 1e-4)
     given = {"estimator": model(accountant=accountant), "X": X, "y": Y, **TERMS, **change}
-    with pytest.raises((ValueError, TypeError), match=message) as refused:
+    with pytest.raises((ValueError, TypeError), match=message) as rejected:
         cross_validate(given.pop("estimator"), given.pop("X"), given.pop("y"), **given)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     assert accountant.get_epsilon(1e-4) == 0.0

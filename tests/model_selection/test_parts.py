@@ -1,4 +1,4 @@
-"""`private_train_test_split`: one key a ledger, a part by number or label, one price for both parts."""
+"""`private_train_test_split`: one key a ledger, a part by number or label, one cost for both parts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_parts_keep_norm_and_schema_of_rows():
         ({"accountant": "no.budget"}, "does not refer to an existing file"),
     ],
 )
-def test_refused_in_one_line(ledger, change, match):
+def test_rejected_in_one_line(ledger, change, match):
     private_train_test_split(X, Y, accountant=ledger)
     with pytest.raises((ValueError, TypeError, BudgetFileError), match=match) as error:
         private_train_test_split(**{"X": X, "y": Y, "accountant": ledger, **change})
@@ -144,7 +144,7 @@ def test_an_estimator_is_charged_to_its_part(ledger):
     skdp.plotting.BudgetDisplay.from_accountant(ledger)
 
 
-def test_which_neighbours_a_part_is_charged_for(households):
+def test_which_neighbors_a_part_is_charged_for(households):
     by_number, by_label = PrivacyAccountant(), households
     rows = private_train_test_split(X, Y, accountant=by_number)[0].accountant
     units = private_train_test_split(X, Y, accountant=by_label, groups=Y // 3)[0].accountant

@@ -1,6 +1,6 @@
 """Under add_remove coins may leave a part of a table without rows: it is fitted and scored like any other.
 
-A refusal would come after the charge, and tell how few rows there are. Replayed on neighbours: the part that has one
+A rejection would come after the charge, and tell how few rows there are. Replayed on neighbors: the part that has one
 row in one table has none in the other.
 """
 
@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*:UserWarning"),  # of so few public rows
 ]
 N_PUBLIC = 100
-ALONE = np.array([False, False, True])  # the last row is alone in its part, and not there in the neighbour
+ALONE = np.array([False, False, True])  # the last row is alone in its part, and not there in the neighbor
 X = np.array([[0.5, -0.3], [-0.2, 0.9], [0.7, 0.4]])
 FRAME = pd.DataFrame({"age": X[:, 0], "kind": ["a", "b", "a"]})
 Y = np.array([0, 1, 1])
@@ -71,13 +71,13 @@ KINDS = {
     ),
     "public steps before": (lambda: make_pipeline(encoder(), scaler(), logistic()), FRAME),
     "a table of a schema, trees": (lambda: skdp.tabular_pipeline(trees(), schema=SCHEMA), FRAME),
-    # what follows cannot be replayed: categories that no row has are in no release, and lots of neighbours differ
+    # what follows cannot be replayed: categories that no row has are in no release, and lots of neighbors differ
     "any table": (lambda: skdp.tabular_pipeline(logistic()), FRAME),
-    "categories bought": (lambda: make_pipeline(skdp.DPOneHotEncoder(**OWN), logistic()), FRAME[["kind"]]),
+    "categories estimated": (lambda: make_pipeline(skdp.DPOneHotEncoder(**OWN), logistic()), FRAME[["kind"]]),
     "lots": (lambda: logistic(sampling_rate=0.5), X),
 }
-DRAWN = ["any table", "categories bought", "lots"]
-FITTED_ALONE = ["network", "naive Bayes", "ridge", "categories bought"]
+DRAWN = ["any table", "categories estimated", "lots"]
+FITTED_ALONE = ["network", "naive Bayes", "ridge", "categories estimated"]
 
 
 def made_for(kind, grouped):
@@ -85,7 +85,7 @@ def made_for(kind, grouped):
     return KINDS[kind][0]()
 
 
-def neighbours(kind, grouped):
+def neighbors(kind, grouped):
     """All rows with their labels, and the same without the last."""
     rows = KINDS[kind][1]
     groups = HOUSES if grouped else None
@@ -124,8 +124,8 @@ def coins(request, monkeypatch):
     monkeypatch.setattr(PrivateSearch, "_numbers", lambda self, *given: [1])  # one trial
 
 
-def assert_neighbours_are_alike(fit, kind, grouped):
-    tables = neighbours(kind, grouped)
+def assert_neighbors_are_alike(fit, kind, grouped):
+    tables = neighbors(kind, grouped)
     if kind in DRAWN:
         found = [SimpleNamespace(found=fit(made_for(kind, grouped), table)) for table in tables]
         assert len({str(each.found.privacy_event_) for each in found}) == 1
@@ -143,14 +143,14 @@ def assert_neighbours_are_alike(fit, kind, grouped):
 )
 @pytest.mark.usefixtures("coins")
 def test_a_search_takes_a_part_without_rows(kind, grouped):
-    assert_neighbours_are_alike(searched, kind, grouped)
+    assert_neighbors_are_alike(searched, kind, grouped)
 
 
 @pytest.mark.parametrize(("kind", "grouped"), [("linear", False), ("public steps before", False), ("trees", True)])
 @pytest.mark.parametrize("fit", [validated, calibrated])
 @pytest.mark.usefixtures("coins")
 def test_folds_and_held_out_rows_may_be_none(fit, kind, grouped):
-    assert_neighbours_are_alike(fit, kind, grouped)
+    assert_neighbors_are_alike(fit, kind, grouped)
 
 
 @pytest.mark.parametrize("kind", ["linear", "trees", "frames between", "any table", *FITTED_ALONE])
@@ -164,7 +164,7 @@ def test_a_fit_takes_a_table_without_rows(kind):
     assert 0 < max(moves(one, other)) <= 1 + 1e-6
 
 
-def test_a_public_step_in_front_refuses_a_table_without_rows_before_the_charge():
+def test_a_public_step_in_front_rejects_a_table_without_rows_before_the_charge():
     ledger = skdp.PrivacyAccountant()
     steps = make_pipeline(encoder(), logistic(accountant=ledger))
     with pytest.raises(ValueError, match=r"ColumnTransformer raised .* for the rows"):

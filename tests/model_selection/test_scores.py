@@ -58,7 +58,7 @@ class Says:
         return np.resize(self.predictions, len(rows))
 
 
-# --- what one row can move --------------------------------------------------------------------------------------------
+# --- what one row can move -------------------------------------------------------------------------------------------
 
 PREDICTIONS = [-3.0, 0.5, 5.0, -1e300, 1e300, math.inf, -math.inf, math.nan]
 TARGETS = [-3.0, 0.5, 5.0, -1e300, 1e300]
@@ -105,7 +105,7 @@ def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency):
         assert len(trials) == 2
         if scores[row]:
             assert trials == [0.0, 0.0]
-            assert 0.0 < scored / math.sqrt(2) <= 2.0 + 1e-9  # two scores, which are priced as two releases
+            assert 0.0 < scored / math.sqrt(2) <= 2.0 + 1e-9  # two scores, which are charged as two releases
         else:
             assert 0.0 < min(trials) <= max(trials) <= 2.0 + 1e-9
 
@@ -118,7 +118,7 @@ def test_the_noise_is_in_the_units_of_its_bound(name):
     assert found.scorer_.sensitivity == 0.5 * 8.0 ** ERRORS[name]
 
 
-# --- what is compared -------------------------------------------------------------------------------------------------
+# --- what is compared ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ERRORS)
@@ -171,7 +171,7 @@ def test_every_regressor_is_searched_by_errors_between_its_bounds(name):
     assert -8.0 <= found.score(X, Y) <= 0.0
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
+# --- rejections ------------------------------------------------------------------------------------------------------
 
 
 def squares(model, rows, y):
@@ -179,7 +179,7 @@ def squares(model, rows, y):
 
 
 TWO = {"y_bounds": [(-3, 5), (0, 1)]}
-REFUSED = {
+REJECTED = {
     "R^2": ({}, {"scoring": "r2"}, ["got 'r2'", "variance of the targets", "'neg_mean_squared_error'"]),
     "a root of a mean": (
         {},
@@ -195,19 +195,19 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_scored_is_refused_in_one_line_before_a_row_is_read(case):
-    parameters, given, words = REFUSED[case]
+@pytest.mark.parametrize("case", REJECTED)
+def test_what_cannot_be_scored_is_rejected_in_one_line_before_a_row_is_read(case):
+    parameters, given, words = REJECTED[case]
     accountant = PrivacyAccountant()
     made = search(ridge(accountant=accountant, **parameters)).set_params(**given)
-    with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as refusal:
+    with pytest.raises(ValueError, match=r"\A[^\n]+\Z") as rejection:
         made.fit(UnreadTable(N, 3), UnreadTable(N, 3))
-    assert all(word in str(refusal.value) for word in words), refusal.value
+    assert all(word in str(rejection.value) for word in words), rejection.value
     assert accountant.history == ()
 
 
 @silent
-def test_targets_that_one_loss_refuses_are_refused_before_the_charge():
+def test_targets_that_one_loss_rejects_are_rejected_before_the_charge():
     accountant = PrivacyAccountant()
     model = DPMLPRegressor((3,), y_bounds=(0, 5), max_iter=1, accountant=accountant)
     counts = np.resize([0.0, 1.0, 2.0], N)
@@ -220,7 +220,7 @@ def test_targets_that_one_loss_refuses_are_refused_before_the_charge():
 
 
 @silent
-def test_labels_that_one_candidate_refuses_are_refused_before_the_charge():
+def test_labels_that_one_candidate_rejects_are_rejected_before_the_charge():
     accountant = PrivacyAccountant()
     steps = [DPLogisticRegression(classes=each, max_iter=1, accountant=accountant) for each in ([0, 1, 2], [0, 1])]
     made = search(allocate_budget(make_pipeline(steps[0]), 2.0, 1e-5), {"dplogisticregression": steps})

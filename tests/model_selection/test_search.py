@@ -74,7 +74,7 @@ def pipeline(**parameters):
     return Pipeline(steps)
 
 
-# --- the price --------------------------------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------------------------
 
 
 UNEQUAL = {"sampling_rate": [0.3, 1.0]}  # of which all have the privacy cost of the worst
@@ -167,7 +167,7 @@ def test_the_winner_goes_on_paying():
 
 
 def replayed(made, other):
-    """The moves of all releases between (X, Y, weights of 1) and a neighbour, and where the scores are."""
+    """The moves of all releases between (X, Y, weights of 1) and a neighbor, and where the scores are."""
     first, second = replay(
         lambda rows: clone(made).fit(rows[0], rows[1], sample_weight=rows[2]), (X, Y, np.ones(N)), other
     )
@@ -213,7 +213,7 @@ def test_an_exchanged_row_moves_releases_by_twice_their_sensitivity(scoring):
         assert found.max() <= 2 + 1e-6
         assert found[:at].max() == 0
         largest = max(largest, found[at])
-    assert largest == 2.0 or scoring == "neg_log_loss"  # an exchange reaches what it is priced at
+    assert largest == 2.0 or scoring == "neg_log_loss"  # an exchange reaches what it is charged at
 
 
 @silent
@@ -253,14 +253,14 @@ def test_a_row_that_cannot_be_predicted_counts_as_the_worst():
             return np.ones(len(rows), int)
 
     hits, losses = SCORES["accuracy"], PrivateScore("losses", SCORES["accuracy"].contributions, 1.0, False)
-    refused = int((X[:, 0] > 0.9).sum())
-    assert 3 < refused < 60
+    rejected = int((X[:, 0] > 0.9).sum())
+    assert 3 < rejected < 60
     right = int(((X[:, 0] <= 0.9) & (Y == 1)).sum())
     for rows in (X, pd.DataFrame(X)):
         assert hits.total_of_all(Choosy(), rows, Y) == right - N / 2
-        assert losses.total_of_all(Choosy(), rows, Y) == right + refused - N / 2
+        assert losses.total_of_all(Choosy(), rows, Y) == right + rejected - N / 2
     rounding = PrivateScore("rounding", lambda model, X, y: (model.predict(X) * len(y) == N).astype(float), 1.0)
-    assert rounding.total_of_all(Choosy(), X, Y) == N - refused - N / 2  # each other row as in a call for all rows
+    assert rounding.total_of_all(Choosy(), X, Y) == N - rejected - N / 2  # each other row as in a call for all rows
     with pytest.raises(TypeError, match="one number per row"):
         PrivateScore("bad", lambda *given: np.ones(3), 1.0).total_of_all(Choosy(), X, Y)
 
@@ -314,7 +314,7 @@ def test_what_is_no_finite_number_counts_as_the_worst(greater_is_better, lost):
     ],
     ids=repr,
 )
-def test_contributions_of_another_kind_are_refused_in_one_line_without_a_value(contributions):
+def test_contributions_of_another_kind_are_rejected_in_one_line_without_a_value(contributions):
     score = PrivateScore("wild", lambda estimator, X, y: contributions, 2.0)
     with pytest.raises(ValueError) as caught:
         score.total(None, np.zeros((3, 1)), np.zeros(3))
@@ -364,17 +364,17 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
 
 @silent
 def test_a_try_that_warns_is_not_heard(monkeypatch):
-    learn, heard = DescentSolver.train, []
+    learn, recorded = DescentSolver.train, []
 
     def warned(*given):
-        heard.append(warnings.warn("here I am", UserWarning, stacklevel=2))
+        recorded.append(warnings.warn("here I am", UserWarning, stacklevel=2))
         return learn(*given)
 
     monkeypatch.setattr(DescentSolver, "train", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search().fit(X, Y)
-    assert heard
+    assert recorded
 
 
 @silent
@@ -443,7 +443,7 @@ PUBLISHED = {
     "score_noise_, scorer_": "public constants",
     "delta_, adjacency_, _fitted_releases": "public constants, from which epsilon_ and privacy_event_ are read",
     "privacy_unit_": "whether `groups` were given",
-    "_fitted_leaks, _fitted_n_public, _fitted_tuning": "what was read without payment, by kind; public constants",
+    "_fitted_leaks, _fitted_n_public, _fitted_tuning": "what was read without account, by kind; public constants",
 }
 
 
@@ -499,13 +499,13 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
         "plan_search",
         lambda *a: plans[0] if plans else plans.append(once(*a)) or plans[0],
     )
-    price = skdp.model_selection.whole_fit.get_epsilon
+    cost = skdp.model_selection.whole_fit.get_epsilon
     monkeypatch.setattr(skdp.model_selection.whole_fit, "get_epsilon", lambda *a, **k: 1.0)
     made = DPGridSearchCV(Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_trials=3, scoring=BY_LEVEL)
     found = [made.fit(X, Y) and (made.best_index_, made.best_score_) for _ in range(n_searches)]
     chosen, values = np.array(found).T
     spread, (plan,) = made.score_noise_, plans
-    assert 0.999 < price(plan.event, 1e-4) <= 1.0
+    assert 0.999 < cost(plan.event, 1e-4) <= 1.0
     assert 0.01 < spread < 0.5
 
     def density(x, j):
@@ -528,7 +528,7 @@ def test_the_choice_has_its_exact_law(shape, n_searches, monkeypatch):
 
 
 def test_the_choice_is_as_private_as_its_price():
-    """The exact law of (winner, score) on neighbours: a scoring row that counts for nothing or for all."""
+    """The exact law of (winner, score) on neighbors: a scoring row that counts for nothing or for all."""
     made = DPGridSearchCV(
         Level(), {"level": LEVELS}, epsilon=1.0, delta=1e-4, n_trials=3, scoring=BY_LEVEL, refit=False
     )
@@ -618,7 +618,7 @@ def test_inside_a_pipeline_and_a_cross_validation():
 
 
 @silent
-def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
+def test_a_label_that_is_no_class_is_rejected_in_whichever_part_it_is():
     made = search(refit=False, random_state=5)
     for scores in (True, False):
         labels = np.where(np.arange(N) == np.flatnonzero(part_of(made) == scores)[0], 5, Y)
@@ -666,7 +666,7 @@ def test_a_label_that_is_no_class_is_refused_in_whichever_part_it_is():
         ({"estimator": model(adjacency="add_remove")}, "is private. Set adjacency="),
     ],
 )
-def test_unusable_parameters_are_refused_before_the_charge(given, message):
+def test_unusable_parameters_are_rejected_before_the_charge(given, message):
     accountant = PrivacyAccountant()
     given = {"estimator": model(), **given}
     if hasattr(given["estimator"], "accountant"):

@@ -1,4 +1,4 @@
-"""One plan for a fit and for a table of scores: its price, its order, and who is in which part."""
+"""One plan for a fit and for a table of scores: its cost, its order, and who is in which part."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def held(monkeypatch):
     return seen
 
 
-# --- price and order ---
+# --- cost and order ---
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -223,7 +223,7 @@ BAD = [
 @pytest.mark.parametrize(
     ("parameters", "given", "named"), BAD, ids=[f"{named}-{k}" for k, (*_, named) in enumerate(BAD)]
 )
-def test_bad_input_is_refused_in_one_line_and_costs_nothing(people, parameters, given, named):
+def test_bad_input_is_rejected_in_one_line_and_costs_nothing(people, parameters, given, named):
     ledger = PrivacyAccountant(9.0, 1e-5)
     rows = {"X": people[0], "y": people[1], **given}
     with pytest.raises((ValueError, TypeError), match=named) as caught:
@@ -241,4 +241,4 @@ def test_third_class_read_from_labels_is_recorded_rejection(people):
         pytest.warns(skdp.exceptions.PrivacyLeakWarning),
     ):
         model.fit(people[0], np.arange(N) % 3)
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+    assert [entry.kind for entry in accountant.entries] == ["rejection"]

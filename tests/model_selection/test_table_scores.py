@@ -1,4 +1,4 @@
-"""Scores of searches that follow from a table: what a row moves, what is released, and what is refused."""
+"""Scores of searches that follow from a table: what a row moves, what is released, and what is rejected."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_score_of_your_own(fitted):
         (model(classes=[0, 1, 2]), Y, "a binary score"),
     ],
 )
-def test_what_has_not_two_classes_is_refused_and_not_charged(estimator, y, message):
+def test_what_has_not_two_classes_is_rejected_and_not_charged(estimator, y, message):
     accountant = PrivacyAccountant(3.0, 1e-4)
     estimator.set_params(accountant=accountant)
     search = DPGridSearchCV(estimator, {"fit_intercept": [True, False]}, scoring=make_private_scorer("roc_auc"))
@@ -141,7 +141,7 @@ def test_what_has_not_two_classes_is_refused_and_not_charged(estimator, y, messa
 
 
 @pytest.mark.parametrize(("given", "message"), [({"metric": "auc"}, "roc_auc"), ({"n_bins": 1}, "n_bins")])
-def test_parameters_are_refused_in_one_line(given, message):
-    with pytest.raises(ValueError, match=message) as refused:
+def test_parameters_are_rejected_in_one_line(given, message):
+    with pytest.raises(ValueError, match=message) as rejected:
         make_private_scorer(**{"metric": "roc_auc", **given})
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)

@@ -97,7 +97,7 @@ def test_a_subgroup_that_nobody_is_in_has_a_threshold():
         ({"equal_rates": "selection_rate", "by": "sex", "categories": ["F", "F"]}, "categories"),
     ],
 )
-def test_bad_purposes_are_refused_in_one_line_and_cost_nothing(people, parameters, named):
+def test_bad_purposes_are_rejected_in_one_line_and_cost_nothing(people, parameters, named):
     ledger = PrivacyAccountant(9.0, 1e-5)
     with pytest.raises(ValueError, match=named) as caught:
         fitted(people, accountant=ledger, **parameters)

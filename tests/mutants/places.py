@@ -44,7 +44,7 @@ TESTS: dict[str, str] = {
     "skdp.naive_bayes": "tests/test_naive_bayes.py",
     "skdp.pipeline": "tests/test_pipeline.py tests/base/test_*.py",
     "skdp.preprocessing": "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
-    "skdp.preprocessing.histogram_query": "tests/synthesis/marginals/test_bought_table.py "
+    "skdp.preprocessing.histogram_query": "tests/synthesis/marginals/test_estimated_table.py "
     "tests/preprocessing/histograms/test_*.py tests/preprocessing/test_*.py",
     "skdp.statistics": "tests/statistics/test_*.py",
     "skdp.synthesis": "tests/synthesis/marginals/test_synthesizer.py tests/synthesis/marginals/test_*.py",

@@ -12,7 +12,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import combined
-from refusals import assert_refused
+from rejections import assert_rejected
 from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -348,7 +348,7 @@ def test_the_norm_at_the_input_follows_the_norm_that_rows_bring(from_vectorizer,
     assert not np.array_equal(fitted().coefs_[0], fitted(input_norm=5.0).coefs_[0])
 
 
-# --- the price --------------------------------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------------------------
 
 
 def test_bounds_of_layers_are_billed_by_their_root_of_squares(table):
@@ -396,7 +396,7 @@ def test_partial_fit_names_the_labels_once(table):
         ({}, ("classes", "labels"), "The outputs of this run are 'logistic', but those of earlier runs are 'softmax'"),
     ],
 )
-def test_instalments_that_do_not_fit_are_refused_and_not_charged(table, changes, kinds, message):
+def test_instalments_that_do_not_fit_are_rejected_and_not_charged(table, changes, kinds, message):
     (X, y, classes), (_, other, _) = (table(kind) for kind in kinds)
     accountant = PrivacyAccountant()
     model = given_noise(classes=classes, warm_start=True, accountant=accountant).fit(X, y)
@@ -542,14 +542,14 @@ BAD_INPUT = [
     ({"y": np.where(Y_LABELS, 1.0, math.nan)}, ["Input y contains NaN"]),
     ({"y": Y_LABELS[:, :, None]}, ["y should be a 1d array"]),
 ]
-REFUSALS = [
+REJECTIONS = [
     pytest.param(*case, id=", ".join(f"{k}={np.shape(v) if k in 'Xyw' else v!r}" for k, v in case[0].items()))
     for case in BAD_INPUT
 ]
 
 
-@pytest.mark.parametrize(("changes", "fragments"), REFUSALS)
-def test_bad_input_is_refused_in_one_line_before_any_charge(changes, fragments):
+@pytest.mark.parametrize(("changes", "fragments"), REJECTIONS)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(changes, fragments):
     parameters = {"classes": [0, 1], **{key: value for key, value in changes.items() if key not in "Xyw"}}
     given = {"X": changes.get("X", X_GOOD), "y": changes.get("y", Y_GOOD), "sample_weight": changes.get("w")}
-    assert_refused(given_noise, parameters, given, fragments, errors=(ValueError,))
+    assert_rejected(given_noise, parameters, given, fragments, errors=(ValueError,))

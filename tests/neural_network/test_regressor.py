@@ -1,6 +1,6 @@
 """DPMLPRegressor: what it fits, what is public of its targets, and its place among scikit-learn's tools.
 
-What it shares with the classifier is tested there and in `test_guarantees_neighbours.py`.
+What it shares with the classifier is tested there and in `test_guarantees_neighbors.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from refusals import assert_refused
+from rejections import assert_rejected
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 
@@ -146,7 +146,7 @@ def test_bounds_that_are_read_are_reported_and_kept():
     assert flat.y_bounds_[0] < 7.0 < flat.y_bounds_[1]
 
 
-REFUSALS = {
+REJECTIONS = {
     "a loss": ({"loss": "absolute_error"}, None, "got 'absolute_error'"),
     "one bound": ({"y_bounds": (1,)}, None, "must be a pair (low, high)"),
     "bounds the wrong way round": ({"y_bounds": (2, 1)}, None, "with low < high, got (2.0, 1.0)"),
@@ -165,13 +165,13 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSALS)
-def test_bad_input_is_refused_in_one_line_before_any_charge(case):
+@pytest.mark.parametrize("case", REJECTIONS)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(case):
     """And without a value of the data: 7.25 is in none of the messages."""
-    parameters, change, message = REFUSALS[case]
+    parameters, change, message = REJECTIONS[case]
     given = draw() if change is None else change(*draw())
     given = dict(zip(("X", "y", "sample_weight"), given, strict=False))
-    assert_refused(seeded, parameters, given, [message], [".25"], errors=(ValueError,))
+    assert_rejected(seeded, parameters, given, [message], [".25"], errors=(ValueError,))
 
 
 # --- noise and budget -------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(case):
         ({"loss": "poisson"}, "The outputs of this run are 'exp', but those of earlier runs are 'identity'"),
     ],
 )
-def test_instalments_that_do_not_fit_are_refused_and_not_charged(changes, message):
+def test_instalments_that_do_not_fit_are_rejected_and_not_charged(changes, message):
     X, y = draw()
     accountant = PrivacyAccountant()
     model = seeded(accountant=accountant, warm_start=True).fit(X, y)

@@ -1,4 +1,4 @@
-"""Displays of budgets, coefficients and quality: what is drawn, what is charged, and what is refused for nothing."""
+"""Displays of budgets, coefficients and quality: what is drawn, what is charged, and what is rejected for nothing."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_every_fit_is_charged_repeats_included(adjacency, sampling):
             assert 0.999 * epsilon < model.epsilon_ <= epsilon
             assert model.epsilon == epsilon
             assert model.accountant is ledger
-    assert display.epsilon_total_ > 2.0 * 1.3  # no single fit's price
+    assert display.epsilon_total_ > 2.0 * 1.3  # no single fit's cost
     (charge,) = ledger.history
     assert charge.label == "PrivacyUtilityDisplay"
     assert charge.parameters["epsilons"] == [0.5, 2.0]
@@ -200,7 +200,7 @@ class Unread:
         raise AssertionError("the rows were read")
 
 
-def test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing():
+def test_a_ceiling_rejects_before_a_row_is_read_and_charges_nothing():
     ledger = PrivacyAccountant(4.0, DELTA)
     with pytest.raises(BudgetExceededError):
         study(linear(accountant=ledger), (Unread(), Unread()), epsilons=(2.0,), n_repeats=10)
@@ -208,15 +208,15 @@ def test_a_ceiling_refuses_before_a_row_is_read_and_charges_nothing():
 
 
 def test_the_study_is_one_plan_under_a_ceiling():
-    """Its joint price fills the budget; the fits one by one would have to pass the filter, which is stricter."""
-    price = study(linear(), epsilons=(1.0,), n_repeats=4).epsilon_total_
-    ledger = PrivacyAccountant(price * (1 + 1e-6), DELTA)
+    """Its joint cost fills the budget; the fits one by one would have to pass the filter, which is stricter."""
+    cost = study(linear(), epsilons=(1.0,), n_repeats=4).epsilon_total_
+    ledger = PrivacyAccountant(cost * (1 + 1e-6), DELTA)
     display = study(linear(accountant=ledger), epsilons=(1.0,), n_repeats=4)
     assert ledger.spent == pytest.approx(display.epsilon_total_)
     assert len(ledger.history) == 1
 
 
-# --- neighbours ---
+# --- neighbors ---
 
 
 UNIT = slice(7, 12)
@@ -334,7 +334,7 @@ def test_classes_that_are_read_are_told():
         study(linear(classes=None))
 
 
-# --- refusals ---
+# --- rejections ---
 
 
 def with_cell(rows, value):
@@ -353,7 +353,7 @@ def broken_score(model, X, y):
 
 
 CELL = "0.1234567"
-REFUSED = {
+REJECTED = {
     "NaN": {"rows": with_cell(TRAIN, np.nan)},
     "string": {"rows": with_cell(TRAIN, "secretword")},
     "unknown label": {"rows": (TRAIN[0], np.where(Y[:400] == 0, 77, 1))},
@@ -372,9 +372,9 @@ REFUSED = {
 
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-@over_rows("case", REFUSED)
-def test_what_is_refused_costs_nothing_and_shows_no_cell(case, plt):
-    options, ledger = dict(REFUSED[case]), PrivacyAccountant()
+@over_rows("case", REJECTED)
+def test_what_is_rejected_costs_nothing_and_shows_no_cell(case, plt):
+    options, ledger = dict(REJECTED[case]), PrivacyAccountant()
     with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
         study(linear(accountant=ledger), **options)
     message = str(caught.value)
@@ -430,7 +430,7 @@ class CountsAlike(DPLogisticRegression):
         return super().fit(X, y)
 
 
-def test_weights_that_no_step_takes_are_refused_before_a_row_is_read():
+def test_weights_that_no_step_takes_are_rejected_before_a_row_is_read():
     ledger = PrivacyAccountant()
     with pytest.raises(ValueError, match="`sample_weight` is not supported by CountsAlike"):
         study(CountsAlike(classes=[0, 1], accountant=ledger), (Unread(), Unread()), sample_weight=np.ones(400))
@@ -463,14 +463,14 @@ def charged(*events, **terms):
     return ledger
 
 
-def prices(events):
+def costs(events):
     return [get_epsilon(compose(events[:number]), DELTA) for number in range(1, len(events) + 1)]
 
 
 def test_bars_are_what_each_charge_added():
     ledger = charged(*EVENTS, epsilon=4.0, delta=DELTA, unit="person")
     display = BudgetDisplay.from_accountant(ledger)
-    totals = prices(EVENTS)
+    totals = costs(EVENTS)
     starts = [0.0, *totals[:-1]]
     np.testing.assert_allclose([bar.get_x() for bar in display.bars_], starts, rtol=1e-9)
     np.testing.assert_allclose([bar.get_x() + bar.get_width() for bar in display.bars_], totals, rtol=1e-9)
@@ -488,8 +488,8 @@ def test_bars_are_what_each_charge_added():
     assert "Privacy unit: one person." in " ".join(display.note_.get_text().split())
     written = "\n".join(text.get_text() for text in display.ax_.texts)
     told = re.findall(r"^\+([\d.]+) \(alone ([\d.]+)\), total ([\d.]+)$", written, re.M)
-    for shown, before, total, price in zip(told, totals[:-1], totals[1:], display.privacy_costs[1:], strict=True):
-        for figure, true in zip(shown, (total - before, price, total), strict=True):
+    for shown, before, total, cost in zip(told, totals[:-1], totals[1:], display.privacy_costs[1:], strict=True):
+        for figure, true in zip(shown, (total - before, cost, total), strict=True):
             assert true <= float(figure) * (1 + 1e-12)  # never less than was spent
             assert float(figure) < 1.01 * true
     assert len(ledger.entries) == 3

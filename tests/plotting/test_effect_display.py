@@ -58,7 +58,7 @@ def test_pairs_are_maps(model):
     assert display.axes_[0].get_title() == "age x sex"
 
 
-def test_refusals(model):
+def test_rejections(model):
     with pytest.raises(ValueError, match="at least one effect"):
         EffectDisplay(effects=[]).plot()
     with pytest.raises(ValueError, match=r"`level` must be .*, got 1\.0"):

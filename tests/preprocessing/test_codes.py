@@ -10,7 +10,7 @@ import pytest
 from combinations import over_rows
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from tables import BOUGHT, SCHEMA, customers, labels
+from tables import ESTIMATED, SCHEMA, customers, labels
 
 from skdp import (
     DPGridSearchCV,
@@ -115,10 +115,12 @@ def test_trees_over_codes_are_those_over_the_table():
     assert (whole.transform(new) != coded.transform(coder().fit(FRAME).transform(new))).nnz == 0
 
 
-def test_codes_are_bought_like_bins():
+def test_codes_are_estimated_like_bins():
     table = customers(N)
     one, other = (
-        quiet(lambda numbers=numbers: DPTableVectorizer(BOUGHT, numbers=numbers, random_state=0, delta=1e-5).fit(table))
+        quiet(
+            lambda numbers=numbers: DPTableVectorizer(ESTIMATED, numbers=numbers, random_state=0, delta=1e-5).fit(table)
+        )
         for numbers in ("bins", "codes")
     )
     assert one.schema_ == other.schema_
@@ -126,9 +128,9 @@ def test_codes_are_bought_like_bins():
     assert one.epsilon_ == other.epsilon_
     assert other.schema_.is_complete
     carried = row_schema_of(other.transform(table))
-    bought = [column for _, column in other.schema_.items() if column.kind != "drop"]
-    assert [column.edges for _, column in carried.items()] == [column.edges for column in bought]
-    assert [column.bounds for _, column in carried.items()] == [column.bounds for column in bought]
+    estimated = [column for _, column in other.schema_.items() if column.kind != "drop"]
+    assert [column.edges for _, column in carried.items()] == [column.edges for column in estimated]
+    assert [column.bounds for _, column in carried.items()] == [column.bounds for column in estimated]
     again = row_schema_of(coder(other.schema_).fit_transform(table))  # a function of `schema_`
     assert again == carried
 
@@ -163,11 +165,11 @@ def test_a_model_of_codes_is_the_model_of_the_table():
     np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_[kept])
 
 
-def test_a_pipeline_that_buys_hands_codes_on_as_they_are(monkeypatch):
+def test_estimating_pipeline_passes_codes_on(monkeypatch):
     """Gaps are NaN in codes, and no row is set to zero for them. The noise is that of a fit outside a pipeline."""
     monkeypatch.setattr(Fit, "run_stream", lambda fit, first: root_stream(fit.model).spawn("from step", first))
     table, y = customers(N), labels(customers(N))
-    steps = [("vectorizer", coder(BOUGHT, random_state=1)), ("model", trees(random_state=2, average=False))]
+    steps = [("vectorizer", coder(ESTIMATED, random_state=1)), ("model", trees(random_state=2, average=False))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))
     rows = pipe[0].transform(table)
     assert np.isnan(rows).any()
@@ -177,10 +179,10 @@ def test_a_pipeline_that_buys_hands_codes_on_as_they_are(monkeypatch):
     np.testing.assert_array_equal(alone.coef_, model.coef_)
 
 
-def test_trees_of_a_bought_schema_are_post_processing():
+def test_trees_of_an_estimated_schema_are_post_processing():
     """They are drawn from the schema and the counts that were released, and from a public seed."""
     table = customers(N)
-    steps = [("vectorizer", coder(BOUGHT)), ("model", trees(trees_random_state=7))]
+    steps = [("vectorizer", coder(ESTIMATED)), ("model", trees(trees_random_state=7))]
     pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, labels(table)))
     other_rows = customers(30, seed=5)  # the schema, and no row of the fit
     carried = row_schema_of(coder(pipe[0].schema_).fit(other_rows).transform(other_rows))
@@ -194,17 +196,17 @@ def test_trees_of_a_bought_schema_are_post_processing():
 
 
 WITHOUT = {
-    "bins": [("vectorizer", DPTableVectorizer(BOUGHT, sparse_output=False)), ("model", trees())],
-    "a frame": [("vectorizer", coder(BOUGHT).set_output(transform="pandas")), ("model", trees())],
+    "bins": [("vectorizer", DPTableVectorizer(ESTIMATED, sparse_output=False)), ("model", trees())],
+    "a frame": [("vectorizer", coder(ESTIMATED).set_output(transform="pandas")), ("model", trees())],
     "another step": [("scaler", DPStandardScaler(bounds=(0, 1))), ("model", trees())],
-    "a schema of its own": [("vectorizer", coder(BOUGHT)), ("model", trees(schema=SCHEMA))],
-    "bounds of its own": [("vectorizer", coder(BOUGHT)), ("model", trees(bounds=[(0, 1)] * 5))],
+    "a schema of its own": [("vectorizer", coder(ESTIMATED)), ("model", trees(schema=SCHEMA))],
+    "bounds of its own": [("vectorizer", coder(ESTIMATED)), ("model", trees(bounds=[(0, 1)] * 5))],
     "nothing before": [("model", trees())],
 }
 
 
 @over_rows("steps, searched", [*((steps, False) for steps in WITHOUT.values()), (WITHOUT["bins"], True)])
-def test_a_model_without_a_schema_is_refused_before_the_charge(steps, searched):
+def test_a_model_without_a_schema_is_rejected_before_the_charge(steps, searched):
     """Behind a private step the rows come after the charge: what they may lack is asked before it."""
     accountant = PrivacyAccountant(epsilon=10.0, delta=1e-5)
     pipe = clone(Pipeline(steps)).set_params(**{f"{steps[0][0]}__accountant": accountant})

@@ -1,4 +1,4 @@
-"""Rows of a formula: what they hold, that they are public steps, and what is refused."""
+"""Rows of a formula: what they hold, that they are public steps, and what is rejected."""
 
 from __future__ import annotations
 
@@ -147,14 +147,14 @@ def test_it_is_a_public_step_and_coefficients_are_those_of_the_columns():
         ({"member": "maybe"}, "Column 'member' has missing values"),
     ],
 )
-def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(changed, said):
+def test_cells_that_the_schema_does_not_list_are_rejected_before_any_charge(changed, said):
     rows, frame, ledger = formula_rows("age + job + member", SCHEMA), people(60).astype(object), PrivacyAccountant()
     frame.loc[3, list(changed)] = list(changed.values())
     model = make_pipeline(rows.step, DPLinearRegression((0, 1), data_norm=rows.data_norm, accountant=ledger))
-    with pytest.raises(ValueError, match=said) as refusal:
+    with pytest.raises(ValueError, match=said) as rejection:
         model.fit(frame, np.zeros(60))
-    assert "spy" not in str(refusal.value)
-    assert "maybe" not in str(refusal.value)
+    assert "spy" not in str(rejection.value)
+    assert "maybe" not in str(rejection.value)
     assert ledger.get_epsilon(1e-6) == 0.0
     with pytest.raises(ValueError, match="not have the column 'age'"):
         rows.step.transform(frame.drop(columns="age"))
@@ -179,7 +179,7 @@ def test_cells_that_the_schema_does_not_list_are_refused_before_any_charge(chang
         ("born", "must have numeric bounds or at least two categories"),
     ],
 )
-def test_formulas_of_what_is_not_public_are_refused(formula, said):
+def test_formulas_of_what_is_not_public_are_rejected(formula, said):
     schema = {**SCHEMA, "born": ("1990-01-01", "2000-01-01"), "wealth": (0, 1e4)}
     with pytest.raises(ValueError, match=said):
         formula_rows(formula, schema)

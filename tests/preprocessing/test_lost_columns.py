@@ -1,4 +1,4 @@
-"""Columns that a purchase loses: named by releases alone, with a remedy that gives them back."""
+"""Columns that a query loses: named by releases alone, with a remedy that gives them back."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ CHANGES = {
 @pytest.mark.filterwarnings("ignore")
 @over_rows("change", CHANGES)
 def test_one_row_changes_no_warning_and_nothing_else(change):
-    """With the same noisy counts forced, in the place of those of the neighbour."""
+    """With the same noisy counts forced, in the place of those of the neighbor."""
     one = RAW[:300].copy()
     other = one.copy()
     for name, cell in CHANGES[change].items():
@@ -166,7 +166,7 @@ def test_what_is_no_number_is_a_gap(text):
 
 
 @over_rows("given", ["%H", "x", 5, "%m-%d"])
-def test_a_format_without_a_year_is_refused(given):
+def test_a_format_without_a_year_is_rejected(given):
     with pytest.raises(
         ValueError, match=r"^Invalid schema of column 'a': invalid date format .*\. Use a strptime format"
     ):
@@ -203,7 +203,7 @@ PEOPLE.loc[:149, "gain"] = 1000.0 + np.arange(150) * 600.0
 
 
 @over_rows("bounds, told", [((0, 90_000), None), ((0, 90), "'pay'"), ((-90_000, 90_000_000), "'pay'")])
-def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
+def test_schema_in_another_unit_shows_in_estimates_of_trees(bounds, told):
     """By noisy counts, and with the name that the table has; zeros of one row in twenty less are no unit."""
     schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}
     model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0, random_state=0)
@@ -216,8 +216,8 @@ def test_a_schema_in_another_unit_shows_in_what_trees_buy(bounds, told):
     assert ("one of the bounds" in " ".join(str(skdp.privacy_report(model)).split())) == bool(told)
 
 
-COMMAS = pd.DataFrame({"price": ["12,5", "7,25"] * 200, "job": ["cook", "nurse"] * 200})
-PRICES = {"price": (0, 100), "job": ["cook", "nurse"]}
+COMMAS = pd.DataFrame({"cost": ["12,5", "7,25"] * 200, "job": ["cook", "nurse"] * 200})
+PRICES = {"cost": (0, 100), "job": ["cook", "nurse"]}
 
 
 def described(table, schema):
@@ -246,5 +246,5 @@ def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
         warnings.simplefilter("always")
         told = fit(form(COMMAS), PRICES)[1] + [str(each.message) for each in caught]
     (message,) = (each for each in told if "decimal comma" in each)
-    assert message.startswith("Column 'price' ")
+    assert message.startswith("Column 'cost' ")
     assert "7,25" not in message

@@ -1,4 +1,4 @@
-"""Numbers far within their public bounds, and what is bought where rows are too few."""
+"""Numbers far within their public bounds, and what is estimated where rows are too few."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_pipeline_learns_from_a_column_far_within_its_bounds():
 
 
 def test_few_rows_drop_categories_beside_numbers():
-    """A rule in public numbers: the same columns at the same price, whatever the cells."""
+    """A rule in public numbers: the same columns at the same cost, whatever the cells."""
     X, _ = frame(300)
     X = X.drop(columns="age")
     vectorizer = DPTableVectorizer(epsilon=0.3, random_state=0)

@@ -1,4 +1,4 @@
-"""What DPTableVectorizer makes of a table, the norm that it hands on, and what it buys."""
+"""What DPTableVectorizer makes of a table, the norm that it hands on, and what it estimates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference import vectorized_row
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+from tables import ESTIMATED, ROWS, SCHEMA, customers, labels
 from unread import UnreadCell
 
 from skdp import (
@@ -33,7 +33,7 @@ from skdp._checks.rows import row_norm_of, with_row_norm
 from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histogram_query import Purchase
+from skdp.preprocessing.histogram_query import HistogramQuery
 
 CELLS = {
     "whole": [1, 2],
@@ -80,7 +80,7 @@ def test_bins_are_closed_on_the_left_and_the_last_on_both_sides():
 def test_edges_of_a_schema_are_the_bins():
     vectorizer = DPTableVectorizer({"x0": {"edges": [0, 1, 10]}}, sparse_output=False)
     assert vectorizer.fit_transform(np.array([[0.5], [1.0], [99.0], [-1.0]])).argmax(axis=1).tolist() == [0, 1, 1, 0]
-    assert vectorizer.get_feature_names_out().tolist() == ["x0=0..1", "x0=1..10", "x0=gap"]
+    assert vectorizer.get_feature_names_out().tolist() == ["x0=0..1", "x0=1..10", "x0=missing"]
 
 
 def test_times_of_day_and_zones_are_those_of_utc():
@@ -104,9 +104,9 @@ def test_the_norm_of_a_row_is_at_most_the_one_that_is_stated(numbers):
 
 def test_names_say_what_a_column_is():
     names = DPTableVectorizer(SCHEMA, n_bins=2).fit(FRAME).get_feature_names_out().tolist()
-    assert names[:3] == ["age=18..54", "age=54..90", "age=gap"]
-    assert names[6:11] == ["job=clerk", "job=nurse", "job=7", "job=other", "job=gap"]
-    assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=gap"]
+    assert names[:3] == ["age=18..54", "age=54..90", "age=missing"]
+    assert names[6:11] == ["job=clerk", "job=nurse", "job=7", "job=other", "job=missing"]
+    assert names[-3:] == ["since=2000-01-01..2012-12-31", "since=2012-12-31..2025-12-31", "since=missing"]
 
 
 @over_rows("numbers", MODES)
@@ -151,9 +151,9 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
         vectorizer.transform(cells)
 
 
-def test_one_that_buys_is_a_private_step_and_is_not_inside_another():
-    allocate_budget(make_pipeline(DPTableVectorizer(BOUGHT), classifier()), 1.0, 1e-5)
-    nested = make_pipeline(make_pipeline(DPTableVectorizer(BOUGHT)), classifier())
+def test_estimating_vectorizer_is_a_private_step():
+    allocate_budget(make_pipeline(DPTableVectorizer(ESTIMATED), classifier()), 1.0, 1e-5)
+    nested = make_pipeline(make_pipeline(DPTableVectorizer(ESTIMATED)), classifier())
     with pytest.raises(ValueError, match="is nested inside another step"):
         allocate_budget(nested, 1.0, 1e-5)
     with pytest.warns(PrivacyLeakWarning, match="consume one budget each"):
@@ -208,30 +208,30 @@ def test_what_is_made_of_rows_does_not_have_their_norm(sparse):
     assert row_norm_of(pickle.loads(pickle.dumps(rows()))) == 2.0  # so that worker processes have it
 
 
-# --- what is bought ---
+# --- what is estimated ---
 
 
 def test_the_threshold_has_its_share_of_delta():
-    event = DPTableVectorizer(BOUGHT, delta=1e-6).fit(FRAME).privacy_event_
+    event = DPTableVectorizer(ESTIMATED, delta=1e-6).fit(FRAME).privacy_event_
     assert [delta for _, delta, _ in releases(event).epsilon_delta] == [pytest.approx(1e-8)]
     only_numbers = DPTableVectorizer({"x0": "number", "x1": "flag"}).fit(np.zeros((30, 2)))
     assert releases(only_numbers.privacy_event_).epsilon_delta == ()
 
 
-def test_the_price_depends_on_parameters_and_not_on_what_types_leave_to_buy():
+def test_event_depends_on_parameters_and_not_on_types():
     words, numbers = FRAME[["job", "grade"]], FRAME[["age", "income"]]
     events = {DPTableVectorizer(delta=1e-6).fit(each).privacy_event_ for each in (words, numbers, FRAME)}
     assert len(events) == 1
 
 
-def test_what_was_bought_is_a_public_schema_that_costs_nothing():
-    bought = DPTableVectorizer(BOUGHT, epsilon=50.0).fit(FRAME)
-    again = DPTableVectorizer(TableSchema.from_json(bought.schema_.to_json())).fit(FRAME)
+def test_estimated_schema_costs_nothing():
+    estimated = DPTableVectorizer(ESTIMATED, epsilon=50.0).fit(FRAME)
+    again = DPTableVectorizer(TableSchema.from_json(estimated.schema_.to_json())).fit(FRAME)
     assert again.epsilon_ == 0.0
-    np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(bought.transform(FRAME)))
+    np.testing.assert_array_equal(dense(again.transform(FRAME)), dense(estimated.transform(FRAME)))
 
 
-def buying(ledger, **parameters):
+def estimating(ledger, **parameters):
     return DPTableVectorizer({"age": "number", "job": "category"}, accountant=ledger, **parameters)
 
 
@@ -245,9 +245,9 @@ SHORT = FRAME[["age", "job"]]
         ({}, FunctionTransformer(np.abs, validate=True), "'functiontransformer'.* does not accept sparse rows"),
     ],
 )
-def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, behind, message):
+def test_what_would_be_rejected_after_the_charge_is_rejected_before(parameters, behind, message):
     ledger = PrivacyAccountant()
-    steps = [buying(ledger, **parameters), behind, classifier()]
+    steps = [estimating(ledger, **parameters), behind, classifier()]
     with pytest.raises((TypeError, ValueError), match=message):
         allocate_budget(make_pipeline(*[step for step in steps if step]), 1.0).fit(SHORT, Y)
     assert not ledger.history
@@ -256,12 +256,12 @@ def test_what_would_be_refused_after_the_charge_is_refused_before(parameters, be
 def test_sparse_rows_and_frames_are_not_asked_for_at_once():
     ledger = PrivacyAccountant()
     with pytest.raises(ValueError, match="sparse_output=True does not support pandas output"):
-        buying(ledger, sparse_output=True).set_output(transform="pandas").fit(SHORT)
+        estimating(ledger, sparse_output=True).set_output(transform="pandas").fit(SHORT)
     assert not ledger.history
 
 
 @over_rows("last", ["9999-12-31", "0001-01-01", "275000-01-01"])
-def test_bought_dates_can_be_written_down(last):
+def test_estimated_dates_are_serialized(last):
     """A date that stands for "never" is common, and edges around it may lie beyond what a date can be."""
     days = np.datetime64(last, "s") - np.arange(400).astype("timedelta64[h]") * 80_001 * (-1 if last[0] == "0" else 1)
     for seed in range(2):
@@ -270,7 +270,7 @@ def test_bought_dates_can_be_written_down(last):
         assert len(vectorizer.schema_["day"].edges) >= 2
 
 
-def test_a_column_of_nothing_but_gaps_can_be_bought():
+def test_column_of_missing_values_is_estimated():
     frame = pd.DataFrame({"a": [np.nan] * 30, "b": [None] * 30, "c": [""] * 30})
     made = dense(DPTableVectorizer(epsilon=50.0).fit_transform(frame))
     names = DPTableVectorizer(epsilon=50.0).fit(frame).schema_
@@ -281,7 +281,7 @@ def test_a_column_of_nothing_but_gaps_can_be_bought():
 
 def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole_delta():
     accountant = PrivacyAccountant(epsilon=3.0, delta=1e-6)
-    steps = make_pipeline(DPTableVectorizer(BOUGHT, accountant=accountant), classifier())
+    steps = make_pipeline(DPTableVectorizer(ESTIMATED, accountant=accountant), classifier())
     pipe = allocate_budget(steps, 1.0, 1e-6).fit(FRAME, Y)
     assert 0.999 < pipe.epsilon_ <= 1.0
     assert [charge.event for charge in accountant.history] == [pipe.privacy_event_]
@@ -291,22 +291,22 @@ def test_a_pipeline_pays_for_both_and_the_share_of_the_threshold_is_of_the_whole
     assert pipe[0].schema_.is_complete
 
 
-@pytest.mark.parametrize(("schema", "columns"), [(BOUGHT, (3, 2)), (None, (2, 5))])
-def test_the_noise_of_a_purchase_is_what_was_priced(schema, columns, monkeypatch):
+@pytest.mark.parametrize(("schema", "columns"), [(ESTIMATED, (3, 2)), (None, (2, 5))])
+def test_noise_of_a_query_is_that_of_its_event(schema, columns, monkeypatch):
     seen = []
-    release = Purchase.release
+    release = HistogramQuery.release
 
-    def recorded(purchase, numbers, words, noise_multiplier, n_public, stream, **rows):
-        seen.append((purchase, noise_multiplier, n_public))
-        return release(purchase, numbers, words, noise_multiplier, n_public, stream, **rows)
+    def recorded(query, numbers, words, noise_multiplier, n_public, stream, **rows):
+        seen.append((query, noise_multiplier, n_public))
+        return release(query, numbers, words, noise_multiplier, n_public, stream, **rows)
 
-    monkeypatch.setattr(Purchase, "release", recorded)
+    monkeypatch.setattr(HistogramQuery, "release", recorded)
     fitted = DPTableVectorizer(schema, epsilon=20.0, delta=1e-6).fit(FRAME)  # less would drop categories of 200 rows
-    ((purchase, noise, n_public),) = seen
-    assert ((purchase.n_numbers, purchase.n_words), n_public) == (columns, 200)
-    assert releases(purchase.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
+    ((query, noise, n_public),) = seen
+    assert ((query.n_numbers, query.n_words), n_public) == (columns, 200)
+    assert releases(query.event_at(noise)).mu_squared == pytest.approx(releases(fitted.privacy_event_).mu_squared)
     assert noise == fitted.noise_multiplier_
-    assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [purchase.threshold_delta]
+    assert [delta for _, delta, _ in releases(fitted.privacy_event_).epsilon_delta] == [query.threshold_delta]
 
 
 def test_a_sparse_matrix_has_small_indices_and_one_entry_a_block():
@@ -338,8 +338,8 @@ def test_a_wrong_norm_costs_utility_and_never_privacy():
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
 
 
-def test_components_are_as_many_as_columns_were_bought():
-    pipe = allocate_budget(make_pipeline(buying(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
+def test_components_are_as_many_as_estimated_columns():
+    pipe = allocate_budget(make_pipeline(estimating(None, sparse_output=False), DPPCA(500), classifier()), 1.0)
     pipe.fit(SHORT, Y)
     assert pipe[1].n_components_ == pipe[1].n_features_in_ == len(pipe[0].get_feature_names_out())
     assert pipe.predict(SHORT).shape == (200,)

@@ -1,4 +1,4 @@
-"""What goes through DPTableVectorizer, what is refused, and what one row or a type of storage changes: nothing else."""
+"""What passes DPTableVectorizer, what is rejected, and what one row or a type of storage changes: nothing else."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from combinations import over_rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
-from tables import BOUGHT, ROWS, SCHEMA, customers, labels
+from tables import ESTIMATED, ROWS, SCHEMA, customers, labels
 
 from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget
 from skdp._checks.table import Table, as_keys, as_numbers
 from skdp.exceptions import QualityWarning
 from skdp.preprocessing import DPTableVectorizer, TableSchema
-from skdp.preprocessing.histogram_query import Bought, Held, Purchase
+from skdp.preprocessing.histogram_query import Held, HistogramEstimates, HistogramQuery
 
 N = 30
 FRAME = customers(N)
@@ -96,12 +96,12 @@ BAD_LABELS = {
 }
 
 
-def assert_refused_by_one_line(fit, accountant, *shown):
+def assert_rejected_by_one_line(fit, accountant, *shown):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises((TypeError, ValueError)) as refusal:
+        with pytest.raises((TypeError, ValueError)) as rejection:
             fit()
-    message, error = str(refusal.value), refusal.value
+    message, error = str(rejection.value), rejection.value
     assert message
     assert "\n" not in message
     while error is not None:  # what is chained to it, too
@@ -112,31 +112,31 @@ def assert_refused_by_one_line(fit, accountant, *shown):
 
 
 @over_rows("name", BAD_TABLES)
-def test_a_bad_table_is_refused_by_one_line_without_a_cell_and_without_a_charge(name):
+def test_a_bad_table_is_rejected_by_one_line_without_a_cell_and_without_a_charge(name):
     # Where no schema says anything of columns, some tables are as good as others.
-    for schema in (SCHEMA, BOUGHT) if name in _OF_A_SCHEMA else (SCHEMA, BOUGHT, None):
+    for schema in (SCHEMA, ESTIMATED) if name in _OF_A_SCHEMA else (SCHEMA, ESTIMATED, None):
         accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
         vectorizer = DPTableVectorizer(schema, accountant=accountant)
-        assert_refused_by_one_line(lambda: vectorizer.fit_transform(BAD_TABLES[name]), accountant)  # noqa: B023
+        assert_rejected_by_one_line(lambda: vectorizer.fit_transform(BAD_TABLES[name]), accountant)  # noqa: B023
         pipe = budgeted(DPTableVectorizer(schema, accountant=accountant))
-        assert_refused_by_one_line(lambda: pipe.fit(BAD_TABLES[name], Y), accountant)  # noqa: B023
+        assert_rejected_by_one_line(lambda: pipe.fit(BAD_TABLES[name], Y), accountant)  # noqa: B023
 
 
 @over_rows("name", BAD_LABELS)
-def test_bad_labels_are_refused_by_one_line_without_a_label_and_without_a_charge(name):
+def test_bad_labels_are_rejected_by_one_line_without_a_label_and_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
-    pipe = budgeted(DPTableVectorizer(BOUGHT, accountant=accountant))
-    assert_refused_by_one_line(lambda: pipe.fit(FRAME, BAD_LABELS[name]), accountant)
+    pipe = budgeted(DPTableVectorizer(ESTIMATED, accountant=accountant))
+    assert_rejected_by_one_line(lambda: pipe.fit(FRAME, BAD_LABELS[name]), accountant)
 
 
-def test_what_transform_refuses_shows_no_cell_either():
+def test_what_transform_rejects_shows_no_cell_either():
     vectorizer = DPTableVectorizer(SCHEMA).fit(FRAME)
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
     for name, table in BAD_TABLES.items():
         if name not in ("integers for dates", "numbers for dates"):  # of one row, a gap is a number: it may come later
-            assert_refused_by_one_line(lambda table=table: vectorizer.transform(table), accountant)
+            assert_rejected_by_one_line(lambda table=table: vectorizer.transform(table), accountant)
     unknown = dense(vectorizer.transform(BAD_TABLES["numbers for dates"]))
-    assert np.all(unknown[:, vectorizer.get_feature_names_out() == "since=gap"] == 1.0)
+    assert np.all(unknown[:, vectorizer.get_feature_names_out() == "since=missing"] == 1.0)
 
 
 # --- drawn frames ---
@@ -217,21 +217,21 @@ def outcome(vectorizer, table, monkeypatch):
     """What a fit lets out, and what went into its release, which gives the same whatever that is."""
     inputs = []
 
-    def frozen(purchase, numbers, words, noise_multiplier, n_public, stream, units=None):
+    def frozen(query, numbers, words, noise_multiplier, n_public, stream, units=None):
         keys = [np.array([None if code < 0 else names[code] for code in codes], dtype=object) for codes, names in words]
-        inputs.append((purchase, noise_multiplier, n_public, [*numbers, *keys]))
-        return Bought(
-            [np.array([30.0, 50.0])] * purchase.n_numbers,
-            [(18.0, 90.0)] * purchase.n_numbers,
-            [["a", "clerk"]] * purchase.n_words,
-            [40.0] * purchase.n_numbers,
-            [Held(10.0, 1.0)] * (purchase.n_numbers + purchase.n_words),
-            [(18.0, 90.0)] * purchase.n_numbers,
+        inputs.append((query, noise_multiplier, n_public, [*numbers, *keys]))
+        return HistogramEstimates(
+            [np.array([30.0, 50.0])] * query.n_numbers,
+            [(18.0, 90.0)] * query.n_numbers,
+            [["a", "clerk"]] * query.n_words,
+            [40.0] * query.n_numbers,
+            [Held(10.0, 1.0)] * (query.n_numbers + query.n_words),
+            [(18.0, 90.0)] * query.n_numbers,
         )
 
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        patch.setattr(Purchase, "release", frozen)
+        patch.setattr(HistogramQuery, "release", frozen)
         vectorizer.fit(table)
         rows = dense(vectorizer.transform(table))
         names = vectorizer.get_feature_names_out().tolist()
@@ -250,7 +250,7 @@ CHANGES = {
 }
 
 
-@over_rows("schema", [SCHEMA, BOUGHT, TableSchema({}, others="estimate")])
+@over_rows("schema", [SCHEMA, ESTIMATED, TableSchema({}, others="estimate")])
 @over_rows("change", CHANGES)
 def test_one_row_changes_its_own_row_and_nothing_else(change, schema, monkeypatch):
     rows = [{**row, "age": 40, "member": False} for row in ROWS[:1] * 8]

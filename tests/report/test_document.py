@@ -49,7 +49,7 @@ from skdp.accounting import (
     get_epsilon_bounds,
 )
 from skdp.report import sentences as wording
-from skdp.report.sentences import Priced, attacker_accuracy_by_profile, guess_at
+from skdp.report.sentences import StatedGuarantee, attacker_accuracy_by_profile, guess_at
 
 ROOT = Path(__file__).resolve().parents[2]
 RNG = np.random.default_rng(0)
@@ -122,8 +122,8 @@ def test_figures_are_those_of_the_model_and_of_its_event(name):
     facts = facts_of(model)
     found, accounting = facts["guarantee"], facts["accounting"]
     assert (found["epsilon"], found["delta"], found["adjacency"]) == (model.epsilon_, model.delta_, model.adjacency_)
-    price = get_epsilon(model.privacy_event_, model.delta_, method=accounting["method"], adjacency=model.adjacency_)
-    assert price == model.epsilon_
+    cost = get_epsilon(model.privacy_event_, model.delta_, method=accounting["method"], adjacency=model.adjacency_)
+    assert cost == model.epsilon_
     assert accounting["method"] == ("rdp" if name.endswith("rdp") else "pld")
     bounds = get_epsilon_bounds(model.privacy_event_, model.delta_, adjacency=model.adjacency_)
     assert (accounting["epsilon_at_least"], accounting["epsilon_at_most"]) == bounds
@@ -148,16 +148,16 @@ def test_the_simple_bound_is_reached_by_the_worst_mechanism():
 def test_the_bound_by_the_profile_is_the_exact_chance_against_gaussian_noise(sigma):
     """The best test of N(0, sigma^2) against N(1, sigma^2) cuts at 1/2: right with probability Phi(1 / (2 sigma))."""
     event = GaussianDpEvent(sigma)
-    priced = Priced(event, get_epsilon(event, 1e-5), 1e-5, "zero_out", "pld", None)
+    charged = StatedGuarantee(event, get_epsilon(event, 1e-5), 1e-5, "zero_out", "pld", None)
     exact = norm.cdf(0.5 / sigma)
-    assert exact <= attacker_accuracy_by_profile(priced) * (1 + 1e-15)
-    assert attacker_accuracy_by_profile(priced) == pytest.approx(exact, rel=1e-9)
+    assert exact <= attacker_accuracy_by_profile(charged) * (1 + 1e-15)
+    assert attacker_accuracy_by_profile(charged) == pytest.approx(exact, rel=1e-9)
 
 
 def test_an_event_that_pld_cannot_price_has_no_bracket_and_no_profile():
     event = ZCDpEvent(0.1)
-    priced = Priced(event, get_epsilon(event, 1e-5, method="rdp"), 1e-5, "zero_out", "rdp", None)
-    assert attacker_accuracy_by_profile(priced) is None
+    charged = StatedGuarantee(event, get_epsilon(event, 1e-5, method="rdp"), 1e-5, "zero_out", "rdp", None)
+    assert attacker_accuracy_by_profile(charged) is None
     facts = facts_of(fitted("linear"))
     facts["guarantee"]["attacker_accuracy_by_profile"] = None
     facts["accounting"]["epsilon_at_least"] = facts["accounting"]["epsilon_at_most"] = None
@@ -185,7 +185,7 @@ def test_report_rho_only_for_gaussian_mechanisms(name):
     assert all(found["rho"] <= float(each[1]) <= found["rho"] * 1.001 for each in shown)
 
 
-@pytest.mark.parametrize("adjacency", wording.NEIGHBOURS)
+@pytest.mark.parametrize("adjacency", wording.NEIGHBORS)
 def test_report_answers_three_questions_of_opinion_05_2014(adjacency):
     facts = facts_of(fit(linear(adjacency=with_n_public(adjacency, 500))))
     found = facts["guarantee"]
@@ -257,8 +257,8 @@ def test_the_listed_releases_cost_what_the_model_costs(name):
     model, facts = fitted(name), facts_of(fitted(name))
     event = event_of(facts["mechanisms"]["rows"])
     assert flatten(event) == flatten(model.privacy_event_)
-    price = get_epsilon(event, model.delta_, method=facts["accounting"]["method"], adjacency=model.adjacency_)
-    assert price == model.epsilon_
+    cost = get_epsilon(event, model.delta_, method=facts["accounting"]["method"], adjacency=model.adjacency_)
+    assert cost == model.epsilon_
 
 
 @pytest.mark.parametrize("name", ["linear", "linear by lot", "network", "pca"])
@@ -437,11 +437,11 @@ def test_units_are_counted_and_not_their_rows():
 # --- sentences --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("adjacency", wording.NEIGHBOURS)
-def test_neighbours_and_the_guess_are_worded_by_adjacency(adjacency):
+@pytest.mark.parametrize("adjacency", wording.NEIGHBORS)
+def test_neighbors_and_the_guess_are_worded_by_adjacency(adjacency):
     text = str(privacy_report(fit(linear(adjacency=with_n_public(adjacency, 500)))))
     words = " ".join(text.split())
-    assert wording.NEIGHBOURS[adjacency].format(unit="row") in words
+    assert wording.NEIGHBORS[adjacency].format(unit="row") in words
     assert ("which of two given rows was used" in words) == (adjacency == "replace_one")
     assert ("The number of rows is private." in words) == (adjacency == "add_remove")
     assert ("Number of rows" in section_of(text, "Outside the guarantee")) == (adjacency != "add_remove")
@@ -463,7 +463,7 @@ def test_no_guarantee_is_told_as_such():
     assert PrivacyReport.from_json(report.to_json()) == report
 
 
-def test_an_epsilon_below_its_event_is_refused():
+def test_an_epsilon_below_its_event_is_rejected():
     model = fit(linear())
     model.epsilon_ *= 0.9
     with pytest.raises(ValueError, match="must be at least the epsilon of privacy_event_"):
@@ -604,7 +604,7 @@ def test_a_report_is_a_copy():
     assert report != before
 
 
-def test_the_columns_are_listed_as_they_were_given_or_bought():
+def test_columns_are_listed_as_given_or_estimated():
     people = skdp.datasets.make_census(2_000, features=["age", "sex"], as_frame=True, random_state=0)
     table = people.data.assign(number=1)
     schema = {"age": (18, 90), "sex": "category", "number": "drop"}

@@ -1,4 +1,4 @@
-"""What a description says: consistent, near the truth, with intervals that hold; and what is refused."""
+"""What a description says: consistent, near the truth, with intervals that hold; and what is rejected."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_a_row_counts_as_much_as_its_weight():
         describe(frame, sample_weight=weights, weight_bound="private", **given)
 
 
-def test_what_the_schema_leaves_out_is_bought():
+def test_incomplete_schema_is_estimated():
     accountant = PrivacyAccountant(epsilon=2.0, delta=1e-5)
     found = describe(PEOPLE, epsilon=1.0, accountant=accountant, random_state=0)
     assert [charge.label for charge in accountant.history] == ["TableDescriber"]
@@ -356,9 +356,9 @@ def test_tables_of_all_kinds_are_described(table):
     np.testing.assert_allclose(found["mean"], PEOPLE[["age", "pay"]].mean(), atol=0.1)
 
 
-# --- what is refused ---
+# --- what is rejected ---
 
-REFUSED = {
+REJECTED = {
     "schema": ({"schema": {"age": (90, 18)}}, ["schema", "ascend"]),
     "a column that is not there": ({"schema": {**SCHEMA, "wage": (0, 1)}}, ["'wage'"]),
     "quantiles": ({"quantiles": (0.5, 1.0)}, ["quantiles"]),
@@ -366,7 +366,7 @@ REFUSED = {
     "correlation": ({"correlation": "yes"}, ["correlation"]),
     "by a number": ({"by": "age"}, ["`by`", "'age'"]),
     "by a list": ({"by": ["sex"]}, ["`by`"]),
-    "by what is bought": ({"by": "sex", "schema": {**SCHEMA, "sex": "category"}}, ["got 'sex'", "public"]),
+    "by what is estimated": ({"by": "sex", "schema": {**SCHEMA, "sex": "category"}}, ["got 'sex'", "public"]),
     "by all there is": ({"by": "sex", "schema": TableSchema({"sex": ["f"]}, others="drop")}, ["by='sex'"]),
     "crosstabs": ({"crosstabs": ["job"]}, ["crosstabs"]),
     "crosstabs of one column": ({"crosstabs": [("job", "job")]}, ["crosstabs"]),
@@ -378,16 +378,16 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_one_line_and_cost_nothing(name):
-    parameters, words = REFUSED[name]
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejections_are_one_line_and_cost_nothing(name):
+    parameters, words = REJECTED[name]
     accountant = PrivacyAccountant()
-    with pytest.raises((ValueError, TypeError)) as refusal:
+    with pytest.raises((ValueError, TypeError)) as rejection:
         describe_people(**{"accountant": accountant, **parameters})
-    message = str(refusal.value)
+    message = str(rejection.value)
     assert "\n" not in message
     assert all(word in message for word in words), message
-    assert refusal.value.__context__ is None
+    assert rejection.value.__context__ is None
     assert accountant.history == ()
 
 
@@ -405,7 +405,7 @@ def test_refusals_are_one_line_and_cost_nothing(name):
     ],
     ids=str,
 )
-def test_no_row_is_warned_of_or_refused(column):
+def test_no_row_is_warned_of_or_rejected(column):
     """Constant columns, gaps alone, text where numbers should be: all of it is described without a word."""
     frame = pd.DataFrame({"n": pd.Series(column, dtype=object), "w": pd.Series(column, dtype=object)})
     found = describe(frame, schema={"n": (0, 1), "w": ["word", "1"]}, epsilon=1.0)

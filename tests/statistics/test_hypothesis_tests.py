@@ -155,7 +155,7 @@ def test_a_table_of_noise_alone_says_nothing():
     assert independence_test(table(np.full((2, 2), -3.0), 5.0)).p_value > 0.05
 
 
-REFUSED = {
+REJECTED = {
     "no bounds": (lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m"], **s), "got None"),
     "three": (
         lambda s: st.private_mean_difference(AGE, SEX, categories=["f", "m", "x"], bounds=(0, 1), **s),
@@ -166,11 +166,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
-def test_bad_input_is_refused_in_one_line_before_any_charge(why):
-    call, words = REFUSED[why]
+@pytest.mark.parametrize("why", REJECTED)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(why):
+    call, words = REJECTED[why]
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=words) as refusal:
+    with pytest.raises(ValueError, match=words) as rejection:
         call({"accountant": accountant})
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     assert accountant.history == ()

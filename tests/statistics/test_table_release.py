@@ -1,4 +1,4 @@
-"""What one row, or one unit, changes of the releases of a description; and their price."""
+"""What one row, or one unit, changes of the releases of a description; and their cost."""
 
 from __future__ import annotations
 
@@ -198,11 +198,11 @@ def test_units_of_one_row_are_rows():
 
 
 @combined(adjacency=["zero_out", "add_remove", "replace_one"], kind=["low", "high", "gap"])
-def test_what_is_bought_is_moved_by_no_more_either(adjacency, kind):
+def test_one_row_changes_estimates_by_their_sensitivity(adjacency, kind):
     """No category is held by the row alone, which the threshold is for."""
     frame = with_row(people(400), 399, EXTREME[kind])
     fit = describe_seeded(schema=None, adjacency=with_n_public(adjacency, 400), noise_multiplier=0.3)
-    if adjacency == "zero_out":  # a null row of a purchase has gaps alone
+    if adjacency == "zero_out":  # a null row of a query has gaps alone
         null = frame.copy()
         null.loc[399] = None
         null = null.astype({"age": float})
@@ -216,7 +216,7 @@ def test_what_is_bought_is_moved_by_no_more_either(adjacency, kind):
     assert_all_else_is_equal(first, second)
 
 
-# --- the price ---
+# --- the cost ---
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_a_gap_is_imputed_by_a_noisy_mean_and_not_by_the_exact_one():
 WIDE = {"amount": (0.0, 1e7), "height": (0.0, 100.0), "job": ["clerk", "nurse", "cook"]}
 
 
-def payments(n=N, seed=0):
+def accounts(n=N, seed=0):
     rng = np.random.default_rng(seed)
     amount, height = np.exp(rng.normal(4.0, 1.5, n)), np.clip(rng.normal(50.0, 15.0, n), 0.0, 100.0)
     return pd.DataFrame({"amount": amount, "height": height, "job": rng.choice(["clerk", "nurse", "cook"], n)})
@@ -290,7 +290,7 @@ def payments(n=N, seed=0):
 @combined(adjacency=["zero_out", "add_remove", "replace_one"], amount=[0.0, 1e9, np.nan])
 def test_one_row_moves_both_counts_of_skewed_columns_by_the_sensitivity(adjacency, amount):
     fit = describe_seeded(schema=WIDE, adjacency=with_n_public(adjacency, N))
-    one = payments()
+    one = accounts()
     one.loc[N - 1] = [amount, 0.0, "clerk"]
     if adjacency == "zero_out":
         first = run(fit, one)
@@ -311,7 +311,7 @@ def test_one_row_moves_both_counts_of_skewed_columns_by_the_sensitivity(adjacenc
 
 def test_two_releases_of_the_same_cells_have_the_noise_of_one():
     """Noise of averaged counts over the stated variance is chi-squared, false alarm 1e-6; it is that of one release."""
-    frame, schema = payments(2_000).drop(columns="amount"), {key: WIDE[key] for key in ("height", "job")}
+    frame, schema = accounts(2_000).drop(columns="amount"), {key: WIDE[key] for key in ("height", "job")}
     settings = {"noise_multiplier": 5.0, "correlation": False}
     with recording([]) as seen:
         fitted = describe_seeded(schema=schema, **settings)(frame)
@@ -328,7 +328,7 @@ def test_two_releases_of_the_same_cells_have_the_noise_of_one():
 
 
 def test_lost_columns_are_reported_by_released_counts():
-    frame = payments(5_000).assign(member="ja", day="31.12.2024", paid=np.nan)
+    frame = accounts(5_000).assign(member="ja", day="31.12.2024", paid=np.nan)
     schema = {**WIDE, "amount": (0, 500), "member": "flag", "day": ("2020-01-01", "2025-01-01"), "paid": (0, 1)}
     fit = describe_seeded(schema=schema, epsilon=1.0, noise_multiplier=None)
     with pytest.warns(QualityWarning, match="More than 90% of the cells of 'job', 'member', 'day', 'paid' are missing"):
@@ -340,7 +340,7 @@ def test_lost_columns_are_reported_by_released_counts():
 
 def test_wide_bounds_leave_quantiles_and_are_told():
     """Simulated amounts far within their bounds: the rank of each quantile, and the columns that the warning names."""
-    frame = payments(5_000)
+    frame = accounts(5_000)
     fit = describe_seeded(schema=WIDE, epsilon=1.0, noise_multiplier=None)
     with pytest.warns(
         QualityWarning, match="Nearly all values of 'amount' lie within 1/32 of the range from one of the bounds"

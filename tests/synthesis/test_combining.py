@@ -1,4 +1,4 @@
-"""Estimates of several synthetic tables as one: whether intervals hold, and what is refused."""
+"""Estimates of several synthetic tables as one: whether intervals hold, and what is rejected."""
 
 from __future__ import annotations
 
@@ -59,6 +59,6 @@ def test_a_variance_that_comes_out_too_small_is_held_above_that_of_sampling():
         ([1.0, 2.0, 3.0], [1.0, -1.0, 1.0], "nonnegative"),
     ],
 )
-def test_bad_estimates_are_refused(estimates, variances, said):
+def test_bad_estimates_are_rejected(estimates, variances, said):
     with pytest.raises(ValueError, match=said):
         combine_estimates(estimates, variances)

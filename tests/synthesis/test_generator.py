@@ -56,7 +56,7 @@ def fitted(name, **parameters):
 @over_rows("shares", ["estimate", "uniform", [0.5, 0.3, 0.2]])
 @by_name
 def test_samples_have_the_shares_of_the_fit_whatever_becomes_of_the_parameters(name, shares):
-    """Shares that were not bought are not there, and others may be of other classes."""
+    """Shares that were not estimated are not there, and others may be of other classes."""
     model = fitted(name, class_prevalences=shares)
     expected = model.sample(200, random_state=0)[1]
     for changed in ("estimate", "uniform", [0, 0, 1], [0.5]):

@@ -153,7 +153,7 @@ def test_larger_households_count_as_the_largest_and_those_without_persons_are_no
     assert (len(none), len(nobody)) == (0, 0)
 
 
-def test_what_is_left_out_of_the_schema_is_bought():
+def test_incomplete_schema_is_estimated():
     homes, persons = tables(3000)
     some, their = synthesize_linked(homes, persons, key="home", epsilon=100.0, n_households=50)
     assert set(their["role"]) <= {"head", "child", "other"}
@@ -161,7 +161,7 @@ def test_what_is_left_out_of_the_schema_is_bought():
 
 
 HOMES, PERSONS = tables()
-REFUSED = [
+REJECTED = [
     ({"households": HOMES.to_numpy()}, TypeError, "`households` must be"),
     ({"key": "house"}, ValueError, "`key` must be"),
     (
@@ -192,8 +192,8 @@ REFUSED = [
 ]
 
 
-@over_rows("changed, error, words", REFUSED)
-def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, words):
+@over_rows("changed, error, words", REJECTED)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(changed, error, words):
     ledger = PrivacyAccountant(10.0, 1e-5, unit="home")
     given = {"households": HOMES, "persons": PERSONS, "key": "home", "schema": SCHEMA, "accountant": ledger, **changed}
     with pytest.raises(error) as caught:
@@ -207,4 +207,4 @@ def test_bad_input_is_refused_in_one_line_before_any_charge(changed, error, word
         "`persons` must have rows, and each key in column 'home' must occur in",
         "`schema` does not declare",
     }
-    assert len(ledger.entries) == (words in reads_rows)  # what refuses rows answers something
+    assert len(ledger.entries) == (words in reads_rows)  # what rejects rows answers something

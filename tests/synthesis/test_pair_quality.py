@@ -1,4 +1,4 @@
-"""How far a synthetic table is from the private one: what a row moves, the noise, figures and refusals."""
+"""How far a synthetic table is from the private one: what a row moves, the noise, figures and rejections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from combinations import over_rows
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import recording
 from scipy import stats
@@ -152,5 +152,5 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(quality, parameters, {"X": table(50, 0), **given}, words, ["secret"])
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(quality, parameters, {"X": table(50, 0), **given}, words, ["secret"])

@@ -12,7 +12,7 @@ import numpy as np
 from skdp._checks.groups import CountedUnits, RepeatedHashes
 from skdp._checks.numbers import format_names, values_of
 from skdp._checks.rows import check_shape
-from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, refuse_unknown_column
+from skdp._checks.sources import BlockRecipe, RowSource, TargetReading, reject_unknown_column
 from skdp._dpsgd.dask import engine, partitions
 from skdp._dpsgd.models.linear import Model
 
@@ -153,7 +153,7 @@ class DaskRows(RowSource):
                 for side in sides[start : start + _HASHED_AT_A_TIME]
             ]
             for number, found in enumerate(engine.results("reading the labels of groups", asked), start):
-                if isinstance(found, partitions.Refused):
+                if isinstance(found, partitions.Rejected):
                     raise ValueError(f"Partition {number} of the collection: {found.why}")
                 hashes.add_hashes(found)
                 n_units += len(found)
@@ -184,7 +184,7 @@ class DaskRows(RowSource):
         """See `RowSource`. Missing values are for what reads the labels to reject."""
         if self._whole is None:
             return super().read_column(parameter, column)
-        refuse_unknown_column(parameter, column, list(self._whole.columns))
+        reject_unknown_column(parameter, column, list(self._whole.columns))
         blocks = partitions_of(self._whole[column])
         return np.concatenate([values_of(parameter, each) for each in engine.results(f"reading {parameter}", blocks)])
 
@@ -203,8 +203,8 @@ class DaskRows(RowSource):
         bound = list(engine.results(what, bound, persist=True))
         found = engine.results(what, [engine.task(partitions.size_of, each) for each in bound])
         for number, size in enumerate(found):
-            if isinstance(size, partitions.Refused):
-                refuse_partition(number, size)
+            if isinstance(size, partitions.Rejected):
+                reject_partition(number, size)
         self._check_number(sum(found))
         return bound, list(found)
 
@@ -218,8 +218,8 @@ class DaskRows(RowSource):
 
     def add_up(self, new_sum: Callable[..., Any], read_targets: TargetReading | None = None) -> Any:
         total = engine.despite_restarts(partial(self._total, new_sum, read_targets))
-        if isinstance(total, partitions.Refused):
-            refuse_partition(total.number, total)
+        if isinstance(total, partitions.Rejected):
+            reject_partition(total.number, total)
         self._check_number(total.n_rows)
         return total
 
@@ -286,10 +286,10 @@ def partitions_of(collection: Any) -> list[Any]:
     return list(found.ravel()) if isinstance(found, np.ndarray) else list(found)
 
 
-def refuse_partition(number: int, refused: partitions.Refused) -> None:
+def reject_partition(number: int, rejected: partitions.Rejected) -> None:
     """Raise the error of a partition."""
     raise ValueError(
-        f"Partition {number} of the collection: {refused.why} The budget was already charged for this fit."
+        f"Partition {number} of the collection: {rejected.why} The budget was already charged for this fit."
     )
 
 
@@ -299,7 +299,7 @@ def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
 
 # --- the model of rows on many machines, as the loop of noisy gradient descent sees it ---
 
-_SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the price of a task that others wait for
+_SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the cost of a task that others wait for
 _STANDS = "(after the budget was charged)"
 
 
@@ -329,7 +329,7 @@ class DistributedModel(Model):
         self._bind_all = bind
         bound, self._sizes = engine.despite_restarts(bind)
         self.n_rows = sum(self._sizes)
-        self._together = neighbours(self._sizes, max(1, _FEW_VALUES // n_features))
+        self._together = neighbors(self._sizes, max(1, _FEW_VALUES // n_features))
         self._keep(bound)
 
     def _keep(self, bound: list[Any]) -> None:
@@ -357,7 +357,9 @@ class DistributedModel(Model):
     def draw_lot(self, sampling: Any, stream: Any, step: int) -> list[partitions.PartitionLot]:
         """See `Model`: the lot of each partition, which is drawn where its rows lie, but for an audit."""
         lots = partitions.lots_of_step(sampling, stream, step, len(self._sizes))
-        return lots if stream.track is None else partitions.heard_lots(lots, self._numbers_of_records(), stream.track)
+        return (
+            lots if stream.track is None else partitions.recorded_lots(lots, self._numbers_of_records(), stream.track)
+        )
 
     def _numbers_of_records(self) -> list[int]:
         """Numbers of rows, or of units, of the partitions, for an audit."""
@@ -386,7 +388,7 @@ class DistributedModel(Model):
         self._partitions, self._engine = [], engine.Asking([])  # the workers may forget them
 
 
-def neighbours(sizes: Sequence[int], most: int) -> list[range]:
+def neighbors(sizes: Sequence[int], most: int) -> list[range]:
     """Return ranges of partitions in order, each of one partition, or of several with at most this many rows."""
     starts, n_rows = [0], 0
     for number, size in enumerate(sizes):

@@ -159,7 +159,7 @@ def on_engine(what: str, ask: Callable[[], Any]) -> Any:
     kind: type[RuntimeError] = RuntimeError
     remedy = "See the logs of its scheduler and workers, and fit again"
     try:
-        with _told_of_waiting(what):
+        with _reporting_a_wait(what):
             return ask()
     except CancelledError as error:
         kind, failure = Forgotten, type(error).__name__
@@ -189,7 +189,7 @@ def despite_restarts(ask: Callable[[], Answer], restore: Callable[[], Any] | Non
 
 
 @contextlib.contextmanager
-def _told_of_waiting(what: str) -> Iterator[None]:
+def _reporting_a_wait(what: str) -> Iterator[None]:
     """Say on standard error that a fit waits for workers: one that was stopped, or a cluster without any, is silent.
 
     A fit has to wait, as workers may come back. Without a client nothing is said: the work is done in this process.

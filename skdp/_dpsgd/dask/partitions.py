@@ -33,21 +33,21 @@ class PartitionLot:
     key : bytes
         Key of the stream that draws this lot and nothing else; empty for the full batch. Whoever knows it knows who is
         in the lot, and nothing of other lots or of the noise.
-    heard : ndarray of int64 or None, default=None
-        The numbers of the rows, where an audit heard the lot.
+    recorded : ndarray of int64 or None, default=None
+        The numbers of the rows, where an audit recorded the lot.
     """
 
     sampling: Sampling
     key: bytes = field(repr=False)
-    heard: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
+    recorded: NDArray[np.int64] | None = field(default=None, repr=False, compare=False)
 
     def rows(self, n_rows: int) -> NDArray[np.int64] | None:
         """Return the numbers of the rows of the lot, among those of its partition; None for all of them.
 
         The same lot gives the same rows, however often it is asked: a step that is computed again is the same step.
         """
-        if self.heard is not None:
-            return self.heard
+        if self.recorded is not None:
+            return self.recorded
         return self.sampling.rows(n_rows, SecretStream(self.key)) if self.key else None
 
 
@@ -60,8 +60,8 @@ def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitio
     and steps. Who knows the key of a lot learns from it neither another lot nor the noise.
 
     Proof. Keys of (step, partition) are those of independent streams, and within a partition the sampler is the one
-    that is priced. So the union of the lots of all partitions is the Poisson sample of one table. A key is HMAC-SHA-256
-    of its purpose under a key that is not sent, and no other key is derived from it.
+    of the accounting. So the union of the lots of all partitions is the Poisson sample of one table. A key is
+    HMAC-SHA-256 of its purpose under a key that is not sent, and no other key is derived from it.
     """
     if isinstance(sampling, FullBatch):
         return [PartitionLot(sampling, b"")] * n_partitions
@@ -69,7 +69,7 @@ def lots_of_step(sampling: Sampling, stream: SecretStream, step: int, n_partitio
     return [PartitionLot(sampling, of_step.subkey("partition", number)) for number in range(n_partitions)]
 
 
-def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[PartitionLot]:
+def recorded_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[PartitionLot]:
     """Return the lots of a step as an audit hears them: drawn here, as one lot of the rows of all partitions.
 
     `sizes` are the numbers of rows, or of units, of the partitions. Rows that a table has more than another one of the
@@ -83,7 +83,7 @@ def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[P
     found = track.rows(lots[0].sampling.rate, int(starts[-1]), whole)
     ends = np.searchsorted(found, starts)
     return [
-        replace(lot, heard=found[first:last] - start)
+        replace(lot, recorded=found[first:last] - start)
         for lot, first, last, start in zip(lots, ends[:-1], ends[1:], starts, strict=False)
     ]
 
@@ -91,7 +91,7 @@ def heard_lots(lots: list[PartitionLot], sizes: list[int], track: Any) -> list[P
 _OTHER_LABELS = "The groups changed since they were first read. Pass a collection that does not change."
 
 
-class Refused(NamedTuple):
+class Rejected(NamedTuple):
     """Why a partition was rejected, and its number."""
 
     why: str
@@ -150,22 +150,22 @@ class SeenLabels(NamedTuple):
     def units(self, layout: Layout, groups: Any, n_rows: int) -> Units:
         """Return the units of a partition, or reject labels that are not those that were looked at."""
         found = _hashes(self.key, layout.type_of_groups, groups, n_rows)
-        if isinstance(found, Refused) or digest_of(found) != self.digest:
+        if isinstance(found, Rejected) or digest_of(found) != self.digest:
             raise ValueError(_OTHER_LABELS)
         return read_units(groups, n_rows)
 
 
 def hash_units(key: bytes, kind: str, groups: Any) -> Any:
     """Return the hashes of the units of a partition, each once and sorted, or say why its labels are rejected."""
-    return _or_refused(lambda: _hashes(key, kind, groups, len(groups)))
+    return _or_rejected(lambda: _hashes(key, kind, groups, len(groups)))
 
 
 def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
     if str(groups.dtype) != kind:
-        return Refused("The groups have a different type than those of the collection. Cast them.")
+        return Rejected("The groups have a different type than those of the collection. Cast them.")
     labels = read_labels(groups, n_rows)
     if labels.dtype.kind in "mM" and kind == "category":  # each partition has its own unit of time, and other texts
-        return Refused("The groups are categories of dates, which are compared by their text. Cast them.")
+        return Rejected("The groups are categories of dates, which are compared by their text. Cast them.")
     texts = texts_of(labels if labels.dtype.kind == "O" else np.unique(labels))
     return np.sort(hashes_of(list(dict.fromkeys(texts)), key))
 
@@ -215,7 +215,7 @@ def bind_partition(
     seen: SeenLabels | None = None,
 ) -> Any:
     """Bind the rows of a partition, or say why they are rejected."""
-    return _or_refused(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
+    return _or_rejected(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
 
 
 def _bind(
@@ -228,7 +228,7 @@ def _bind(
     return BoundPartition(recipe, rows, labels, weights, units)
 
 
-def size_of(bound: Any) -> int | Refused:
+def size_of(bound: Any) -> int | Rejected:
     """Return the number of rows of a bound partition, or why it was rejected."""
     return bound.n_rows if isinstance(bound, BoundPartition) else bound
 
@@ -272,8 +272,8 @@ def add_up_partition(
 ) -> Any:
     """Return a new sum to which the rows of a partition are added, or say why they are rejected."""
     *sides, seen = parts
-    found = _or_refused(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
-    return found._replace(number=number) if isinstance(found, Refused) else found
+    found = _or_rejected(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
+    return found._replace(number=number) if isinstance(found, Rejected) else found
 
 
 def _add_up(
@@ -312,7 +312,7 @@ def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
     """Return a new sum of sums, in the given order, or the first error among them."""
     total = new_sum()
     for part in parts:
-        if isinstance(part, Refused):
+        if isinstance(part, Rejected):
             return part
         total.merge(part)
     return total
@@ -323,10 +323,10 @@ def count_rows(block: Any) -> int:
     return len(block)
 
 
-def _or_refused(function: Callable[[], Any]) -> Any:
+def _or_rejected(function: Callable[[], Any]) -> Any:
     try:
         return function()
     except (TypeError, ValueError) as error:  # of checks that quote no cell
-        return Refused(" ".join(str(error).split()))
+        return Rejected(" ".join(str(error).split()))
     except Exception as error:  # of a stranger's array: its text is nobody's business
-        return Refused(f"The partition cannot be read ({type(error).__name__}).")
+        return Rejected(f"The partition cannot be read ({type(error).__name__}).")

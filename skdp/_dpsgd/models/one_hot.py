@@ -225,7 +225,7 @@ class OneHotGeometry:
         means = np.add.reduceat(columns, np.cumsum(widths) - widths, axis=-1) / widths
         return columns - np.repeat(means, widths, axis=-1)
 
-    def centred(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centered(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """What `projected` gives, times the entry of each block."""
         return self.projected(columns) * self.entries_of_columns
 
@@ -339,7 +339,7 @@ class OneHotModel(SpanModel):
         """What each code adds to the scores, of shape (n_outputs, n_cells), and what the intercept does."""
         table, blocks = theta.reshape(self.n_outputs, -1).astype(np.float64, copy=False), self._blocks
         tables = np.empty((self.n_outputs, int(blocks.first_cell[-1])))
-        for k, coefs in enumerate(self.geometry.centred(table[:, : self.n_columns])):
+        for k, coefs in enumerate(self.geometry.centered(table[:, : self.n_columns])):
             kernel.write_tables(coefs, blocks.level_counts, blocks.first_block, tables[k])
         bias = table[:, -1] * self.geometry.icpt if self.geometry.fit_intercept else np.zeros(self.n_outputs)
         return tables, bias
@@ -372,7 +372,7 @@ class OneHotModel(SpanModel):
         sums, blocks = np.zeros((self.n_outputs, self.n_columns)), self._blocks
         for k, histogram in enumerate(histograms):
             kernel.add_margins(histogram, blocks.level_counts, blocks.first_block, sums[k])
-        total = self.geometry.centred(sums)
+        total = self.geometry.centered(sums)
         if self.geometry.fit_intercept:
             total = np.hstack([total, icpts[:, None] * self.geometry.icpt])
         return total.ravel()

@@ -15,17 +15,17 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from skdp._checks.groups import CountedUnits, RunReader, refuse_gaps, runs_of
-from skdp._checks.numbers import format_names, refuse_not_finite
+from skdp._checks.groups import CountedUnits, RunReader, reject_gaps, runs_of
+from skdp._checks.numbers import format_names, reject_not_finite
 from skdp._checks.rows import column_names
-from skdp._checks.sources import after_the_charge, refuse_unknown_column
+from skdp._checks.sources import after_the_charge, reject_unknown_column
 from skdp._dpsgd.streamed import blocks
 from skdp._dpsgd.streamed.blocks import IN_FLIGHT, BlockSource, FileState, files_of, one_per_row
 from skdp._dpsgd.streamed.streamed_model import Order, RowBlock
 
 _WHOLE_CHUNKS = 1 << 28  # bytes of a group of rows up to which its columns are read whole
 _WHOLE_GROUPS = 1 << 24  # numbers of a group of rows up to which it is decoded at once
-_PAID, _UNPAID = "The budget was already charged for this fit", "No budget was charged"
+_CHARGED, _UNCHARGED = "The budget was already charged for this fit", "No budget was charged"
 _BUFFER = 1 << 20  # bytes read at a time of larger ones
 
 
@@ -56,12 +56,12 @@ class ParquetRows:
         self._is_large = any(group.total_byte_size > _WHOLE_CHUNKS for group in groups)
         self.n_rows, self.schema = sum(self._counts), file.schema_arrow
 
-    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
+    def batches(self, columns: list[str], n_rows: int, *, charged: bool = True) -> Iterator[Any]:
         """Iterate over record batches of at most `n_rows` rows, with `columns` among theirs, in the file's order.
 
-        `paid` says whether the fit was charged, for errors.
+        `charged` says whether the fit was charged, for errors.
         """
-        self._is_paid, n_read = paid, 0
+        self._is_charged, n_read = charged, 0
         with closing(self._open(columns, n_rows)) as batches:
             while True:
                 batch = None
@@ -73,19 +73,19 @@ class ParquetRows:
                     if batch is None:
                         break
                 if batch is None:
-                    self._refuse("is damaged or cut off")
+                    self._reject("is damaged or cut off")
                 n_read += batch.num_rows
                 yield batch
         if n_read != self.n_rows or self._present_state() != self._state:
-            self._refuse("changed")
+            self._reject("changed")
 
     def _open(self, columns: list[str], n_rows: int) -> Generator[Any, None, None]:
         found = self._read_metadata(_BUFFER if self._is_large else 0) if self._present_state() == self._state else None
         if found is None:
-            self._refuse("changed or was cut off")
+            self._reject("changed or was cut off")
         file, groups = found
         if [group.num_rows for group in groups] != self._counts or file.schema_arrow != self.schema:
-            self._refuse("changed")
+            self._reject("changed")
         if max(self._counts, default=0) * len(columns) <= _WHOLE_GROUPS and not self._is_large:
             return _by_groups(file, self._groups, columns, n_rows)
         batches: Generator[Any, None, None] = file.iter_batches(
@@ -123,10 +123,10 @@ class ParquetRows:
             return None
         return (found.size, found.mtime_ns) if found.is_file else None
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _reject(self, what: str) -> NoReturn:
         raise ValueError(
-            f"The file {self._fragment.path!r} {what} during the fit. {_PAID if self._is_paid else _UNPAID}. Fit "
-            "again with a complete file that is not being written."
+            f"The file {self._fragment.path!r} {what} during the fit. {_CHARGED if self._is_charged else _UNCHARGED}. "
+            "Fit again with a complete file that is not being written."
         )
 
 
@@ -145,7 +145,7 @@ def _local_path_of(fragment: Any) -> str | None:
     return path if isinstance(system, fs.LocalFileSystem) else None
 
 
-def refuse_repeated(parts: list[ParquetRows]) -> None:
+def reject_repeated(parts: list[ParquetRows]) -> None:
     """Reject rows that are named several times: one person would count as many."""
     seen: set[tuple[Any, int]] = set()
     for part in parts:
@@ -191,9 +191,9 @@ def targets_of_column(column: Any, name: str) -> np.ndarray:
 
 def unit_labels_of_column(column: Any) -> np.ndarray:
     """Return the group identifiers in an Arrow array, without missing values and nested cells."""
-    _refuse_nested(column, "groups")
+    _reject_nested(column, "groups")
     if column.null_count:
-        refuse_gaps()
+        reject_gaps()
     return _values_of(column, "groups", "", as_stored=True)
 
 
@@ -202,11 +202,11 @@ def subgroups_of_column(column: Any) -> np.ndarray:
 
     A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
     """
-    _refuse_nested(column, "by")
+    _reject_nested(column, "by")
     return _values_of(column, "by", "", as_stored=True, gaps=True)
 
 
-def _refuse_nested(column: Any, name: str) -> None:
+def _reject_nested(column: Any, name: str) -> None:
     if pa.types.is_nested(column.type):
         raise ValueError(f"`{name}` must be a column of numbers, strings or dates, got a column of type {column.type}.")
 
@@ -233,7 +233,7 @@ def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, g
     except Exception:
         pass  # its message may quote cells
     if has_gaps:
-        refuse_not_finite(name, nan=True, where=where)
+        reject_not_finite(name, nan=True, where=where)
     if values is None:
         raise ValueError(f"{name} cannot be read{where}: its text is not valid UTF-8, or its dictionary is damaged.")
     return values
@@ -255,7 +255,7 @@ class _TableInMemory(NamedTuple):
     def schema(self) -> Any:
         return self.table.schema
 
-    def batches(self, columns: list[str], n_rows: int, *, paid: bool = True) -> Iterator[Any]:
+    def batches(self, columns: list[str], n_rows: int, *, charged: bool = True) -> Iterator[Any]:
         return iter(self.table.select(columns).to_batches(n_rows))
 
 
@@ -314,7 +314,7 @@ class ArrowRows(BlockSource):
             return self._keep_runs(runs_of(self._groups, self.n_rows))
         runs = RunReader()
         for part in self._parts:
-            for batch in part.batches([self._groups], _LABELS, paid=False):
+            for batch in part.batches([self._groups], _LABELS, charged=False):
                 runs.add(unit_labels_of_column(batch.column(self._groups)))
         return self._keep_runs(runs.finish(self._groups))
 
@@ -325,11 +325,11 @@ class ArrowRows(BlockSource):
                 raise ValueError(f"`{name}` must be a column of {needed}, got a column of type {kind}.")
 
     def read_column(self, parameter: str, column: str) -> np.ndarray:
-        refuse_unknown_column(parameter, column, self._columns.names)
+        reject_unknown_column(parameter, column, self._columns.names)
         _check_same_types(self._parts, [column], self._columns)
         others: dict[str, Callable[[Any], np.ndarray]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
         read = others.get(parameter, partial(targets_of_column, name=parameter))
-        batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, paid=False))
+        batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, charged=False))
         return np.concatenate([read(batch.column(column)) for batch in batches])
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
@@ -401,9 +401,9 @@ def _parts_of(X: Any) -> tuple[list[Any], pa.Schema]:
         X = ds.dataset(files_of(X), format="parquet", schema=pa.schema([]))
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
         raise TypeError(f"X must be a dataset of Parquet files or a pyarrow Table, got {type(X).__name__}.")
-    # Refused by pyarrow for a dataset with a filter, whose number of rows would have to be read.
+    # Rejected by pyarrow for a dataset with a filter, whose number of rows would have to be read.
     parts = [ParquetRows(fragment) for fragment in X.get_fragments()]
-    refuse_repeated(parts)
+    reject_repeated(parts)
     return parts, parts[0].schema if by_path and parts else X.schema
 
 
@@ -412,7 +412,7 @@ def _chosen_names(names: list[str], columns: Sequence[str] | None, others: dict[
     named = {parameter: name for parameter, name in others.items() if isinstance(name, str)}
     chosen = [name for name in names if name not in named.values()] if columns is None else list(columns)
     for parameter, name in [*named.items(), *(("columns", name) for name in chosen)]:
-        refuse_unknown_column(parameter, name, names)
+        reject_unknown_column(parameter, name, names)
     for parameter, name in named.items():
         if name in chosen:
             raise ValueError(f"`columns` must not contain {name!r}, which is used as `{parameter}`. Remove it.")

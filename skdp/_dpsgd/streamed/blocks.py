@@ -107,7 +107,7 @@ def _regular(path: str) -> str:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
-        _refuse_missing(path, error)
+        _reject_missing(path, error)
     if stat.S_ISDIR(mode):
         raise ValueError(
             f"X must be a list of files or a single folder, got the folder {path!r} in a list. Pass its files, or the "
@@ -120,7 +120,7 @@ def _regular(path: str) -> str:
     return path
 
 
-def _refuse_missing(path: str, error: OSError) -> NoReturn:
+def _reject_missing(path: str, error: OSError) -> NoReturn:
     is_pattern = isinstance(error, FileNotFoundError) and re.search(r"[*?\[]", path)
     remedy = "Patterns are not expanded. Pass sorted(glob.glob(...))" if is_pattern else "Pass an existing file"
     raise type(error)(f"{path!r} cannot be read ({error.strerror}). {remedy}.") from None
@@ -132,7 +132,7 @@ def _files_below(folder: str, seen: set[tuple[int, int]]) -> Iterator[str]:
         found = os.stat(folder)
         entries = sorted(os.listdir(folder))
     except OSError as error:
-        _refuse_missing(folder, error)
+        _reject_missing(folder, error)
     if (found.st_dev, found.st_ino) in seen:
         raise ValueError(
             f"The folder {folder!r} is included twice through a link, so its rows would count twice. Pass a list of "

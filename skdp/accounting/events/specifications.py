@@ -62,7 +62,7 @@ def show(value: Any) -> str:
 # --- checks of fields ---
 
 
-def _refuse(event: object, name: str, value: object, constraint: str, error: type[Exception] = ValueError) -> Exception:
+def _reject(event: object, name: str, value: object, constraint: str, error: type[Exception] = ValueError) -> Exception:
     return error(f"{type(event).__name__}: `{name}` must be {constraint}, got {show(value)}.")
 
 
@@ -70,7 +70,7 @@ def _set_real(event: object, name: str, fits: Callable[[float], bool], constrain
     """Store a field as a float that satisfies `fits`; booleans, strings and NaN are rejected."""
     number = read_real(getattr(event, name))
     if number is None or not fits(number):
-        raise _refuse(event, name, getattr(event, name), constraint)
+        raise _reject(event, name, getattr(event, name), constraint)
     object.__setattr__(event, name, number)
 
 
@@ -78,21 +78,21 @@ def _set_whole(event: object, name: str, least: int, most: int, constraint: str)
     """Store a field as an int within a range; booleans and floats are rejected."""
     number = read_whole(getattr(event, name))
     if number is None or not least <= number <= most:
-        raise _refuse(event, name, getattr(event, name), constraint)
+        raise _reject(event, name, getattr(event, name), constraint)
     object.__setattr__(event, name, number)
 
 
 def _inner_event(event: object, value: Any) -> DpEvent:
     """Return an event of the types in this module."""
     if not isinstance(value, DpEvent):
-        raise _refuse(event, "event", value, "a DpEvent such as GaussianDpEvent(1.0)", TypeError)
+        raise _reject(event, "event", value, "a DpEvent such as GaussianDpEvent(1.0)", TypeError)
     return resolve(value)
 
 
 def _read_events(event: object, value: Any) -> tuple[DpEvent, ...]:
     """Return an iterable of events as a tuple."""
     if isinstance(value, DpEvent) or not isinstance(value, Iterable):
-        raise _refuse(event, "events", value, "a tuple of DpEvents", TypeError)
+        raise _reject(event, "events", value, "a tuple of DpEvents", TypeError)
     return tuple([each if type(each) in _OWN else _inner_event(event, each) for each in value])
 
 
@@ -149,7 +149,7 @@ def _set_noise(event: object, value: Any, meaning: str) -> None:
     number = value if type(value) is float else read_real(value)
     if number is None or not LEAST_NOISE <= number <= _MOST_NOISE:
         constraint = f"a number from 1e-100 to 1e100 ({meaning})"
-        raise _refuse(event, "noise_multiplier", value, constraint)
+        raise _reject(event, "noise_multiplier", value, constraint)
     object.__setattr__(event, "noise_multiplier", number)
 
 
@@ -164,15 +164,15 @@ def _set_between(event: object, name: str, low: float, high: float) -> None:
 def _numbers(event: object, name: str, value: Any) -> tuple[float, ...]:
     constraint = f"a tuple of 1 to {MOST_PARTS} finite numbers of at least 0"
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise _refuse(event, name, value, constraint, TypeError)
+        raise _reject(event, name, value, constraint, TypeError)
     found: list[float] = []
     for each in value:
         number = read_real(each)
         if number is None or not 0.0 <= number < math.inf:
-            raise _refuse(event, name, each, constraint)
+            raise _reject(event, name, each, constraint)
         found.append(number)
     if not 1 <= len(found) <= MOST_PARTS:
-        raise _refuse(event, name, value, constraint)
+        raise _reject(event, name, value, constraint)
     return tuple(found)
 
 
@@ -290,9 +290,9 @@ class MixtureOfGaussiansDpEvent(DpEvent):
         shifts = _numbers(self, "sensitivities", self.sensitivities)
         shares = _numbers(self, "sampling_probs", self.sampling_probs)
         if len(shifts) != len(shares):
-            raise _refuse(self, "sampling_probs", len(shares), f"a tuple of {len(shifts)} probabilities")
+            raise _reject(self, "sampling_probs", len(shares), f"a tuple of {len(shifts)} probabilities")
         if abs(math.fsum(shares) - 1.0) > 1e-9:
-            raise _refuse(self, "sampling_probs", math.fsum(shares), "a tuple of probabilities that sum to 1")
+            raise _reject(self, "sampling_probs", math.fsum(shares), "a tuple of probabilities that sum to 1")
         object.__setattr__(self, "sensitivities", shifts)
         object.__setattr__(self, "sampling_probs", shares)
 
@@ -468,7 +468,7 @@ class WorstOfDpEvent(DpEvent):
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", _read_events(self, self.events))
         if not self.events:
-            raise _refuse(self, "events", self.events, "a tuple of at least one event")
+            raise _reject(self, "events", self.events, "a tuple of at least one event")
 
 
 _OWN.update(each for each in list(vars().values()) if isinstance(each, type) and issubclass(each, DpEvent))

@@ -544,7 +544,7 @@ LAWS: dict[type[DpEvent], Law] = {
 }
 
 
-def pair_refusal(event: DpEvent) -> str | None:
+def pair_rejection(event: DpEvent) -> str | None:
     """Return why an event has no pair for any adjacency; None if it has one."""
     inner = sampled_form(event)[2]
     if isinstance(inner, DiscreteGaussianDpEvent) and inner.standard_deviation > MOST_SPREAD:

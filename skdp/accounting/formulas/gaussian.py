@@ -199,7 +199,7 @@ def _tails(epsilon: float, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return loss, under_p, under_q
 
 
-def randomised_response_epsilon(epsilon: float, count: int, delta: float) -> float:
+def randomized_response_epsilon(epsilon: float, count: int, delta: float) -> float:
     """Return the exact epsilon of `count` epsilon-private mechanisms (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
 
     Randomized response is the worst case, so the curve is that of a binomial loss: delta(x) = P[loss > x] - e^x Q[loss
@@ -246,8 +246,8 @@ def _tail_rounding(loss: np.ndarray, count: int, epsilon: float) -> float:
     return 2.3e-16 * loss.size * (4000.0 + count * epsilon)
 
 
-def randomised_response_delta(epsilon: float, count: int, at: float) -> float:
-    """Return delta of `count` epsilon-private mechanisms at an epsilon of `at`; see `randomised_response_epsilon`.
+def randomized_response_delta(epsilon: float, count: int, at: float) -> float:
+    """Return delta of `count` epsilon-private mechanisms at an epsilon of `at`; see `randomized_response_epsilon`.
 
     Parameters
     ----------

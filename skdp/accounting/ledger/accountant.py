@@ -204,7 +204,7 @@ class PrivacyAccountant(Figures):
         BudgetFileError, AccountantDetachedError
             If a new split cannot be recorded.
         """
-        self._refuse_other_unit(unit)
+        self._reject_other_unit(unit)
         asked = DataSplit(float(test_size), n_rows, groups)
         if self._partition is not None:
             raise ValueError(
@@ -212,7 +212,7 @@ class PrivacyAccountant(Figures):
                 "accountant of the whole data set."
             )
         found = self.split or self._make_split(asked)
-        found.refuse_other(asked)
+        found.reject_other(asked)
         return found
 
     def _make_split(self, asked: DataSplit) -> DataSplit:
@@ -346,7 +346,7 @@ class PrivacyAccountant(Figures):
         AccountantDetachedError
             If this is a copy of an in-memory accountant.
         """
-        self._refuse_other_unit(unit)
+        self._reject_other_unit(unit)
         named = self._name_partition(partition, partition_rule)
         self._log.append(replace(self._entry(event, label, adjacency, parameters, note), **named))
 
@@ -375,7 +375,7 @@ class PrivacyAccountant(Figures):
         partition, partition_rule : str, optional
             As for `spend`.
         """
-        self._refuse_other_unit(unit)
+        self._reject_other_unit(unit)
         named = self._name_partition(partition, partition_rule)
         self._log.check(replace(self._entry(event, "", adjacency, parameters, ""), **named))
 
@@ -398,7 +398,7 @@ class PrivacyAccountant(Figures):
         bool
             Whether the entry was recorded.
         """
-        entry = self._entry(NoOpDpEvent(), label, adjacency, None, note, "refusal")
+        entry = self._entry(NoOpDpEvent(), label, adjacency, None, note, "rejection")
         try:
             self._log.append(entry)
         except (AccountantDetachedError, BudgetFileError):
@@ -457,7 +457,7 @@ class PrivacyAccountant(Figures):
             )
         return {"partition": partition, "partition_rule": self._partition_rule if rule is None else rule}
 
-    def _refuse_other_unit(self, unit: str | None) -> None:
+    def _reject_other_unit(self, unit: str | None) -> None:
         """Raise if a row-level charge is made to a group-level accountant, or vice versa."""
         if unit is None:
             return

@@ -17,12 +17,12 @@ from skdp.accounting.events.composition import MOST_RELEASES, of_parts
 from skdp.accounting.events.kinds import kind_of
 from skdp.accounting.events.specifications import DpEvent, GaussianDpEvent
 from skdp.accounting.ledger.balance import Balance
-from skdp.accounting.ledger.charges import Charge, Terms, joint_price, methods_for
+from skdp.accounting.ledger.charges import Charge, Terms, joint_cost, methods_for
 from skdp.accounting.ledger.filters import GAUSSIAN, Filter, failures_of
 from skdp.accounting.ledger.ledger import Ledger
 from skdp.accounting.ledger.report import to_digits
 from skdp.accounting.ledger.serial import chain
-from skdp.accounting.methods import check_epsilon, refusal
+from skdp.accounting.methods import check_epsilon, rejection
 from skdp.accounting.releases import Releases, releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError
 
@@ -42,7 +42,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
     -------
     Charge
     """
-    if entry.kind == "refusal":
+    if entry.kind == "rejection":
         return entry
     if entry.kind == "split":
         ledger.scope.with_split(entry)
@@ -61,8 +61,8 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
             f"event={type(entry.event).__name__} and the earlier charges make more than {MOST_RELEASES:.0e} releases, "
             "which no accounting method supports. No budget was consumed. Use another accountant."
         )
-    if not all(each.priced_with(found, entry.adjacency) for each in ledger.balances):
-        raise _explain_missing_price(ledger, entry, found)
+    if not all(each.computable_with(found, entry.adjacency) for each in ledger.balances):
+        raise _explain_missing_cost(ledger, entry, found)
     if ledger.epsilon is None:
         return entry
     if ledger.load(entry.event, entry.adjacency) > 1.0:
@@ -80,7 +80,7 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
         )
     if epsilon <= ledger.epsilon:
         raise ValueError(f"`epsilon` must exceed the present budget, epsilon={ledger.epsilon!r}, got {epsilon!r}.")
-    figure = ledger.adaptive_price(ledger.delta)
+    figure = ledger.adaptive_cost(ledger.delta)
     if figure > epsilon:
         least = to_digits(figure, 3, up=True)
         remedy = f"Set epsilon={least} or more" if figure < math.inf else "Create a new accountant"
@@ -90,11 +90,11 @@ def _check_raise(ledger: Ledger, entry: Charge) -> Charge:
         )
     if not entry.parameters.get("allow_less"):
         for each in (ledger, *map(ledger.of, ledger.partitions)):
-            _refuse_less(each, entry)
+            _reject_less(each, entry)
     return replace(entry, label=f"budget increased from {ledger.epsilon:g} to {epsilon:g}")
 
 
-def _refuse_less(ledger: Ledger, entry: Charge) -> None:
+def _reject_less(ledger: Ledger, entry: Charge) -> None:
     """Raise if the increase lowers the remaining budget of a fit like the last one, as the odometer then decides."""
     raised = ledger.snapshot()
     raised.add(entry)
@@ -103,7 +103,7 @@ def _refuse_less(ledger: Ledger, entry: Charge) -> None:
     if largest is None or raised.load(largest, adjacency) <= 1.0:
         return
     before, after = _apart(*(affordable(each, None, None, None).epsilon for each in (ledger, raised)), up=False)
-    enough = ledger.adaptive_price(ledger.delta, largest)
+    enough = ledger.adaptive_cost(ledger.delta, largest)
     more = f"epsilon={to_digits(enough, 3, up=True)} or more, or " if enough < math.inf else ""
     raise ValueError(
         f"epsilon={raised.epsilon!r} permanently lowers the remaining budget of a fit like the last one from {before} "
@@ -115,10 +115,10 @@ def _refuse_less(ledger: Ledger, entry: Charge) -> None:
 # --- messages --------------------------------------------------------------------------------------------
 
 
-def _explain_missing_price(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
+def _explain_missing_cost(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
     name, replace_one = type(entry.event).__name__, entry.adjacency == "replace_one"
     if not methods_for(found, entry.adjacency):
-        alone = [error for method in ("pld", "rdp") if (error := refusal(found, method, replace_one)) is not None]
+        alone = [error for method in ("pld", "rdp") if (error := rejection(found, method, replace_one)) is not None]
         return next((error for error in alone if isinstance(error, ValueError)), alone[0])
     return ValueError(
         f"No accounting method covers event={name} composed with the earlier charges. No budget was consumed. Use "
@@ -187,9 +187,9 @@ def _too_much_delta(balance: Balance, found: Releases, budget: str) -> str | Non
 def _too_much_epsilon(ledger: Ledger, entry: Charge, budget: str) -> str:
     asked = entry.parameters.get("delta")
     delta = asked if isinstance(asked, float) and 0.0 < asked < 1.0 else ledger.delta
-    needed = joint_price(entry.event, delta, entry.adjacency)
+    needed = joint_cost(entry.event, delta, entry.adjacency)
     if needed == math.inf:  # its failure probability exceeds the estimator's own delta
-        delta, needed = ledger.delta, joint_price(entry.event, ledger.delta, entry.adjacency)
+        delta, needed = ledger.delta, joint_cost(entry.event, ledger.delta, entry.adjacency)
     left = affordable(ledger, entry.event, delta, entry.adjacency).epsilon
     needed_digits, least = _apart(needed, left, up=True)
     lower = f"Lower `epsilon` to {least}, or {_RAISE}" if left > 0.0 else f"To continue, {_RAISE}"
@@ -290,7 +290,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
         If the accountant has another adjacency.
     """
     if adjacency is not None:
-        ledger.scope.refuse_mixed(adjacency)
+        ledger.scope.reject_mixed(adjacency)
     if ledger.epsilon is None:
         return Affordable(math.inf, 1.0)
     delta, adjacency = delta or ledger.delta, adjacency or ledger.scope.adjacency or "zero_out"
@@ -298,7 +298,7 @@ def affordable(ledger: Ledger, event: DpEvent | None, delta: float | None, adjac
     if not is_charged and delta == ledger.delta and ledger.has_room(event or GaussianDpEvent(1.0)):
         return Affordable(ledger.epsilon, ledger.failures_left())
     largest = largest_event(ledger, event, adjacency)
-    left = 0.0 if largest is None else joint_price(largest, delta, adjacency) * (1.0 - 1e-6)
+    left = 0.0 if largest is None else joint_cost(largest, delta, adjacency) * (1.0 - 1e-6)
     return Affordable(left if left > 1e-12 else 0.0, ledger.failures_left())
 
 
@@ -394,7 +394,7 @@ class MemoryLog:
         with LOCK:
             return self._ledger.snapshot()
 
-    def _refuse_copy(self) -> None:
+    def _reject_copy(self) -> None:
         if self.is_copy:
             raise AccountantDetachedError(
                 "This accountant is a read-only copy (pickled, forked, or from_json without resume=True) and cannot be "
@@ -404,7 +404,7 @@ class MemoryLog:
 
     def check(self, charge: Charge) -> None:
         """Raise what `append` would raise."""
-        self._refuse_copy()
+        self._reject_copy()
         admit(self.read(), charge)
 
     def append(self, charge: Charge) -> None:
@@ -413,7 +413,7 @@ class MemoryLog:
         The privacy cost is computed before the lock is taken, so that readers do not wait. A copy with the entry
         replaces the log in one assignment: Ctrl-C leaves the log without the entry or with all of it.
         """
-        self._refuse_copy()
+        self._reject_copy()
         with self._turn.lock():
             ledger = self.read()
             ledger.add(admit(ledger, charge))

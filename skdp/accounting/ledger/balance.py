@@ -81,7 +81,7 @@ from typing import Any
 from skdp.accounting.events.composition import MOST_RELEASES, compose, flatten
 from skdp.accounting.events.specifications import DpEvent, SelfComposedDpEvent
 from skdp.accounting.formulas.gaussian import gaussian_epsilon
-from skdp.accounting.ledger.charges import Charge, Terms, joint_price, methods_for
+from skdp.accounting.ledger.charges import Charge, Terms, joint_cost, methods_for
 from skdp.accounting.ledger.filters import (
     FAILURES,
     GAUSSIAN,
@@ -131,7 +131,7 @@ class DataSplit:
         return f"{by_label if self.n_rows is None else by_number} the key of the split"
 
     @property
-    def refused_adjacency(self) -> str:
+    def rejected_adjacency(self) -> str:
         """Neighboring relation under which a unit can change its part, or the part of others."""
         return "replace_one" if self.n_rows is None else "add_remove"
 
@@ -153,7 +153,7 @@ class DataSplit:
             raise ValueError("The recorded split has an invalid `test_size`, `key` or `n_rows`.")
         return cls(test_size, n_rows, str(groups), key)
 
-    def refuse_other(self, asked: DataSplit) -> None:
+    def reject_other(self, asked: DataSplit) -> None:
         """Raise if another split is requested, which would put units into both parts."""
         if asked == self:
             return
@@ -182,10 +182,10 @@ def _share(k: int) -> float:
     return 1.0 / ((1 + abs(k)) ** 2 * _SQUARES)
 
 
-def _step(value: float, centre: float) -> int:
-    """Return the smallest k with centre ratio^k >= value."""
-    k = math.ceil(math.log(value / centre) / math.log(_RATIO))
-    return k if centre * _RATIO**k >= value else k + 1
+def _step(value: float, center: float) -> int:
+    """Return the smallest k with center ratio^k >= value."""
+    k = math.ceil(math.log(value / center) / math.log(_RATIO))
+    return k if center * _RATIO**k >= value else k + 1
 
 
 @lru_cache(maxsize=1 << 14)
@@ -202,14 +202,14 @@ def _gaussian(spent: float, delta: float) -> float:
 @lru_cache(maxsize=1 << 14)
 def _renyi_from(k: int, order: float, delta: float) -> float:
     """Return the smallest epsilon of budgets k, k + 1, ...; from 0 on they increase."""
-    centre, shared = -math.log(delta) / (order - 1.0), delta * _RENYI / len(_ORDERS)
-    prices = (renyi_epsilon_at(order, centre * _RATIO**j, shared * _share(j)) for j in range(k, max(k, 0) + 1))
-    return max(0.0, min(prices))
+    center, shared = -math.log(delta) / (order - 1.0), delta * _RENYI / len(_ORDERS)
+    costs = (renyi_epsilon_at(order, center * _RATIO**j, shared * _share(j)) for j in range(k, max(k, 0) + 1))
+    return max(0.0, min(costs))
 
 
 def _renyi(spent: float, order: float, delta: float) -> float:
-    centre = -math.log(delta) / (order - 1.0)
-    return _renyi_from(_step(max(spent, 1e-6 * centre), centre), order, delta)
+    center = -math.log(delta) / (order - 1.0)
+    return _renyi_from(_step(max(spent, 1e-6 * center), center), order, delta)
 
 
 def odometer_epsilon(
@@ -366,7 +366,7 @@ class Balance:
             return math.inf
         if self.raised:
             return share(self._odometer(self.delta, adjacency, event, count), self.epsilon)
-        plan = 0.0 if self._counts else share(joint_price(event, self.delta, adjacency), self.epsilon)
+        plan = 0.0 if self._counts else share(joint_cost(event, self.delta, adjacency), self.epsilon)
         if plan > 1.0 or (count == 1 and not self._counts):
             return plan
         return self.rule_with(found, adjacency).load(self._counts_with(found, count), self.epsilon, replace_one)
@@ -376,14 +376,14 @@ class Balance:
         if self.epsilon is None or not self._counts:
             return 0.0
         if self.raised:
-            return share(self.adaptive_price(self.delta), self.epsilon)
+            return share(self.adaptive_cost(self.delta), self.epsilon)
         first = next(iter(self._counts))
         return self.rule_with(first, adjacency).load(self.counts, self.epsilon, adjacency == "replace_one")
 
     def _counts_with(self, found: Releases, count: int) -> Counts:
         return list({**self._counts, found: self._counts.get(found, 0) + count}.items())
 
-    def priced_with(self, found: Releases, adjacency: str) -> bool:
+    def computable_with(self, found: Releases, adjacency: str) -> bool:
         """Return whether some accounting method covers the releases and all charges."""
         return bool(
             methods_for(found, adjacency).intersection(*(methods_for(each, adjacency) for each in self._counts))
@@ -400,16 +400,16 @@ class Balance:
             return math.inf
         most = max(0, MOST_RELEASES - self._size) // _size(event)
 
-        def is_refused(count: int) -> bool:
+        def is_rejected(count: int) -> bool:
             return self.load(event, adjacency, count) > 1.0
 
-        if most == 0 or not self.priced_with(releases(event), adjacency) or is_refused(1):
+        if most == 0 or not self.computable_with(releases(event), adjacency) or is_rejected(1):
             return 0
         low, high = 1, 2
-        while high <= most and not is_refused(high):
+        while high <= most and not is_rejected(high):
             low, high = high, 2 * high
         more = range(low + 1, min(high, most + 1))
-        return low + bisect_left(more, True, key=is_refused)
+        return low + bisect_left(more, True, key=is_rejected)
 
     def failures_left(self) -> float:
         """Return the remaining part of delta for failure probabilities."""
@@ -439,10 +439,10 @@ class Balance:
         if self.epsilon is None:
             raise ValueError("An accountant without a budget has no spent budget. Set `epsilon` and `delta`.")
         if self.raised:
-            return self.adaptive_price(self.delta)
-        return min(joint_price(self.event, self.delta, self.adjacency or "zero_out"), self.epsilon)
+            return self.adaptive_cost(self.delta)
+        return min(joint_cost(self.event, self.delta, self.adjacency or "zero_out"), self.epsilon)
 
-    def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:
+    def adaptive_cost(self, delta: float, further: DpEvent | None = None) -> float:
         """Return epsilon under fully adaptive composition, in nats, optionally with a further charge."""
         return self._odometer(delta, self.adjacency or "zero_out", further, 1)
 
@@ -453,5 +453,5 @@ class Balance:
             return 0.0
         plan = self.event if event is None or self._counts else event
         once = sum(number for _, number in charges) == 1
-        first = (lambda part: joint_price(plan, part, adjacency)) if once else None
+        first = (lambda part: joint_cost(plan, part, adjacency)) if once else None
         return odometer_epsilon(charges, first, delta, adjacency == "replace_one", self._failure_share)

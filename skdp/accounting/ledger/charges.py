@@ -25,14 +25,14 @@ from skdp.accounting.methods import (
     check_method,
     get_delta,
     get_epsilon,
-    refusal,
+    rejection,
 )
 from skdp.accounting.releases import Releases, releases
 from skdp.accounting.statements.targets import Risk
 
-# Kinds of entries. A charge has a privacy cost, a refusal (rejected input) has none. A raise (budget increase) holds
+# Kinds of entries. A charge has a privacy cost, a rejection (rejected input) has none. A raise (budget increase) holds
 # the new budget as a parameter, and a split of the data set its key.
-ENTRY_KINDS = ("charge", "refusal", "raise", "split")
+ENTRY_KINDS = ("charge", "rejection", "raise", "split")
 
 _VERSION = 2  # of the rules of admission
 _MOST_VALUES = 64  # of a recorded sequence
@@ -59,7 +59,7 @@ class Charge:
         Free text.
     time : str, default=""
         Time of the entry, ISO 8601 in UTC.
-    kind : {"charge", "refusal", "raise", "split"}, default="charge"
+    kind : {"charge", "rejection", "raise", "split"}, default="charge"
         Kind of entry: a charge, a rejected input, a budget increase or a train/test split.
     rule : Rule or None, default=None
         Rule that admits later charges; recorded with the charge that fixed it.
@@ -223,10 +223,10 @@ _TIGHTEST = ("pld", "rdp", "optimal")
 def methods_for(found: Releases, adjacency: str) -> frozenset[str]:
     """Return the methods that cover every part of a composition."""
     replace_one = adjacency == "replace_one"
-    return frozenset(each for each in _TIGHTEST if refusal(found, each, replace_one, remedy=False) is None)
+    return frozenset(each for each in _TIGHTEST if rejection(found, each, replace_one, remedy=False) is None)
 
 
-def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None = None) -> float:
+def joint_cost(event: DpEvent, delta: float, adjacency: str, method: str | None = None) -> float:
     """Return epsilon by `method`, or by the tightest method that covers the event: PLD, Rényi, or (epsilon, delta).
 
     Parameters
@@ -247,7 +247,7 @@ def joint_price(event: DpEvent, delta: float, adjacency: str, method: str | None
 
 
 def joint_delta(event: DpEvent, epsilon: float, adjacency: str, method: str | None = None) -> float:
-    """Return delta at an epsilon, by the same method as `joint_price`."""
+    """Return delta at an epsilon, by the same method as `joint_cost`."""
     return get_delta(event, epsilon, method=_method(event, adjacency, method), adjacency=adjacency)
 
 

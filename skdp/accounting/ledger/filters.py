@@ -79,7 +79,7 @@ from functools import lru_cache
 from typing import Any
 
 from skdp.accounting.formulas.gaussian import gaussian_mu
-from skdp.accounting.rdp.rdp import ORDERS, rdp, rdp_refusal, renyi_epsilon_at
+from skdp.accounting.rdp.rdp import ORDERS, rdp, rdp_rejection, renyi_epsilon_at
 from skdp.accounting.releases import PlainNoise, Releases, without_failures
 
 # Only the Gaussian filter: all charges, including the first, are plain Gaussian releases.
@@ -176,7 +176,7 @@ class Filter:
         """Return whether the theorem of the filter covers these releases."""
         if self.order is None:
             return found.plain
-        return not found.non_private and rdp_refusal(_pure(found), replace_one=self.replace_one) is None
+        return not found.non_private and rdp_rejection(_pure(found), replace_one=self.replace_one) is None
 
     def cost(self, found: Releases) -> float:
         """Return the cost of the releases; inf if the theorem does not cover them."""

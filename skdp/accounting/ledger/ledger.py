@@ -8,7 +8,7 @@ from typing import Any
 from skdp.accounting.events.composition import compose
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.ledger.balance import PARTS, Balance, DataSplit
-from skdp.accounting.ledger.charges import ENTRY_KINDS, Charge, Terms, joint_price
+from skdp.accounting.ledger.charges import ENTRY_KINDS, Charge, Terms, joint_cost
 from skdp.accounting.releases import releases
 
 
@@ -36,9 +36,9 @@ class Scope:
 
     def with_charge(self, charge: Charge) -> Scope:
         """Return the scope with a charge; raise if the adjacency, the identifier column or the rule differs."""
-        self.refuse_mixed(charge.adjacency)
-        self._refuse_other_groups(charge)
-        self._refuse_partition(charge)
+        self.reject_mixed(charge.adjacency)
+        self._reject_other_groups(charge)
+        self._reject_partition(charge)
         groups, rule = _groups_of(charge) or self.groups, self.partition_rule or charge.partition_rule
         return Scope(charge.adjacency, groups, rule, self.split)
 
@@ -49,13 +49,13 @@ class Scope:
                 "The accountant already has a train/test split; a second split would put units into both parts."
             )
         split = DataSplit.read(entry.parameters)
-        self._refuse_partition(entry)
-        self._refuse_other_groups(entry)
-        if self.adjacency == split.refused_adjacency:
+        self._reject_partition(entry)
+        self._reject_other_groups(entry)
+        if self.adjacency == split.rejected_adjacency:
             raise ValueError(f"A split{_as_units_change_sides(split)}")
         return replace(self, groups=split.groups or self.groups, partition_rule=split.rule, split=split)
 
-    def refuse_mixed(self, adjacency: str) -> None:
+    def reject_mixed(self, adjacency: str) -> None:
         """Raise if the accountant has another adjacency."""
         if self.adjacency not in (None, adjacency):
             raise ValueError(
@@ -63,7 +63,7 @@ class Scope:
                 "Use the same adjacency, or another accountant."
             )
 
-    def _refuse_other_groups(self, charge: Charge) -> None:
+    def _reject_other_groups(self, charge: Charge) -> None:
         """Raise if a charge has another column of group identifiers, such as persons instead of households."""
         groups = _groups_of(charge)
         if groups and self.groups and groups != self.groups:
@@ -72,7 +72,7 @@ class Scope:
                 "the same column, or another accountant."
             )
 
-    def _refuse_partition(self, charge: Charge) -> None:
+    def _reject_partition(self, charge: Charge) -> None:
         """Raise unless the partition of a charge follows the partition rule of the accountant."""
         partition, rule = charge.partition, charge.partition_rule
         if rule is not None and self.partition_rule not in (None, rule):
@@ -83,7 +83,7 @@ class Scope:
         if partition is None:
             return
         if self.split is not None:
-            self._refuse_part(charge, self.split)
+            self._reject_part(charge, self.split)
         elif charge.adjacency == "replace_one":
             raise ValueError(
                 f"partition={partition!r} cannot be used with adjacency='replace_one', because a replaced unit can "
@@ -95,19 +95,19 @@ class Scope:
                 "partition_rule=None. Pass a description such as 'month of first admission'."
             )
 
-    def _refuse_part(self, charge: Charge, split: DataSplit) -> None:
+    def _reject_part(self, charge: Charge, split: DataSplit) -> None:
         """Raise unless a charge is for a part of the split, with an adjacency that keeps each unit in its part."""
         if charge.partition not in PARTS:
             raise ValueError(
                 f"`partition` must be 'train' or 'test' if the accountant has a split, got {charge.partition!r}."
             )
-        if charge.adjacency == split.refused_adjacency:
+        if charge.adjacency == split.rejected_adjacency:
             raise ValueError(f"partition={charge.partition!r} of a split{_as_units_change_sides(split)}")
 
 
 def _as_units_change_sides(split: DataSplit) -> str:
     """Return the message for the adjacency that is incompatible with a split, and the remedy."""
-    if split.refused_adjacency == "add_remove":
+    if split.rejected_adjacency == "add_remove":
         return (
             " by row number cannot be used with adjacency='add_remove', because a removed row renumbers later rows. "
             "Split by `groups` with a group-level accountant, or use adjacency='zero_out'."
@@ -249,10 +249,10 @@ class Ledger:
 
     # --- privacy cost: the maximum over balances ---
 
-    def price(self, delta: float, method: str | None = None) -> float:
+    def cost(self, delta: float, method: str | None = None) -> float:
         """Return the epsilon of the composition of all charges, in nats."""
         adjacency = self.scope.adjacency or "zero_out"
-        return max(joint_price(event, delta, adjacency, method) for event in self.events())
+        return max(joint_cost(event, delta, adjacency, method) for event in self.events())
 
     def events(self) -> set[DpEvent]:
         """Return the compositions of all balances, without duplicates."""
@@ -262,6 +262,6 @@ class Ledger:
         """Return the spent budget, see `Balance.spent`."""
         return max(each.spent() for each in self.balances)
 
-    def adaptive_price(self, delta: float, further: DpEvent | None = None) -> float:
+    def adaptive_cost(self, delta: float, further: DpEvent | None = None) -> float:
         """Return epsilon under fully adaptive composition, in nats, optionally with a further charge."""
-        return max(each.adaptive_price(delta, further) for each in self.balances)
+        return max(each.adaptive_cost(delta, further) for each in self.balances)

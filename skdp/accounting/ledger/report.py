@@ -57,7 +57,7 @@ _MOST_NUMBERS = 4
 _COLUMNS = (
     "entry", "time", "label", "event", "requested", "sampling", "adjacency", "unit", "partition", "noise", "note",
 )  # fmt: skip
-_KINDS = {"refusal": "input rejected (no cost)", "raise": "budget increased", "split": "train/test split (no cost)"}
+_KINDS = {"rejection": "input rejected (no cost)", "raise": "budget increased", "split": "train/test split (no cost)"}
 _NOISE = {True: "seeded", False: "secret"}
 _UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee depends on its secrecy
 

@@ -235,5 +235,5 @@ def _charge(content: Any, terms: Terms) -> Charge:
     try:
         return charge_from_fields({**content, **texts}, terms)
     except TypeError as error:  # the JSON has numbers instead of texts
-        refusal = str(error)
-    raise ValueError(refusal)
+        rejection = str(error)
+    raise ValueError(rejection)

@@ -18,7 +18,7 @@ def _count_entries(ledger: Ledger) -> str:
     charges = len(ledger.history)
     others = [
         f"{number} {name}{'s' * (number != 1)}"
-        for kind, name in (("refusal", "rejected input"), ("raise", "budget increase"), ("split", "split"))
+        for kind, name in (("rejection", "rejected input"), ("raise", "budget increase"), ("split", "split"))
         if (number := sum(entry.kind == kind for entry in ledger.entries))
     ]
     return ", ".join([f"{charges} charge{'s' * (charges != 1)}", *others])
@@ -42,7 +42,7 @@ def figures(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
 
 def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
     """Return the spent budget at a delta, and the remaining budget."""
-    found = [] if ledger.epsilon is None else _under_a_ceiling(ledger)
+    found = [] if ledger.epsilon is None else _within_the_budget(ledger)
     if ledger.epsilon is None and delta is None:
         return [("spent", "requires a delta, for example table(delta=1e-5)")]
     if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
@@ -50,16 +50,16 @@ def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
     found.append(
         (
             "spent (non-adaptive composition: plans fixed in advance)",
-            f"epsilon={ledger.price(delta):.6g} at delta={delta:g}",
+            f"epsilon={ledger.cost(delta):.6g} at delta={delta:g}",
         )
     )
     if ledger.epsilon is None:
-        adaptive = f"epsilon={ledger.adaptive_price(delta):.6g} at delta={delta:g}"
+        adaptive = f"epsilon={ledger.adaptive_cost(delta):.6g} at delta={delta:g}"
         found.append(("spent (fully adaptive composition)", adaptive))
     return found
 
 
-def _under_a_ceiling(ledger: Ledger) -> list[tuple[str, str]]:
+def _within_the_budget(ledger: Ledger) -> list[tuple[str, str]]:
     """Return the budget, the spent budget and the remaining budget."""
     raised = f", increased from {ledger.terms.epsilon:g}" if ledger.raised else ""
     spent = "fully adaptive composition" if ledger.raised else "composition of all charges"
@@ -133,10 +133,10 @@ class Figures:
             )
         ledger = self._read(check_name("partition", partition))
         if not adaptive:
-            return ledger.price(delta, method)
+            return ledger.cost(delta, method)
         if method is not None:
             raise ValueError(f"`method` must be None if adaptive=True, got {method!r}. Remove `method`.")
-        return ledger.adaptive_price(delta)
+        return ledger.adaptive_cost(delta)
 
     def get_delta(self, epsilon: float, *, method: str | None = None) -> float:
         """Return the delta of all charges so far.

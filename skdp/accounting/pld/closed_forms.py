@@ -30,8 +30,8 @@ from skdp.accounting.formulas.gaussian import (
     gaussian_delta,
     gaussian_epsilon,
     mills_drop,
-    randomised_response_delta,
-    randomised_response_epsilon,
+    randomized_response_delta,
+    randomized_response_epsilon,
 )
 from skdp.accounting.formulas.numeric import bisect, sampled_loss
 from skdp.accounting.pld.pairs import Pair, paired
@@ -243,7 +243,7 @@ def closed_epsilon(found: Releases, simple: Simple, delta: float, replace_one: b
     if response is None:
         return None
     left = (delta - simple.revealed * (1.0 + _ROUNDING)) / (1.0 - simple.revealed) * (1.0 - _ROUNDING)
-    return randomised_response_epsilon(response.epsilon, response.times, left) if left > 0.0 else math.inf
+    return randomized_response_epsilon(response.epsilon, response.times, left) if left > 0.0 else math.inf
 
 
 def closed_delta(found: Releases, simple: Simple, epsilon: float, replace_one: bool) -> float | None:
@@ -253,5 +253,5 @@ def closed_delta(found: Releases, simple: Simple, epsilon: float, replace_one: b
         return min(_sampled_delta(sampled.rate, sampled.noise, epsilon, replace_one), simple.delta_at(epsilon))
     if response is None:
         return None
-    rest = randomised_response_delta(response.epsilon, response.times, epsilon)
+    rest = randomized_response_delta(response.epsilon, response.times, epsilon)
     return min(1.0, (simple.revealed + (1.0 - simple.revealed) * rest) * (1.0 + _ROUNDING))

@@ -33,7 +33,7 @@ from skdp.accounting.pld.reading import (
     total_variation,
 )
 from skdp.accounting.pld.tilting import find_tilt
-from skdp.accounting.rdp.rdp import rdp_refusal, renyi_delta, renyi_epsilon
+from skdp.accounting.rdp.rdp import rdp_rejection, renyi_delta, renyi_epsilon
 from skdp.accounting.releases import Releases, Runs
 
 
@@ -123,7 +123,7 @@ def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, acc
 FINE = 2e-6  # relative error of epsilon aimed at
 _PROFILE = 1e-5  # relative error of the profile of one trial
 _NEGLIGIBLE = 14.0  # log of how far below delta a profile is followed
-_FLOORS = 4.0  # nats between floors: prices at deltas that are close to each other are read off the same profiles
+_FLOORS = 4.0  # nats between floors: costs at deltas that are close to each other are read off the same profiles
 _DEPTHS = (-32.0, -60.0, -200.0, -700.0)  # floors where delta is looked for roughly, one after the other
 _ROUGHLY = 6.0  # log of how far below delta a rough profile is followed
 _LARGE = 0.01  # delta of a selection from which on Rényi divergences may be the better bound
@@ -140,7 +140,7 @@ def _is_by_renyi(found: Releases) -> bool:
 
 def least_with_renyi(value: float, found: Releases, delta: float, replace_one: bool) -> float:
     """Return the smaller of an epsilon from a coarse grid and the epsilon by Rényi divergences."""
-    if not _is_by_renyi(found) or rdp_refusal(found, replace_one=replace_one) is not None:
+    if not _is_by_renyi(found) or rdp_rejection(found, replace_one=replace_one) is not None:
         return value
     return min(value, renyi_epsilon(found, delta, replace_one=replace_one))
 
@@ -305,12 +305,12 @@ def _composed_delta(found: Releases, epsilon: float, replace_one: bool, accuracy
             rough = accuracy
         delta = guess
     loose = _is_by_renyi(found) or (found.selected and best > _LARGE)
-    if loose and rdp_refusal(found, replace_one=replace_one) is None:
+    if loose and rdp_rejection(found, replace_one=replace_one) is None:
         best = min(best, renyi_delta(found, epsilon, replace_one=replace_one))
-    price = partial(pld_epsilon, found, replace_one=replace_one, accuracy=accuracy)
+    cost = partial(pld_epsilon, found, replace_one=replace_one, accuracy=accuracy)
     # what rounding adds may keep a grid that is centered too low where it is
-    far = _LEAST_DELTA < best < _MOST_DELTA and price(best) < epsilon * (1.0 - 1e-5) - 1e-8
-    return min(best, least_delta(price, epsilon)) if far else best
+    far = _LEAST_DELTA < best < _MOST_DELTA and cost(best) < epsilon * (1.0 - 1e-5) - 1e-8
+    return min(best, least_delta(cost, epsilon)) if far else best
 
 
 def group_epsilon(found: Releases, delta: float, k: int, replace_one: bool) -> float:

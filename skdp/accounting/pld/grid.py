@@ -158,7 +158,7 @@ class Composed(NamedTuple):
 def releases_on_grid(plan: GridPlan) -> tuple[GridRelease, ...]:
     """Return each type of release of a composition on its grid."""
     tilt = plan.tilt
-    found = zip(tilt.pairs, tilt.spans, plan.centres, strict=True)
+    found = zip(tilt.pairs, tilt.spans, plan.centers, strict=True)
     return tuple(_on_grid(pair, span, plan.width, offset) for pair, span, offset in found)
 
 
@@ -195,9 +195,9 @@ def compose_on_grid(plan: GridPlan, releases: tuple[GridRelease, ...] = ()) -> C
         # the label that bears most of the mass if there is one, else the mean: phases of its multiples are small
         heaviest = int(np.argmax(tilted))
         is_heavy = tilted[heaviest] > _HEAVY
-        centre = int(release.position[heaviest]) if is_heavy else round(float(tilted @ release.position))
-        start -= count * centre
-        spread = np.bincount((release.position - centre) % size, tilted, minlength=size)
+        center = int(release.position[heaviest]) if is_heavy else round(float(tilted @ release.position))
+        start -= count * center
+        spread = np.bincount((release.position - center) % size, tilted, minlength=size)
         power, share = _times_power(power, spread.astype(np.float64, copy=False), count)
         apart += count * share
     mass = np.roll(np.fft.irfft(power, size), -(start % size))

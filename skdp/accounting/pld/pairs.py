@@ -192,8 +192,8 @@ class Pair:
             # where the two parts of the mixture are equal, the loss turns from flat to slope m
             turn = 0.5 * self.m + (math.log1p(-self.q) - math.log(self.q)) / self.m
             bend = np.linspace(-36.0, 36.0, 145) / self.m
-            for centre in {"remove": (turn,), "add": (-turn,), "replace": (-turn, turn)}[self.kind]:
-                points.append(centre + bend)
+            for center in {"remove": (turn,), "add": (-turn,), "replace": (-turn, turn)}[self.kind]:
+                points.append(center + bend)
         joined = np.concatenate(points)
         return np.unique(joined[(joined >= low) & (joined <= high)])
 

@@ -177,7 +177,7 @@ def deviation(tilt: Tilt) -> float:
     return math.sqrt(max(cumulants(tilt.pairs, tilt.atoms, tilt.theta)[2], 1e-300))
 
 
-def centres(tilt: Tilt) -> tuple[float, ...]:
+def centers(tilt: Tilt) -> tuple[float, ...]:
     """Return the median of each release's tilted loss, on which a grid point is placed.
 
     At a small sampling probability nearly all losses are close to one value; on a grid point they cause no error for
@@ -198,15 +198,15 @@ def width_for(tilt: Tilt, error: float) -> float:
 
     Splitting a loss at distance f h above a grid point increases E[e^{theta L}] by the factor 1 + theta (1 + theta) f
     (1 - f) h^2 / 2. The mean of f (1 - f) h^2 is h^2 / 6; it is at most h |L| for losses next to a grid point of
-    `centres`.
+    `centers`.
     """
     return min(_width_at(tilt, theta, error) for theta in {tilt.theta, tilt.order})
 
 
 def _width_at(tilt: Tilt, theta: float, error: float) -> float:
     found = [
-        (p.count, np.abs(a.loss - centre), _tilt(a, theta)[2])
-        for p, a, centre in zip(tilt.pairs, tilt.atoms, centres(tilt), strict=True)
+        (p.count, np.abs(a.loss - center), _tilt(a, theta)[2])
+        for p, a, center in zip(tilt.pairs, tilt.atoms, centers(tilt), strict=True)
     ]
 
     def rising(h: float) -> float:
@@ -370,7 +370,7 @@ class GridPlan(NamedTuple):
         Order of the Chernoff bound on the mass above the window.
     log_outside : float
         Log of this bound.
-    centres : tuple of float
+    centers : tuple of float
         Loss of each release on which a grid point lies.
     """
 
@@ -379,7 +379,7 @@ class GridPlan(NamedTuple):
     extent: float
     order: float
     log_outside: float
-    centres: tuple[float, ...]
+    centers: tuple[float, ...]
 
 
 def finest(tilt: Tilt, extent: float, work: int) -> float:
@@ -430,4 +430,4 @@ def choose_grid(tilt: Tilt, least: float, error: float, widest: float = math.inf
         if cells * allowed > 2.0 * size:
             cells -= 1  # to limit the work
         h = 2.0 * size / max(1, cells)
-    return GridPlan(tilt, max(h, 1e-300), extent, order, tilt.log_delta + _OUTSIDE, centres(tilt))
+    return GridPlan(tilt, max(h, 1e-300), extent, order, tilt.log_delta + _OUTSIDE, centers(tilt))

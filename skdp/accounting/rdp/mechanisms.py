@@ -43,7 +43,7 @@ from scipy.special import gammaln
 
 from skdp.accounting.events.kinds import name_of, sampled_form
 from skdp.accounting.events.specifications import DiscreteGaussianDpEvent, DpEvent, EpsilonDeltaDpEvent
-from skdp.accounting.formulas.dominating import LAWS, LossAtoms, dominating, pair_refusal
+from skdp.accounting.formulas.dominating import LAWS, LossAtoms, dominating, pair_rejection
 from skdp.accounting.formulas.gaussian import mixture_loss
 from skdp.accounting.formulas.numeric import log_sum
 
@@ -199,12 +199,12 @@ def log_poisson_delta(alpha: float, orders: np.ndarray, values: np.ndarray) -> f
     return min(0.0, float(at.min()), by_kl)
 
 
-def other_refusal(event: DpEvent) -> Exception | None:
+def other_rejection(event: DpEvent) -> Exception | None:
     """Return why an event has no Rényi divergence for any adjacency, without a remedy; None if it has one."""
     inner = sampled_form(event)[2]
     if isinstance(inner, EpsilonDeltaDpEvent) and inner.delta > 0.0:
         return TypeError(f"event={name_of(event)} with delta > 0 has no Rényi divergence")
-    wide = None if isinstance(event, DiscreteGaussianDpEvent) else pair_refusal(event)
+    wide = None if isinstance(event, DiscreteGaussianDpEvent) else pair_rejection(event)
     if wide is None and LAWS[type(inner)].order_shift(inner) == math.inf:
         wide = ""
     return None if wide is None else TypeError(f"event={name_of(event)}{wide} is not supported by Rényi accounting")

@@ -24,7 +24,7 @@ from skdp.accounting.rdp.mechanisms import (
     log_moment,
     log_poisson_delta,
     other_rdp,
-    other_refusal,
+    other_rejection,
     pure_rdp,
     without_replacement_rdp,
 )
@@ -36,14 +36,14 @@ _FEW_UNITS = 9e-16
 ORDERS = tuple(1.0 + 10.0 ** (k / 12.0) for k in range(-24, 109))
 
 
-def rdp_refusal(found: Releases, *, replace_one: bool = False) -> Exception | None:
+def rdp_rejection(found: Releases, *, replace_one: bool = False) -> Exception | None:
     """Return why a composition has no Rényi divergence, without a remedy; None if it has one."""
     if any(statement.delta > 0.0 for statement in found.epsilon_delta):
         return TypeError("event=EpsilonDeltaDpEvent with delta > 0 has no Rényi divergence")
-    refused = (other_refusal(each.event) for each in found.paired)
+    rejected = (other_rejection(each.event) for each in found.paired)
     runs = (run for selection in found.selected for run in selection.runs)
-    within = (rdp_refusal(run, replace_one=replace_one) for run in runs)
-    return next(filter(None, (*refused, found.adjacency_refusal(replace_one), *within)), None)
+    within = (rdp_rejection(run, replace_one=replace_one) for run in runs)
+    return next(filter(None, (*rejected, found.adjacency_rejection(replace_one), *within)), None)
 
 
 def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
@@ -64,9 +64,9 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     """
     if found.non_private:
         return math.inf
-    refusal = rdp_refusal(found, replace_one=replace_one)
-    if refusal is not None:
-        raise type(refusal)(f"{refusal}. Use method='pld' if it supports the event.")
+    rejection = rdp_rejection(found, replace_one=replace_one)
+    if rejection is not None:
+        raise type(rejection)(f"{rejection}. Use method='pld' if it supports the event.")
     change = 2.0 if replace_one else 1.0
     total = 0.5 * alpha * change * change * found.mu_squared
     for rate, noise, count in found.sampled:
@@ -81,7 +81,7 @@ def rdp(found: Releases, alpha: float, *, replace_one: bool = False) -> float:
     for event, count in found.paired:
         total += count * other_rdp(event, alpha, replace_one)
     for runs, trials, count in found.selected:
-        one = _worst(runs, alpha, replace_one) if trials is None else _price_selection(runs, alpha, trials, replace_one)
+        one = _worst(runs, alpha, replace_one) if trials is None else _selection_cost(runs, alpha, trials, replace_one)
         total += count * one
     return total * _UP
 
@@ -165,11 +165,11 @@ def _selected_at(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: 
 @lru_cache(maxsize=256)
 def _selected_from(runs: Runs, trials: NumberOfTrials, replace_one: bool) -> np.ndarray:
     """Return the minimum over each of `ORDERS` and larger ones, as divergences increase with the order."""
-    prices = np.array([_selected_at(runs, alpha, trials, replace_one) for alpha in ORDERS])
-    return np.minimum.accumulate(prices[::-1])[::-1]
+    costs = np.array([_selected_at(runs, alpha, trials, replace_one) for alpha in ORDERS])
+    return np.minimum.accumulate(costs[::-1])[::-1]
 
 
-def _price_selection(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
+def _selection_cost(runs: Runs, alpha: float, trials: NumberOfTrials, replace_one: bool) -> float:
     """Return the Rényi divergence of the best of a random number of trials (Papernot & Steinke 2022).
 
     With y of density Q(y) in one trial and u the probability that a trial is not better, the best has density

@@ -15,19 +15,19 @@ from skdp.accounting.methods import (
     METHOD_NAMES,
     METHODS,
     check_adjacency,
+    check_computable,
     check_delta,
     check_epsilon,
     check_group,
     check_method,
-    check_priced,
-    explain_refusal,
+    explain_rejection,
     get_delta,
     get_epsilon,
 )
 from skdp.accounting.pld.epsilon import profile_pair
 from skdp.accounting.pld.profiles import Profile, ProfilePair, group_profile
 from skdp.accounting.pld.trade_off import fine_profile, largest_excess, least_mu, lower_mu
-from skdp.accounting.rdp.rdp import rdp, rdp_refusal
+from skdp.accounting.rdp.rdp import rdp, rdp_rejection
 from skdp.accounting.releases import releases_of_group
 
 _LEAST_ORDER, _LARGEST_ORDER = 1.0 + 1e-5, 1e12
@@ -64,9 +64,9 @@ class RenyiCurve:
         if left > 1:
             raise TypeError(f"event={type(event).__name__} has no Rényi curve for groups. Use PrivacyProfile.")
         self._replace_one = adjacency == "replace_one"
-        refused = rdp_refusal(self._found, replace_one=self._replace_one)
-        if refused is not None and not self._found.non_private:
-            raise type(refused)(f"{refused}. Use PrivacyProfile.")
+        rejected = rdp_rejection(self._found, replace_one=self._replace_one)
+        if rejected is not None and not self._found.non_private:
+            raise type(rejected)(f"{rejected}. Use PrivacyProfile.")
 
     def __call__(self, orders: Any) -> Any:
         """Compute Rényi divergences.
@@ -179,7 +179,7 @@ class PrivacyProfile:
         found, replace_one = self._found, self.adjacency == "replace_one"
         if found.empty or found.non_private:
             return ProfilePair(Profile(np.zeros(1), np.zeros(1)), 1) if found.empty else _OPEN
-        check_priced(found, self.method, replace_one)
+        check_computable(found, self.method, replace_one)
         if self.method != "pld":
             return self._by_method()
         floor = math.log(self.least_delta)
@@ -465,7 +465,7 @@ def compare_accountants(
         raise ImportError("compare_accountants requires pandas. Run `pip install pandas`.") from error
     delta, rows = check_delta(delta), []
     for method in METHODS + APPROXIMATIONS if methods is None else tuple(methods):
-        reason = explain_refusal(event, method, adjacency)
+        reason = explain_rejection(event, method, adjacency)
         epsilon = get_epsilon(event, delta, method=method, adjacency=adjacency) if reason is None else math.nan
         rows.append((method, epsilon, method in METHODS, str(reason or METHOD_NAMES[method])))
     return pd.DataFrame(rows, columns=["method", "epsilon", "guarantee", "note"])

@@ -2,7 +2,7 @@
 
 A target has these attributes, and a new type of guarantee is a new class with the same ones:
 
-- `price(event, method, adjacency)`: upper bound of the cost of an event, which decreases with the noise. `rough` is a
+- `cost(event, method, adjacency)`: upper bound of the cost of an event, which decreases with the noise. `rough` is a
   faster and slightly larger bound for searches;
 - `goal`: largest admitted cost, above 0; `mu`: size of the largest Gaussian release that meets the goal;
 - `of_size(mu)`: target of the same type that a Gaussian release of this size just meets;
@@ -50,7 +50,7 @@ class EpsilonTarget:
     def place(self) -> str:
         return f"delta={self.delta!r}"
 
-    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
+    def cost(self, event: DpEvent, method: str, adjacency: str) -> float:
         return get_epsilon(event, self.delta, method=method, adjacency=adjacency)
 
     def rough(self, event: DpEvent, method: str, adjacency: str) -> float:
@@ -152,13 +152,13 @@ class RiskTarget:
     def place(self) -> str:
         return self.words
 
-    def price(self, event: DpEvent, method: str, adjacency: str) -> float:
+    def cost(self, event: DpEvent, method: str, adjacency: str) -> float:
         profile = PrivacyProfile(event, method=method, adjacency=adjacency)
         if self.tpr is None:
             return profile.advantage()
         return float(profile.true_positive_rate(self.fpr)) - self.fpr
 
-    rough = price  # no faster bound is available
+    rough = cost  # no faster bound is available
 
     def of_size(self, mu: float) -> RiskTarget:
         if self.tpr is None:

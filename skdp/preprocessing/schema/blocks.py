@@ -134,7 +134,7 @@ class Block:
 
     @property
     def n_listed(self) -> int:
-        """Number of listed levels: categories, or false and true. "other" (not of a flag) and "gap" follow."""
+        """Number of listed levels: categories, or false and true. "other" (not of a flag) and "missing" follow."""
         return 2 if self.column.kind == "flag" else len(self.column.categories or ())
 
     @property
@@ -161,12 +161,12 @@ class Block:
         column = self.column
         if self.is_line:
             if not self._has_levels:
-                return ["gap"]
+                return ["missing"]
             ends = [day_text(end) if column.kind == "date" else f"{end:.6g}" for end in self.edges().tolist()]
-            return [*(f"{low}..{high}" for low, high in itertools.pairwise(ends)), "gap"]
+            return [*(f"{low}..{high}" for low, high in itertools.pairwise(ends)), "missing"]
         if column.kind == "flag":
-            return ["false", "true", "gap"]
-        return [*((column.categories or ()) if self._has_levels else ()), "other", "gap"]
+            return ["false", "true", "missing"]
+        return [*((column.categories or ()) if self._has_levels else ()), "other", "missing"]
 
     # --- numbers and dates ---
 
@@ -194,11 +194,11 @@ class Block:
         if self.is_line:
             return read_line(cells, self.column)
         if self.column.kind == "flag":
-            truth = as_truth(cells, self.column.gaps)
+            truth = as_truth(cells, self.column.missing_values)
             return np.where(truth < 0, 2, truth).astype(np.int32)
-        codes, keys = as_keys(cells, self.column.gaps)
+        codes, keys = as_keys(cells, self.column.missing_values)
         known = {key: level for level, key in enumerate(self.column.categories or ())}
-        n = len(known)  # "other", and n + 1 is "gap"
+        n = len(known)  # "other", and n + 1 is "missing"
         return np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
 
     def entries(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
@@ -211,22 +211,22 @@ class Block:
             yield from self._entries_of_levels(codes)
 
     def _entries_of_line(self, values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        gaps = np.isnan(values)
+        missing = np.isnan(values)
         if self._has_levels:
             inner = self.edges()[1:-1]
             levels = np.searchsorted(inner, values, side="right").astype(np.int32)
-            levels[gaps] = len(inner) + 1
+            levels[missing] = len(inner) + 1
             yield levels, None
         if self._is_scaled:
-            scaled = np.where(gaps, 0.0 if self._has_levels else 1.0, self.line.scaled(values))
-            yield self._places_of_scaled(gaps.astype(np.int32)), scaled
+            scaled = np.where(missing, 0.0 if self._has_levels else 1.0, self.line.scaled(values))
+            yield self._places_of_scaled(missing.astype(np.int32)), scaled
 
     def _entries_of_levels(self, levels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         n = self.n_listed
         if self._has_levels:
             yield levels, None
         if self._is_scaled:
-            without = np.maximum(levels - (n - 1), 0).astype(np.int32)  # 1 for "other", 2 for "gap"
+            without = np.maximum(levels - (n - 1), 0).astype(np.int32)  # 1 for "other", 2 for "missing"
             empty = 0.0 if self._has_levels else 1.0
             yield (
                 self._places_of_scaled(without),
@@ -242,9 +242,9 @@ class Block:
     def coded_column(self) -> Column:
         """Return the public description of these codes. Unlisted categories ("other") keep their level."""
         if self.is_line:
-            return replace(self.column, kind="number", gaps=(), form="", features=())
+            return replace(self.column, kind="number", missing_values=(), form="", features=())
         listed = None if self.column.kind == "flag" else tuple(map(str, range(self.n_listed)))
-        return replace(self.column, categories=listed, gaps=(), other=None)
+        return replace(self.column, categories=listed, missing_values=(), other=None)
 
     def _places_of_scaled(self, without: np.ndarray) -> np.ndarray:
         """Column of the scaled number, which stands last behind levels, or first; then that of what has no number."""
@@ -271,21 +271,26 @@ class Block:
     def _cells_of_line(self, rows: np.ndarray) -> np.ndarray:
         if self.numbers == "codes":
             values = rows[:, 0].copy()
-            gaps = np.isnan(values)
+            missing = np.isnan(values)
         elif self._is_scaled:
             values = self.line.unscaled(rows[:, -1] if self._has_levels else rows[:, 0])
-            gaps = rows[:, -2 if self._has_levels else 1] > 0.5
+            missing = rows[:, -2 if self._has_levels else 1] > 0.5
         else:
             bent = self.line.bend(self.edges())
             middles = np.append(self.line.unbend((bent[1:] + bent[:-1]) / 2.0), np.nan)
             values = middles[rows.argmax(axis=1)]
-            gaps = np.isnan(values)
+            missing = np.isnan(values)
         if self.column.kind == "number":
             made = values.astype(object)
         else:
-            made = np.array([None if gap else day_text(day) for day, gap in zip(values.tolist(), gaps, strict=True)])
+            made = np.array(
+                [
+                    None if is_missing else day_text(day)
+                    for day, is_missing in zip(values.tolist(), missing, strict=True)
+                ]
+            )
         made = made.astype(object)
-        made[gaps] = None
+        made[missing] = None
         return made
 
 
@@ -301,7 +306,11 @@ def date_parts_of(block: Block) -> list[Block]:
 
 def read_line(cells: CellValues, column: Column) -> np.ndarray:
     """Read the cells of a numeric column, or of dates as days; NaN if missing."""
-    return as_days(cells, column.gaps, column.form) if column.kind == "date" else as_numbers(cells, column.gaps)
+    return (
+        as_days(cells, column.missing_values, column.form)
+        if column.kind == "date"
+        else as_numbers(cells, column.missing_values)
+    )
 
 
 def numbers_by_rule(columns: Iterable[Column], n_bins: int, n_public: int, epsilon: float) -> str:

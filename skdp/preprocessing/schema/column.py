@@ -35,13 +35,13 @@ def levels_of_days(part: str, days: np.ndarray) -> np.ndarray:
     -------
     levels : ndarray of shape (n,)
     """
-    gaps = np.isnan(days)
-    whole = np.floor(np.where(gaps, 0.0, days)).astype(np.int64)
+    missing_values = np.isnan(days)
+    whole = np.floor(np.where(missing_values, 0.0, days)).astype(np.int64)
     if part == "month":
         levels = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
     else:
         levels = (whole + 3) % 7  # 1970-01-01 was a Thursday
-    return np.where(gaps, len(DATE_PARTS[part]) + 1, levels).astype(np.int32)
+    return np.where(missing_values, len(DATE_PARTS[part]) + 1, levels).astype(np.int32)
 
 
 KINDS = ("number", "category", "ordinal", "flag", "date", "drop")
@@ -69,7 +69,7 @@ class Column:
     edges : tuple of float or None
         Bin edges including the bounds; None for bins of equal width.
     scale : {"linear", "log"}
-    gaps : tuple of str
+    missing_values : tuple of str
         Keys of cells that represent a missing value; "" if cells can be empty.
     form : str
         Format of dates that are strings, as for `datetime.datetime.strptime`; "" for ISO.
@@ -84,13 +84,13 @@ class Column:
     categories: tuple[str, ...] | None = None
     edges: tuple[float, ...] | None = None
     scale: str = "linear"
-    gaps: tuple[str, ...] = ()
+    missing_values: tuple[str, ...] = ()
     form: str = ""
     other: str | None = None
     features: tuple[str, ...] = ()
 
     @property
-    def is_bought(self) -> bool:
+    def is_estimated(self) -> bool:
         """Whether bounds or categories must be estimated privately."""
         if self.kind in ("number", "date"):
             return self.bounds is None
@@ -103,7 +103,7 @@ class Column:
 
     def is_wanted(self, fits_bins: bool) -> bool:
         """Whether something is estimated privately, as far as public information determines it."""
-        return self.is_bought or (fits_bins and self.may_be_skewed)
+        return self.is_estimated or (fits_bins and self.may_be_skewed)
 
     def describe(self) -> dict[str, Any]:
         """Return the entries of this column, in a form that JSON can represent."""
@@ -121,7 +121,7 @@ class Column:
             "other": self.other,
             "format": self.form or None,
             "features": list(self.features) or None,
-            "missing_values": list(self.gaps) or None,
+            "missing_values": list(self.missing_values) or None,
         }
         return {"kind": self.kind, **{key: value for key, value in found.items() if value is not None}}
 
@@ -143,7 +143,7 @@ def read_column(name: str, given: Any) -> Column:
         )
     if isinstance(given, list | range | np.ndarray) or type(given).__name__ == "Index":
         return _read_entries(name, {"categories": given})
-    _refuse(
+    _reject(
         name, f"{_show(given)} is not a valid description", "Pass (low, high), a list of categories, a type or a dict"
     )
 
@@ -153,7 +153,7 @@ def _read_again(name: str, column: Column) -> Column:
     is_date = isinstance(column.kind, str) and column.kind == "date"
     entries: dict[str, Any] = {"kind": "number" if is_date else column.kind}  # ends of dates are days here
     entries |= {"bounds": column.bounds} if column.edges is None else {"edges": column.edges}
-    entries |= {"categories": column.categories, "other": column.other, "missing_values": column.gaps or None}
+    entries |= {"categories": column.categories, "other": column.other, "missing_values": column.missing_values or None}
     entries |= {} if column.scale == "linear" else {"scale": column.scale}
     found = _read_entries(name, {key: value for key, value in entries.items() if value is not None})
     form = _read_format(name, column.form) if is_date and column.form != "" else ""
@@ -166,34 +166,34 @@ def _read_entries(name: str, given: Mapping[Any, Any]) -> Column:
     if kind is None:
         kind = _guess_kind(name, entries)
     if not isinstance(kind, str) or kind not in KINDS:
-        _refuse(name, f"unknown type {_show(kind)}", f"Use one of {', '.join(map(repr, KINDS))}")
+        _reject(name, f"unknown type {_show(kind)}", f"Use one of {', '.join(map(repr, KINDS))}")
     for key in entries:
         if key not in _ENTRIES[kind]:
             known = ", ".join(("kind", *_ENTRIES[kind]))
-            _refuse(name, f"{_show(key)} is not a valid key for the type {kind!r}", f"Use {known}")
+            _reject(name, f"{_show(key)} is not a valid key for the type {kind!r}", f"Use {known}")
     # Read the entries one by one; errors name the entry.
     bounds, edges = _read_ends(name, kind, entries)
     categories = entries.get("categories")
     keys = {_key(each) or "" for each in _items(name, "missing_values", entries.get("missing_values", ()))}
-    gaps = tuple(sorted(keys))  # None, NaN and "" declare that cells can be empty
+    missing_values = tuple(sorted(keys))  # None, NaN and "" declare that cells can be empty
     if kind == "ordinal" and categories is None:
-        _refuse(name, "ordinal columns must have categories", "List them in their order")
+        _reject(name, "ordinal columns must have categories", "List them in their order")
     scale = entries.get("scale", "linear")
     if not isinstance(scale, str) or scale not in ("linear", "log"):
-        _refuse(name, f"unknown scale {_show(scale)}", "Use 'linear' or 'log'")
-    listed = None if categories is None else _read_categories(name, categories, gaps)
+        _reject(name, f"unknown scale {_show(scale)}", "Use 'linear' or 'log'")
+    listed = None if categories is None else _read_categories(name, categories, missing_values)
     if listed == () and "kind" not in given:  # with a kind, no category was released
-        _refuse(name, "the list of categories is empty", "List some, or use the type 'drop'")
+        _reject(name, "the list of categories is empty", "List some, or use the type 'drop'")
     form = _read_format(name, entries["format"]) if "format" in entries else ""
     other = None if entries.get("other") is None else _key(entries["other"])
-    if "other" in entries and (other is None or other in gaps):
-        _refuse(
+    if "other" in entries and (other is None or other in missing_values):
+        _reject(
             name,
             f"other={_show(entries['other'])} is a missing value",
             "Use a value for the other categories, such as 'other'",
         )
     features = _read_features(name, entries.get("features", ()))
-    return Column(kind, bounds, listed, edges, scale, gaps, form, other, features)
+    return Column(kind, bounds, listed, edges, scale, missing_values, form, other, features)
 
 
 def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
@@ -202,7 +202,7 @@ def _guess_kind(name: str, entries: Mapping[Any, Any]) -> str:
     ends = entries.get("edges", entries.get("bounds"))
     if isinstance(ends, tuple | list | np.ndarray) and len(ends):
         return "date" if all(_is_date(end) for end in ends) else "number"
-    _refuse(name, "the type is missing", f"Add 'kind', one of {', '.join(map(repr, KINDS))}")
+    _reject(name, "the type is missing", f"Add 'kind', one of {', '.join(map(repr, KINDS))}")
 
 
 def _is_date(value: Any) -> bool:
@@ -218,21 +218,21 @@ def _read_ends(
     bounds, edges = entries.get("bounds"), entries.get("edges")
     if edges is not None:
         if bounds is not None:
-            _refuse(
+            _reject(
                 name, "bounds and edges are both set", "Set one of them: the first and the last edge are the bounds"
             )
         found = tuple(_read_end(name, kind, "edges", end) for end in _items(name, "edges", edges))
         if len(found) < 2 or any(low >= high for low, high in itertools.pairwise(found)):
-            _refuse(name, f"edges={_show_all(edges)} must be ascending", "Pass at least two increasing numbers")
+            _reject(name, f"edges={_show_all(edges)} must be ascending", "Pass at least two increasing numbers")
         return (found[0], found[-1]), found
     if bounds is None:
         return None, None
     pair = _items(name, "bounds", bounds)
     if len(pair) != 2:
-        _refuse(name, f"bounds={_show_all(bounds)} must be a pair", "Pass (low, high)")
+        _reject(name, f"bounds={_show_all(bounds)} must be a pair", "Pass (low, high)")
     low, high = (_read_end(name, kind, "bounds", end) for end in pair)
     if low >= high:
-        _refuse(name, f"bounds={_show_all(bounds)} must be ascending", "Pass (low, high) with low < high")
+        _reject(name, f"bounds={_show_all(bounds)} must be ascending", "Pass (low, high) with low < high")
     return (low, high), None
 
 
@@ -245,7 +245,7 @@ def _read_end(name: str, kind: str, entry: str, value: Any) -> float:
         found = float(value) if is_number and abs(value) <= 1e300 else math.nan
         remedy = "Pass finite numbers, or categories as a list [...]"
     if math.isnan(found):
-        _refuse(name, f"{_show(value)} in {entry} is not a {kind}", remedy)
+        _reject(name, f"{_show(value)} in {entry} is not a {kind}", remedy)
     return found
 
 
@@ -255,32 +255,32 @@ def _read_format(name: str, given: Any) -> str:
         with contextlib.suppress(ValueError):
             found = moment_of_text(day.strftime(given), given)
     if found is None or found.year != day.year:
-        _refuse(name, f"invalid date format {_show(given)}", "Use a strptime format with the year, such as '%d.%m.%Y'")
+        _reject(name, f"invalid date format {_show(given)}", "Use a strptime format with the year, such as '%d.%m.%Y'")
     return str.__str__(given)
 
 
 def _read_features(name: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not all(isinstance(each, str) and each in DATE_PARTS for each in given):
-        _refuse(name, f"unknown features={_show(given)}", f"Use a list of {', '.join(map(repr, DATE_PARTS))}")
+        _reject(name, f"unknown features={_show(given)}", f"Use a list of {', '.join(map(repr, DATE_PARTS))}")
     return tuple(part for part in DATE_PARTS if part in given)
 
 
 # --- categories and missing values ---
 
 
-def _read_categories(name: str, given: Any, gaps: tuple[str, ...]) -> tuple[str, ...]:
+def _read_categories(name: str, given: Any, missing_values: tuple[str, ...]) -> tuple[str, ...]:
     keys: dict[str, None] = {}  # in order; looked up by their hash, since there may be thousands
-    empty = frozenset(gaps)
+    empty = frozenset(missing_values)
     for each in _items(name, "categories", given):
         key = _key(each)
         if key is None or key in empty:
-            _refuse(
+            _reject(
                 name,
                 f"the category {_show(each)} is a missing value",
                 "Remove it: missing values have their own category",
             )
         if key in keys:
-            _refuse(name, f"duplicate category {_show(each)}", "List each category once (1 and '1' are equal)")
+            _reject(name, f"duplicate category {_show(each)}", "List each category once (1 and '1' are equal)")
         keys[key] = None
     return tuple(keys)
 
@@ -294,7 +294,7 @@ def _key(value: Any) -> str | None:
 def _items(name: str, entry: str, given: Any) -> list[Any]:
     if isinstance(given, list | tuple | range | np.ndarray) or type(given).__name__ in ("Index", "Series"):
         return list(given)
-    _refuse(name, f"{entry}={_show(given)} must be a list", f"Pass {entry} as a list")
+    _reject(name, f"{entry}={_show(given)} must be a list", f"Pass {entry} as a list")
 
 
 # --- metadata of SmartNoise ---
@@ -318,15 +318,15 @@ def _read_type(name: Any, given: Mapping[Any, Any]) -> dict[str, Any]:
     if kind == "unknown" or given.get("private_id"):
         return {"kind": "drop"}
     if kind not in _TYPES:
-        _refuse(name, f"unknown type {_show(kind)}", f"Use one of {[*_TYPES]}, or 'unknown' to drop it")
-    gaps = {} if given.get("nullable") is False else {"missing_values": [None]}
-    return {"kind": _TYPES[kind], **gaps, **({} if None in ends else {"bounds": ends})}
+        _reject(name, f"unknown type {_show(kind)}", f"Use one of {[*_TYPES]}, or 'unknown' to drop it")
+    missing_values = {} if given.get("nullable") is False else {"missing_values": [None]}
+    return {"kind": _TYPES[kind], **missing_values, **({} if None in ends else {"bounds": ends})}
 
 
 # --- messages ---
 
 
-def _refuse(name: str, what: str, remedy: str) -> NoReturn:
+def _reject(name: str, what: str, remedy: str) -> NoReturn:
     raise ValueError(f"Invalid schema of column {_show(name)}: {what}. {remedy}.")
 
 

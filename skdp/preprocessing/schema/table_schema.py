@@ -224,7 +224,7 @@ class TableSchema:
         -------
         complete : bool
         """
-        return self.others != "estimate" and not any(column.is_bought for _, column in self.items())
+        return self.others != "estimate" and not any(column.is_estimated for _, column in self.items())
 
     def items(self) -> tuple[tuple[str, Column], ...]:
         """Return names and columns, in order.
@@ -510,7 +510,7 @@ def _load_source(source: str | os.PathLike[str]) -> Any:
 
 def _what_is_public(column: Column) -> str:
     parts = []
-    if column.is_bought:
+    if column.is_estimated:
         parts.append("estimated privately")
     if column.bounds is not None:
         low, high = (day_text(end) if column.kind == "date" else f"{end:.12g}" for end in column.bounds)
@@ -528,8 +528,8 @@ def _what_is_public(column: Column) -> str:
         parts.append(f"with {' and '.join(column.features)}")
     if column.scale != "linear":
         parts.append(f"{column.scale} scale")
-    gaps = f"missing: {', '.join(gap or 'empty cells' for gap in column.gaps)}" if column.gaps else ""
-    return "; ".join(filter(None, [", ".join(parts), gaps]))
+    keys = ", ".join(key or "empty cells" for key in column.missing_values)
+    return "; ".join(filter(None, [", ".join(parts), keys and f"missing: {keys}"]))
 
 
 def _are_words(given: list[Any]) -> bool:

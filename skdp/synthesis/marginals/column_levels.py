@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.numbers import format_names, refuse_not_finite
+from skdp._checks.numbers import format_names, reject_not_finite
 from skdp._checks.table import CellValues
 from skdp.preprocessing.schema.blocks import Block, Combination
 
@@ -179,7 +179,7 @@ class LevelColumn(NamedTuple):
     @property
     def has_gaps(self) -> bool:
         """Whether the schema permits missing values."""
-        return bool(self.block.column.gaps)
+        return bool(self.block.column.missing_values)
 
     @property
     def n_levels(self) -> int:
@@ -196,7 +196,7 @@ class LevelColumn(NamedTuple):
         codes, name = self.block.codes(cells), format_names([self.block.name])
         if self.block.is_line:
             if bool(np.isinf(codes).any()):
-                refuse_not_finite("X", nan=False, where=f" in column {name}")
+                reject_not_finite("X", nan=False, where=f" in column {name}")
             codes = next(self.block.entries(codes))[0]
         n, gap = self.n_listed, self.n_levels - 1
         # Of a block the level "other" comes after the listed ones, but for flags and lines, and "gap" after that.

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from skdp._checks.groups import Units
 from skdp._checks.weights import exactly_summable
-from skdp.mechanisms.bounded_sum import centred, clip_groups, squares_of_counts
+from skdp.mechanisms.bounded_sum import centered, clip_groups, squares_of_counts
 
 ColumnSet = tuple[int, ...]
 
@@ -86,7 +86,7 @@ class TableSums(NamedTuple):
     def vector(self, codes: Sequence[np.ndarray], shares: np.ndarray | None = None) -> np.ndarray:
         """Return the weighted interactions of all sets, one after the other; `shares` are weights of rows in [0, 1]."""
         parts = [
-            weight * centred(count(codes, columns, self.levels, shares)).ravel()
+            weight * centered(count(codes, columns, self.levels, shares)).ravel()
             for columns, weight in zip(self.sets, self.weights, strict=True)
         ]
         return np.concatenate(parts)
@@ -142,7 +142,7 @@ class TableSums(NamedTuple):
             shape = self.shape(columns)
             part = released[start : start + math.prod(shape)].reshape(shape)
             if columns:
-                found[columns] = Interaction(centred(part) / (weight * n), deviation / (weight * n))
+                found[columns] = Interaction(centered(part) / (weight * n), deviation / (weight * n))
             start += part.size
         return found
 

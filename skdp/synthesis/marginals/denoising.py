@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skdp.mechanisms.bounded_sum import centred, onto_simplex
+from skdp.mechanisms.bounded_sum import centered, onto_simplex
 from skdp.synthesis.marginals.column_levels import Exclusion
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, squared_norm
 
@@ -58,7 +58,7 @@ def targets_of(
         if len(columns) == 2:
             i, j = columns
             independent = np.outer(ones[i], ones[j])
-            pairs[columns] = independent + shrunk_matrix(found.values - centred(independent), found.deviation)
+            pairs[columns] = independent + shrunk_matrix(found.values - centered(independent), found.deviation)
     main = _MainDirections(ones, pairs) if _tell_directions(levels, noisy) else None
     if main is not None:
         pairs = {columns: main.pair(columns, noisy[columns]) for columns in pairs}
@@ -97,7 +97,7 @@ class _MainDirections:
         self._squares: list[dict[ColumnSet, np.ndarray]] = [{} for _ in ones]
         for columns, table in pairs.items():
             i, j = columns
-            beyond = centred(table - np.outer(ones[i], ones[j]))
+            beyond = centered(table - np.outer(ones[i], ones[j]))
             self._squares[i][columns], self._squares[j][columns] = beyond @ beyond.T, beyond.T @ beyond
         self._of_all = [self._of_others(j, ()) for j in range(len(ones))]
 
@@ -112,7 +112,7 @@ class _MainDirections:
         i, j = columns
         independent = np.outer(self._ones[i], self._ones[j])
         others = [self._of_others(column, columns) for column in columns]
-        return independent + shrunk_blocks(found.values - centred(independent), found.deviation, others)
+        return independent + shrunk_blocks(found.values - centered(independent), found.deviation, others)
 
     def shrunk(self, columns: ColumnSet, interaction: np.ndarray, deviation: float) -> np.ndarray:
         """Return an interaction that no direction is made of."""
@@ -140,7 +140,7 @@ def _triple(
         + 1.0 / (first * second * third)
     )
     given_label = with_i[:, None, :] * with_j[None, :, :] / np.maximum(ones[k], 1e-3)
-    expected = centred(given_label)
+    expected = centered(given_label)
     beyond = found.values - expected
     if main is None:
         return of_pairs + expected + shrunk(beyond, found.deviation)
@@ -182,9 +182,9 @@ def main_directions(square: np.ndarray) -> np.ndarray:
     They are an ordered basis of the vectors whose entries sum to zero.
     """
     size = len(square)
-    centred_basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
-    _, vectors = np.linalg.eigh(centred_basis.T @ square @ centred_basis)
-    return np.asarray((centred_basis @ vectors[:, ::-1]).T)
+    centered_basis = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))[0][:, 1:]
+    _, vectors = np.linalg.eigh(centered_basis.T @ square @ centered_basis)
+    return np.asarray((centered_basis @ vectors[:, ::-1]).T)
 
 
 def shrunk_blocks(interaction: np.ndarray, deviation: float, directions: Sequence[np.ndarray]) -> np.ndarray:

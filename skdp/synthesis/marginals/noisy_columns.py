@@ -10,7 +10,7 @@ import numpy as np
 
 from skdp._checks.frames import letter_of
 from skdp._checks.groups import Units
-from skdp._checks.numbers import format_names, refuse_not_finite
+from skdp._checks.numbers import format_names, reject_not_finite
 from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show
 from skdp._checks.table import Table
 from skdp.accounting import DpEvent
@@ -19,13 +19,13 @@ from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.cell_tree import lie_at_a_bound
 from skdp.preprocessing.column_estimates import (
     OTHER_CELL,
-    BoughtColumns,
+    EstimatedColumns,
     SchemaRows,
-    bought_columns,
-    planned_purchase,
-    rows_to_buy,
+    estimated_columns,
+    planned_query,
+    rows_to_estimate,
 )
-from skdp.preprocessing.histogram_query import BINS_SHARE, THRESHOLD_SHARE, Purchase
+from skdp.preprocessing.histogram_query import BINS_SHARE, THRESHOLD_SHARE, HistogramQuery
 from skdp.preprocessing.raw_columns import match_columns, read_schema
 from skdp.preprocessing.schema.blocks import combinations_left
 from skdp.preprocessing.schema.column import Column
@@ -39,7 +39,7 @@ N_ROUNDS = 2
 
 PAIRS = ("auto", "all", "select")
 
-PURCHASE_SHARE = 0.1
+QUERY_SHARE = 0.1
 """Fraction of mu^2 for private estimates of missing bounds and categories."""
 
 _MADE_UP: dict[str, dict[str, Any]] = {
@@ -99,15 +99,15 @@ class StatedTable(NamedTuple):
             sizes += [n_bins] * (n_features - len(named))
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
-    def purchases(self, adjacency: str, delta: Any) -> tuple[TablePurchase, ...]:
+    def queries(self, adjacency: str, delta: Any) -> tuple[TableQuery, ...]:
         """Return the private estimates of the fit: missing bounds and categories, and bins within public bounds."""
         schema = self.given()
         if schema is None or (schema.is_complete and not _fits_bins(schema)):
             return ()
-        return (TablePurchase(schema, int(self.n_bins), adjacency, float(delta)),)
+        return (TableQuery(schema, int(self.n_bins), adjacency, float(delta)),)
 
 
-class TablePurchase(NamedTuple):
+class TableQuery(NamedTuple):
     """Private estimates beside the marginals. All fields are public.
 
     Attributes
@@ -121,10 +121,10 @@ class TablePurchase(NamedTuple):
 
     Notes
     -----
-    **Guarantees.** Bounds, bins and categories are released by `skdp.preprocessing.histogram_query.Purchase`, which has
-    the proof; its event is a part of the fit's. The marginals are those of a fit with the estimated schema, which is
-    public after its release (adaptive composition). Every cell has a level of an estimated column, so no row is
-    rejected because of an estimate.
+    **Guarantees.** Bounds, bins and categories are released by `skdp.preprocessing.histogram_query.HistogramQuery`,
+    which has the proof; its event is a part of the fit's. The marginals are those of a fit with the estimated schema,
+    which is public after its release (adaptive composition). Every cell has a level of an estimated column, so no row
+    is rejected because of an estimate.
     """
 
     schema: TableSchema
@@ -133,23 +133,23 @@ class TablePurchase(NamedTuple):
     delta: float
 
     @property
-    def _purchase(self) -> Purchase:
+    def _query(self) -> HistogramQuery:
         # Missing values and other categories have a level each: with these a column has at most MOST_ESTIMATED.
         given = self.n_bins, MOST_ESTIMATED - 2, self.adjacency, THRESHOLD_SHARE * self.delta
-        return planned_purchase(self.schema, *given, _fits_bins(self.schema))
+        return planned_query(self.schema, *given, _fits_bins(self.schema))
 
     def _noise_at(self, noise_multiplier: float) -> float:
-        return noise_ratio(BINS_SHARE if self.schema.is_complete else PURCHASE_SHARE) * noise_multiplier
+        return noise_ratio(BINS_SHARE if self.schema.is_complete else QUERY_SHARE) * noise_multiplier
 
     def event_at(self, noise_multiplier: float) -> DpEvent:
         """Event of the estimates if the marginals have this noise multiplier."""
-        return self._purchase.event_at(self._noise_at(noise_multiplier))
+        return self._query.event_at(self._noise_at(noise_multiplier))
 
-    def buy(
+    def estimate(
         self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream, units: Units | None
-    ) -> BoughtColumns:
+    ) -> EstimatedColumns:
         """Release the missing bounds and categories, with that event."""
-        return bought_columns(self._purchase, rows, self._noise_at(noise_multiplier), n_public, stream, units)
+        return estimated_columns(self._query, rows, self._noise_at(noise_multiplier), n_public, stream, units)
 
 
 class LevelTable(NamedTuple):
@@ -164,14 +164,14 @@ class LevelTable(NamedTuple):
     form: TableForm | None
     codes: list[np.ndarray]
     cells: Mapping[int, np.ndarray] = {}
-    to_buy: SchemaRows | None = None
+    to_estimate: SchemaRows | None = None
     fractions: Mapping[int, np.ndarray] = {}
 
     @property
     def n_columns(self) -> int:
         """Number of columns that are not dropped."""
-        if self.to_buy is not None:
-            return sum(column.kind != "drop" for _, _, column in self.to_buy.columns)
+        if self.to_estimate is not None:
+            return sum(column.kind != "drop" for _, _, column in self.to_estimate.columns)
         return len(self.codes)
 
     def shaped_form(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> TableForm:
@@ -197,7 +197,7 @@ def read_rows(
 ) -> LevelTable:
     """Read all cells, and reject before the charge any that could not be synthesized after it."""
     if estimates:
-        return LevelTable(table.shape, schema, None, [], to_buy=_read_to_buy(table, schema, n_bins, other))
+        return LevelTable(table.shape, schema, None, [], to_estimate=_read_to_estimate(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
     form = form.cut() if has_cells else form
@@ -205,54 +205,56 @@ def read_rows(
     return LevelTable(table.shape, schema, form, form.read(table), cells, fractions=fractions)
 
 
-def _read_to_buy(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
+def _read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
     columns = [(name, j, _by_type(schema, name, column, table, j)) for name, j, column in match_columns(schema, table)]
     made_up = [
-        (name, j, replace(column, **_MADE_UP[column.kind]) if column.is_bought else column)
+        (name, j, replace(column, **_MADE_UP[column.kind]) if column.is_estimated else column)
         for name, j, column in columns
     ]
     form = form_of(table, made_up, n_bins, other)
     for level_column, (name, j, column) in zip(
         form.columns, [each for each in columns if each[2].kind != "drop"], strict=True
     ):
-        if not column.is_bought:
+        if not column.is_estimated:
             level_column.read(table.cells(j))  # rejects cells outside of the schema
         elif column.kind == "category" and letter_of(form.dtypes[form.names.index(name)]) in "biufMm":
             raise ValueError(
                 f"Column {format_names([name])} must have a string type to estimate its categories. List them in "
                 "`schema`, or convert the column to strings."
             )
-    rows = rows_to_buy(table, columns, _fits_bins(schema))
+    rows = rows_to_estimate(table, columns, _fits_bins(schema))
     lines = [name for name, *_, column in columns if column.kind != "category" and column.is_wanted(rows.fits_bins)]
     for name, values in zip(lines, rows.numbers, strict=True):
         if bool(np.isinf(values).any()):
-            refuse_not_finite("X", nan=False, where=f" in column {format_names([name])}")
+            reject_not_finite("X", nan=False, where=f" in column {format_names([name])}")
     return rows
 
 
-def complete_rows(rows: LevelTable, bought: BoughtColumns, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
+def complete_rows(
+    rows: LevelTable, estimates: EstimatedColumns, n_bins: int, other: Any, has_cells: bool
+) -> LevelTable:
     """Return the rows as levels of the estimated columns. No cell is rejected because of an estimate."""
-    to_buy = rows.to_buy
-    assert to_buy is not None  # there is an estimate
+    to_estimate = rows.to_estimate
+    assert to_estimate is not None  # there is an estimate
     columns = [
-        (name, j, _between(bought.columns.get(name, column), bought.spans.get(name), column.bounds))
-        for name, j, column in to_buy.columns
+        (name, j, _between(estimates.columns.get(name, column), estimates.spans.get(name), column.bounds))
+        for name, j, column in to_estimate.columns
     ]
-    form = form_of(to_buy.table, columns, n_bins, other)
+    form = form_of(to_estimate.table, columns, n_bins, other)
     left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
     schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
     form = form.cut() if has_cells else form
-    levels, cells = form.read(to_buy.table), form.read_cells(to_buy.table)
-    lost = {name for name, each in bought.remains.items() if each.is_lost and each.kind != "category"}
-    fractions = form.read_fractions(to_buy.table)
+    levels, cells = form.read(to_estimate.table), form.read_cells(to_estimate.table)
+    lost = {name for name, each in estimates.remains.items() if each.is_lost and each.kind != "category"}
+    fractions = form.read_fractions(to_estimate.table)
     return LevelTable(rows.shape, schema, form.without(lost), levels, cells, fractions=fractions)
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:
     """The public column, if a boolean type determines it."""
     is_unnamed = name not in schema and column.kind == "category"
-    return Column("flag", gaps=("",)) if is_unnamed and table.is_boolean(j) else column
+    return Column("flag", missing_values=("",)) if is_unnamed and table.is_boolean(j) else column
 
 
 def _between(column: Column, span: tuple[float, float] | None, bounds: tuple[float, float] | None) -> Column:

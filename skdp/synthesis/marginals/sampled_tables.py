@@ -34,7 +34,7 @@ class Redrawing(NamedTuple):
     measurement : Measurement
     terms : ModelTerms
     noisy : mapping of tuple of int to Interaction
-    buys_label_shares : bool
+    estimates_label_shares : bool
         Whether labels of samples are drawn by noisy class prevalences.
 
     Notes
@@ -50,7 +50,7 @@ class Redrawing(NamedTuple):
     measurement: Measurement
     terms: ModelTerms
     noisy: Mapping[ColumnSet, Interaction]
-    buys_label_shares: bool
+    estimates_label_shares: bool
 
     def model_of(self, noisy: Mapping[ColumnSet, Interaction], rng: np.random.Generator) -> Mixture:
         """Return a model of noisy tables, which are not shrunk: as if they had no noise."""
@@ -159,17 +159,17 @@ class SampledTables(PrivateGenerator):
         return copy(self)._sets(how, number, n, generator_of(random_state))  # whatever is fitted meanwhile
 
     def _sets(self, how: Redrawing, n_sets: int, n: int, rng: np.random.Generator) -> Iterator[Any]:
-        labels = self._bought_shares() if self._fitted_with_labels else None
+        labels = self._estimated_shares() if self._fitted_with_labels else None
         self.components_ = how.model_of(how.noisy, rng).probabilities
         yield self._drawn(n_sets * n, rng, balanced=False)  # the rules of combination take rows to be independent
         for _ in range(n_sets):
             other, tables = copy(self), how.measure_again(self.components_, labels, rng)
             other.marginals_, other.components_ = tables.ones, how.model_of(tables.noisy, rng).probabilities
-            if labels is not None and how.buys_label_shares:
-                other.class_prevalences_ = other._bought_shares()
+            if labels is not None and how.estimates_label_shares:
+                other.class_prevalences_ = other._estimated_shares()
             yield other._drawn(n, rng, balanced=False)
 
-    def _bought_shares(self) -> np.ndarray:
+    def _estimated_shares(self) -> np.ndarray:
         shares = self.marginals_[-1]
         return np.asarray(shares / shares.sum())
 
@@ -279,7 +279,7 @@ def _read_conditions(
 
 
 def _is_gap(column: LevelColumn, key: str | None) -> bool:
-    return key is None or key in column.block.column.gaps
+    return key is None or key in column.block.column.missing_values
 
 
 def _ends(column: LevelColumn, asked: Any) -> Ends:

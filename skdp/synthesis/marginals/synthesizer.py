@@ -221,17 +221,17 @@ class DPMarginalSynthesizer(SampledTables):
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
         n_rounds = self._stated_table().n_rounds(n_features)
-        # A step before this one may change the width, and must not change what was priced.
+        # A step before this one may change the width, and must not change what was planned.
         return StepPlan(self._event_at(n_features), {"pairs": "select" if n_rounds else "all"})
 
     def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
         """See `PrivateGenerator`: private estimates of the schema, and the marginals."""
         n_rounds = self._stated_table().n_rounds(n_features or 1)
-        return partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))
+        return partial(event_with, self._queries(), partial(event_of, n_rounds=n_rounds))
 
-    def _purchases(self) -> tuple[noisy_columns.TablePurchase, ...]:
+    def _queries(self) -> tuple[noisy_columns.TableQuery, ...]:
         """Private estimates of the schema, if it is incomplete."""
-        return self._stated_table().purchases(self.adjacency, self.delta)
+        return self._stated_table().queries(self.adjacency, self.delta)
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never rejected, cells of a schema can be."""
@@ -265,7 +265,7 @@ class DPMarginalSynthesizer(SampledTables):
         table = LocalTable(X, self)
         schema = self._stated_table().read(table.names)
         warn_of_objects(self, schema, table)
-        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._purchases())
+        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._queries())
         rows = noisy_columns.read_rows(table, schema, *given)
         check_schema(self, table.source, reset=reset)
         self._fitted_n_columns = rows.n_columns
@@ -307,19 +307,21 @@ class DPMarginalSynthesizer(SampledTables):
         form = rows.shaped_form(measurement, given_rows, stream) if terms.with_shapes else rows.form.shaped({})
         form = form._replace(wholes=rows.wholes(measurement, given_rows, stream)) if terms.with_wholes else form
         # The variance of counts of weighted rows is unknown, so they cannot be redrawn.
-        again = measurement, terms, found.noisy, self._buys_shares()
+        again = measurement, terms, found.noisy, self._estimates_shares()
         self._fitted_redrawing = None if weights is not None else Redrawing(*again)
         self._publish(form, rows.schema.impossible, terms, found, mixture)
 
     def _complete(self, fit: Fit, rows: noisy_columns.LevelTable, stream: SecretStream) -> noisy_columns.LevelTable:
         """Return the rows as levels, after the private estimation of the schema."""
-        if rows.to_buy is None:
+        if rows.to_estimate is None:
             self._fitted_remains: dict[str, Remains] = {}
             return rows
-        (purchase,) = self._purchases()
-        bought = purchase.buy(rows.to_buy, fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units)
-        note_remains(self, bought, fit.n)
-        return noisy_columns.complete_rows(rows, bought, int(self.n_bins), self.other or {}, self.within_bins == "auto")
+        (query,) = self._queries()
+        estimates = query.estimate(rows.to_estimate, fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units)
+        note_remains(self, estimates, fit.n)
+        return noisy_columns.complete_rows(
+            rows, estimates, int(self.n_bins), self.other or {}, self.within_bins == "auto"
+        )
 
     # --- rules in public quantities ---
 

@@ -99,7 +99,7 @@ class TableForm(NamedTuple):
         """Return a form that writes only missing values in these columns, if their types have missing values."""
         lost = frozenset(j for j, name in enumerate(self.names) if name in names)
         changed = range(len(self.names)) if lost and self.library == "numpy" else lost  # an array has one type
-        dtypes = (_with_gaps(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
+        dtypes = (_with_missing(dtype) if j in changed else dtype for j, dtype in enumerate(self.dtypes))
         return self._replace(lost=lost, dtypes=tuple(dtypes))
 
     def only(self, j: int) -> TableForm:
@@ -137,7 +137,7 @@ class TableForm(NamedTuple):
         for j, (column, cells) in enumerate(zip(self.columns, made, strict=True)):
             out[:, j] = _objects(cells) if out.dtype.kind == "O" else np.where(cells.gaps, cells.gap, cells.values)
             if dtype.kind in "UST":  # in which None would be a string
-                out[cells.gaps, j] = next(filter(None, column.block.column.gaps), "")
+                out[cells.gaps, j] = next(filter(None, column.block.column.missing_values), "")
         if dtype.kind == "S":
             return np.char.encode(out.astype(str), "utf-8")
         return out.astype(dtype) if dtype.kind in "UTMm" else out
@@ -168,13 +168,13 @@ def form_of(table: Table, columns: list[tuple[str, int, Column]], n_bins: int, o
     of_lists = np.dtype(np.float64 if all(column.kind == "number" for _, _, column in kept) else object)
     for name, j, column in kept:
         key = key_of(other[name]) if name in other else column.other
-        if name in other and (key is None or key in (*column.gaps, *(column.categories or ()))):
+        if name in other and (key is None or key in (*column.missing_values, *(column.categories or ()))):
             raise ValueError(
                 f"other[{name!r}] must be neither a missing value nor a listed category. Use another cell."
             )
         dtype = _dtype_of(table.source, library, j) if table.is_typed else of_lists
         if isinstance(dtype, np.dtype) and dtype.kind in "iub" and _gap_of(column, dtype) is None:
-            column = replace(column, gaps=())  # such a type has no missing values
+            column = replace(column, missing_values=())  # such a type has no missing values
         dtypes.append(dtype)
         made.append(LevelColumn(Block(name, j, column, "bins", n_bins), key))
         _check_type(made[-1], dtype)
@@ -206,7 +206,7 @@ def _gap_of(column: Column, dtype: Any) -> float | None:
     if letter_of(dtype) not in "iu":
         return None
     low, high = _limits(dtype)
-    numbers = [number_of(gap) for gap in column.gaps]
+    numbers = [number_of(gap) for gap in column.missing_values]
     return next((number for number in numbers if number.is_integer() and low <= number <= high), None)
 
 
@@ -220,7 +220,7 @@ def _limits(dtype: Any) -> tuple[float, float]:
     return max(float(found.min), -(2.0**53)), min(float(found.max), 2.0**53)
 
 
-def _with_gaps(dtype: Any) -> Any:
+def _with_missing(dtype: Any) -> Any:
     """Return a type with missing values: floats for NumPy integers, as in pandas."""
     return np.dtype(np.float64) if isinstance(dtype, np.dtype) and dtype.kind in "iu" else dtype
 

@@ -118,7 +118,7 @@ def test_a_cluster_without_workers_is_told_of(monkeypatch, capfd):
     assert found.count("\n") == 1
 
 
-def test_rows_of_a_client_that_is_not_in_use_are_refused_before_the_charge(client):
+def test_rows_of_a_client_that_is_not_in_use_are_rejected_before_the_charge(client):
     X, y = make_people()
     accountant = PrivacyAccountant()
     for rows, labels in ((split(X).persist(), y), (split(X), split(y).persist())):
@@ -130,7 +130,7 @@ def test_rows_of_a_client_that_is_not_in_use_are_refused_before_the_charge(clien
     assert not accountant.history
 
 
-def test_an_asynchronous_client_is_refused_before_the_charge():
+def test_an_asynchronous_client_is_rejected_before_the_charge():
     X, y = make_people()
     accountant = PrivacyAccountant()
 

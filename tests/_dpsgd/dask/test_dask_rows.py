@@ -35,7 +35,7 @@ from skdp._dpsgd.dask import dask_rows as model
 from skdp._dpsgd.dask import engine
 from skdp._dpsgd.dask.dask_rows import DistributedModel, source_of_rows
 from skdp._dpsgd.dask.engine import check_graph, in_a_tree
-from skdp._dpsgd.dask.partitions import add_sums, heard_lots, lots_of_step, merge_sums
+from skdp._dpsgd.dask.partitions import add_sums, lots_of_step, merge_sums, recorded_lots
 from skdp._dpsgd.mean_correction import ClassMeans, OutcomeCounts
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
 from skdp._dpsgd.targets import ClassReader
@@ -186,10 +186,10 @@ def test_rows_of_all_partitions_are_drawn_independently_at_the_rate():
     n, variance = sum(sizes), rate * (1 - rate)
     off = (found.mean(axis=0) - rate) * np.sqrt(n_steps / variance)
     assert np.abs(off).max() < 5.9  # 120 of them
-    centred = (found - rate) / np.sqrt(variance)
-    pairs = (centred.T @ centred / np.sqrt(n_steps))[np.triu_indices(n, 1)]
+    centered = (found - rate) / np.sqrt(variance)
+    pairs = (centered.T @ centered / np.sqrt(n_steps))[np.triu_indices(n, 1)]
     assert np.abs(pairs).max() < 7.0  # 7,140 of them, with room for their longer tails
-    following = (centred[:-1] * centred[1:]).sum(axis=0) / np.sqrt(n_steps - 1)
+    following = (centered[:-1] * centered[1:]).sum(axis=0) / np.sqrt(n_steps - 1)
     assert np.abs(following).max() < 6.5
 
 
@@ -205,22 +205,22 @@ def test_a_lot_is_the_same_whenever_it_is_drawn_and_others_differ():
 
 
 def test_an_audit_hears_the_lots_of_partitions_as_one_and_forces_them_on_another_fit():
-    """What is heard is what is drawn; the other fit has the same lots, and its last partition is in all of them."""
+    """What is recorded is what is drawn; the other fit has the same lots, and its last partition is in all of them."""
     stream, sizes, first = SecretStream(b"h" * 32), [10, 0, 25], Track()
     lots = lots_of_step(PoissonSampling(0.3), stream, 0, 3)
-    heard = heard_lots(lots, sizes, first)
-    for lot, told, size in zip(lots, heard, sizes, strict=True):
+    recorded = recorded_lots(lots, sizes, first)
+    for lot, told, size in zip(lots, recorded, sizes, strict=True):
         np.testing.assert_array_equal(lot.rows(size), told.rows(size))
     (whole,) = first.lots
     assert (whole.rate, whole.n_rows) == (0.3, 35)
-    np.testing.assert_array_equal(whole.rows, np.concatenate([heard[0].rows(10), 10 + heard[2].rows(25)]))
+    np.testing.assert_array_equal(whole.rows, np.concatenate([recorded[0].rows(10), 10 + recorded[2].rows(25)]))
     others = lots_of_step(PoissonSampling(0.3), SecretStream(b"o" * 32), 0, 4)
-    forced = heard_lots(others, [*sizes, 2], Track(first))
+    forced = recorded_lots(others, [*sizes, 2], Track(first))
     for lot, told, size in zip(lots, forced, sizes, strict=False):
         np.testing.assert_array_equal(lot.rows(size), told.rows(size))
     assert forced[3].rows(2).tolist() == [0, 1]
     full = lots_of_step(FullBatch(), stream, 0, 2)
-    assert heard_lots(full, [3, 4], Track()) is full
+    assert recorded_lots(full, [3, 4], Track()) is full
 
 
 # --- what is sent ---
@@ -468,14 +468,14 @@ def test_collections_that_may_mix_rows_must_be_persisted(how, held, tmp_path):
     check_graph("X", made.persist())
 
 
-def test_rows_that_a_reader_filters_are_refused(tmp_path):
+def test_rows_that_a_reader_filters_are_rejected(tmp_path):
     X, y = make_people()
     parquet(tmp_path, X, y)
     with pytest.raises(ValueError, match="with filters at the source"):
         check_graph("X", dd.read_parquet(tmp_path / "rows", filters=[("a", ">", 0)]))
 
 
-def test_a_file_that_a_list_names_twice_is_refused(tmp_path):
+def test_a_file_that_a_list_names_twice_is_rejected(tmp_path):
     """Its rows would be rows of one person twice."""
     X, y = make_people()
     frame(X, y).to_parquet(tmp_path / "rows")
@@ -520,14 +520,14 @@ def test_labels_and_weights_are_checked_like_rows():
         assert not accountant.history
 
 
-# --- refusals ---
+# --- rejections ---
 
 
 def shifted(X):
     return da.concatenate([X[:, :2], X[:, 2:]], axis=1).rechunk({1: 2}).persist()
 
 
-REFUSED = {
+REJECTED = {
     "columns in chunks": (lambda X, y: (shifted(X), y), "has 2 chunks of columns"),
     "one dimension": (lambda X, y: (X[:, 0], y), "Expected 2D array"),
     "labels of other chunks": (lambda X, y: (X, y.rechunk(500).persist()), "y must have the same partitions as X"),
@@ -548,10 +548,10 @@ REFUSED = {
 }
 
 
-@over_rows("how", REFUSED)
-def test_what_cannot_be_read_is_refused_in_one_line_before_the_charge(how):
+@over_rows("how", REJECTED)
+def test_what_cannot_be_read_is_rejected_in_one_line_before_the_charge(how):
     X, y = make_people()
-    change, message = REFUSED[how]
+    change, message = REJECTED[how]
     given, accountant = change(split(X), split(y)), PrivacyAccountant()
     with pytest.raises((TypeError, ValueError), match=message) as caught:
         classifier(accountant=accountant).fit(*given)
@@ -559,7 +559,7 @@ def test_what_cannot_be_read_is_refused_in_one_line_before_the_charge(how):
     assert not accountant.history
 
 
-def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge():
+def test_columns_that_are_no_numbers_or_not_there_are_rejected_before_the_charge():
     X, y = make_people()
     table, accountant = frame(X, y).assign(town="x", day=pd.Timestamp("2020-01-01")).persist(), PrivacyAccountant()
     for rows, target, message in [
@@ -578,7 +578,7 @@ def test_columns_that_are_no_numbers_or_not_there_are_refused_before_the_charge(
     assert not accountant.history
 
 
-def test_a_scheduler_that_is_not_there_is_refused_before_the_charge():
+def test_a_scheduler_that_is_not_there_is_rejected_before_the_charge():
     X, y = make_people()
     accountant = PrivacyAccountant()
     with dask.config.set(scheduler="nobody's"), pytest.raises(ValueError, match="no scheduler that a fit can wait for"):
@@ -618,7 +618,7 @@ def changed_people(kind):
         (DPPCA, "rows", "999 rows"),
     ],
 )
-def test_a_bad_partition_is_refused_in_one_line_and_the_charge_stands(make, kind, message):
+def test_a_bad_partition_is_rejected_in_one_line_and_the_charge_stands(make, kind, message):
     accountant = PrivacyAccountant()
     model = make(**{"y_bounds": (0, 1)} if make is DPRidge else {}).set_params(accountant=accountant)
     with pytest.raises(ValueError, match=message) as caught:

@@ -129,7 +129,7 @@ def test_lots_are_of_units():
 
 
 @over_combinations(1, kind=MADE, given=["frame", "array"], batch=[1, 64], fault=["two partitions", "gap"])
-def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given, batch, fault):
+def test_a_unit_in_two_partitions_is_a_rejection_of_data(monkeypatch, kind, given, batch, fault):
     monkeypatch.setattr(dask_rows, "_HASHED_AT_A_TIME", batch)
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     if fault == "gap":
@@ -138,27 +138,27 @@ def test_a_unit_in_two_partitions_is_a_refusal_of_data(monkeypatch, kind, given,
     else:
         table.labels[-1], message = table.labels[0], "`groups` has a group with rows in several partitions"
     estimator = MADE[kind](accountant=ledger, delta=1e-6)
-    with pytest.raises(ValueError, match=message) as refused:
+    with pytest.raises(ValueError, match=message) as rejected:
         table.fit(estimator, given)
-    assert "\n" not in str(refused.value)
-    assert [entry.kind for entry in ledger.entries] == ["refusal"]
+    assert "\n" not in str(rejected.value)
+    assert [entry.kind for entry in ledger.entries] == ["rejection"]
     assert not hasattr(estimator, "privacy_unit_")
 
 
 @over_rows("other", ["datetime64[s]", object])
-def test_dates_in_categories_are_refused_as_partitions_may_write_them_in_different_ways(other):
+def test_dates_in_categories_are_rejected_as_partitions_may_write_them_in_different_ways(other):
     """A unit in two partitions, whose categories have another unit of time in each, would be two units."""
     dates = pd.Series(np.array(["2020-01-01", "2020-01-02"], "datetime64[ns]"))
     assert str(dates.astype("category").dtype) == str(dates.astype(other).astype("category").dtype) == "category"
     for column in (dates, dates.astype(other)):
-        refused = partitions.hash_units(b"key", "category", column.astype("category"))
-        assert isinstance(refused, partitions.Refused)
-        assert "categories of dates" in refused.why
+        rejected = partitions.hash_units(b"key", "category", column.astype("category"))
+        assert isinstance(rejected, partitions.Rejected)
+        assert "categories of dates" in rejected.why
     assert len(partitions.hash_units(b"key", "datetime64[ns]", dates)) == 2
 
 
 @over_rows("kind", ["network", "components"])
-def test_labels_that_change_after_they_were_looked_at_are_refused(monkeypatch, kind):
+def test_labels_that_change_after_they_were_looked_at_are_rejected(monkeypatch, kind):
     """A worker compares the labels that it binds with those of the pass before the charge."""
     table, ledger = Table(), PrivacyAccountant(9.0, 1e-5, unit="home")
     changed = {"digest_of": lambda hashes: partitions.digest_of(hashes[1:])}

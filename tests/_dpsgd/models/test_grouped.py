@@ -343,7 +343,7 @@ def test_a_file_does_not_tell_how_rows_repeat(draw, tmp_path, monkeypatch, group
             seeded(checkpoint=path, merge_equal_rows=True, **POISSON).fit(X, y)
         with np.load(path) as file:
             header = {**json.loads(bytes(file["header"])), "receipt": ""}
-        assert list(header.pop("bought")) == ["class counts"]  # with noise; of other labels
+        assert list(header.pop("noisy_sums")) == ["class counts"]  # with noise; of other labels
         headers.append(header)
     assert headers[0] == headers[1] == headers[2]
     assert len(grouped_fits) == 3

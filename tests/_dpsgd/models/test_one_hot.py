@@ -159,13 +159,13 @@ def test_every_row_has_norm_1(blocks, intercept, seed):
     for _ in range(4):
         e = np.zeros(geometry.blocks.n_columns)
         e[np.cumsum([0, *widths[:-1]]) + [rng.integers(0, width) for width in widths]] = 1.0
-        row = geometry.centred(e)
+        row = geometry.centered(e)
         assert abs(math.hypot(*row, geometry.icpt) - 1.0) <= (len(row) + 16) * U
         for start, width in zip(np.cumsum([0, *widths[:-1]]), widths, strict=True):
             assert abs(row[start : start + width].sum()) <= 8 * width * U
     noise = np.random.default_rng(seed).normal(size=geometry.blocks.n_columns)
-    table = np.array([geometry.centred(each) for each in np.eye(geometry.blocks.n_columns)])
-    np.testing.assert_allclose(geometry.centred(noise), noise @ table, rtol=0, atol=1e-12)
+    table = np.array([geometry.centered(each) for each in np.eye(geometry.blocks.n_columns)])
+    np.testing.assert_allclose(geometry.centered(noise), noise @ table, rtol=0, atol=1e-12)
     spread = np.linalg.norm(table, axis=0)
     np.testing.assert_allclose(geometry.deviations * geometry.entries_of_columns, spread, rtol=1e-12, atol=1e-15)
 

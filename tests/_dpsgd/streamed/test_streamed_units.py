@@ -78,7 +78,7 @@ SUMS = {
     "least squares": lambda **kw: DPLinearRegression(**{"y_bounds": (0, 1), "random_state": 3, **kw}),
     "ridge": lambda **kw: DPRidge(**{"y_bounds": (0, 1), "random_state": 3, "data_norm": 1.2, **kw}),
     "components": lambda **kw: DPPCA(**{"n_components": 2, "random_state": 3, **kw}),
-    "components of centred rows": lambda **kw: DPPCA(**{"n_components": 2, "center": False, "random_state": 3, **kw}),
+    "components of centered rows": lambda **kw: DPPCA(**{"n_components": 2, "center": False, "random_state": 3, **kw}),
 }
 
 
@@ -210,7 +210,7 @@ def test_one_pass_over_the_labels_precedes_the_charge(tmp_path, opened):
     source=["map", "parquet"],
     fault=["a later run", "a gap", "another length"],
 )
-def test_labels_that_are_refused_are_a_refusal_of_data(tmp_path, monkeypatch, opened, kind, source, fault, held):
+def test_labels_that_are_rejected_are_a_rejection_of_data(tmp_path, monkeypatch, opened, kind, source, fault, held):
     monkeypatch.setattr(unit_runs, "MOST_HELD", held)
     ledger, seen = opened
     table = Table()
@@ -226,11 +226,11 @@ def test_labels_that_are_refused_are_a_refusal_of_data(tmp_path, monkeypatch, op
     else:
         table.labels, said = table.labels[:-1], r"`groups` must have shape"
     estimator = (GRADIENT | SUMS)[kind](accountant=ledger, delta=1e-6)
-    with pytest.raises(ValueError, match=said) as refused:
+    with pytest.raises(ValueError, match=said) as rejected:
         table.fit_elsewhere(estimator, source, tmp_path)
-    assert "\n" not in str(refused.value)
-    assert refused.value.__context__ is None
-    assert [entry.kind for entry in ledger.entries] == ["refusal"]
+    assert "\n" not in str(rejected.value)
+    assert rejected.value.__context__ is None
+    assert [entry.kind for entry in ledger.entries] == ["rejection"]
     assert all(columns == ["home"] for _, columns in seen)
     assert not hasattr(estimator, "privacy_unit_")
 
@@ -266,13 +266,13 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
     assert not ledger.history
 
 
-def test_a_file_that_changes_after_its_labels_were_read_is_refused(tmp_path, monkeypatch, opened):
+def test_a_file_that_changes_after_its_labels_were_read_is_rejected(tmp_path, monkeypatch, opened):
     ledger, _ = opened
     path, read = Table().write(tmp_path / "t"), ParquetRows.batches
 
-    def changing(self, columns, n_rows, *, paid=True):
-        yield from read(self, columns, n_rows, paid=paid)
-        if not paid:
+    def changing(self, columns, n_rows, *, charged=True):
+        yield from read(self, columns, n_rows, charged=charged)
+        if not charged:
             os.utime(path)
 
     monkeypatch.setattr(ParquetRows, "batches", changing)

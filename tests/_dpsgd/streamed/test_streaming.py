@@ -310,7 +310,7 @@ def test_the_charge_precedes_the_first_block(tmp_path, opened):
     assert seen[5:] == [(2, NAMES), (3, [*NAMES, "label"])]
 
 
-def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
+def test_rejections_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     ledger, seen = opened
     X, y, _ = arrays()
     estimator = logistic(accountant=ledger, delta=1e-6)
@@ -350,7 +350,7 @@ def test_refusals_before_the_charge_read_and_charge_nothing(tmp_path, opened):
     assert not seen
 
 
-def test_without_pyarrow_a_path_is_refused_before_the_charge(tmp_path, monkeypatch):
+def test_without_pyarrow_a_path_is_rejected_before_the_charge(tmp_path, monkeypatch):
     ledger, estimator = charged(tmp_path)
     monkeypatch.delitem(sys.modules, "skdp._dpsgd.streamed.arrow")
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # what an import then does: ImportError
@@ -421,7 +421,7 @@ def test_nulls_are_gaps(tmp_path, name):
 
 
 @pytest.mark.parametrize("fault", ["words in a file", "codes"])
-def test_what_arrow_cannot_read_is_refused_without_its_text(tmp_path, fault):
+def test_what_arrow_cannot_read_is_rejected_without_its_text(tmp_path, fault):
     """Arrow's own errors quote the cell, or the number of a category."""
     X, y, _ = arrays()
     rows, target, classes, where = tmp_path / "t.parquet", "label", ["no", "yes"], "y cannot be read"
@@ -445,7 +445,7 @@ def rewritten(path, content, *, when=None):
 
 
 @over_combinations(1, rate=[1.0, 0.05], change=["cut before the fit", "damaged", "another table", "gone", "put back"])
-def test_a_file_that_changes_under_the_fit_is_refused(tmp_path, monkeypatch, change, rate):
+def test_a_file_that_changes_under_the_fit_is_rejected(tmp_path, monkeypatch, change, rate):
     tmp_path = tmp_path / f"{change}, {rate}"
     tmp_path.mkdir()
     X, y, _ = arrays()
@@ -481,7 +481,7 @@ def test_a_file_that_changes_under_the_fit_is_refused(tmp_path, monkeypatch, cha
     assert not reader_threads()
 
 
-def test_a_map_whose_file_changes_is_refused(tmp_path, monkeypatch):
+def test_a_map_whose_file_changes_is_rejected(tmp_path, monkeypatch):
     X, y, _ = arrays()
     path = tmp_path / "x.npy"
     for change in (
@@ -547,7 +547,7 @@ UNREADABLE = {
 
 
 @over_rows("fault", UNREADABLE)
-def test_what_is_no_parquet_file_is_refused_in_one_line_before_the_charge(tmp_path, fault):
+def test_what_is_no_parquet_file_is_rejected_in_one_line_before_the_charge(tmp_path, fault):
     make_up, expected = UNREADABLE[fault]
     tmp_path = tmp_path / fault
     tmp_path.mkdir()
@@ -722,7 +722,7 @@ def others():
 
 
 @over_rows("estimator", others())
-def test_others_refuse_rows_that_are_not_in_memory(tmp_path, opened, estimator):
+def test_others_reject_rows_that_are_not_in_memory(tmp_path, opened, estimator):
     X, y, _ = arrays()
     ledger, seen = opened
     if "accountant" in estimator.get_params(deep=False):

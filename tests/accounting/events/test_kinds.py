@@ -34,7 +34,7 @@ TAKEN_APART = {NoOpDpEvent, NonPrivateDpEvent, SelfComposedDpEvent, ComposedDpEv
 GAUSS = GaussianDpEvent(2.0)
 WHOLE = (-1, 1.0, True, "3")
 REAL = (math.nan, math.inf, True, "1")
-NOISE = (*REAL, 0.0, -1.0, 1e-101, 1e-308, 1e101, 10**400)  # a square that no double holds would be priced as free
+NOISE = (*REAL, 0.0, -1.0, 1e-101, 1e-308, 1e101, 10**400)  # a square that no double holds would be charged as free
 FIELDS = {  # by the name of a field: a value of the example, and values that are not valid
     "event": (GAUSS, ()),
     "events": ((GAUSS, GaussianDpEvent(3.0)), ()),
@@ -128,7 +128,7 @@ def test_an_event_is_written_charged_and_costs_less_with_more_noise_and_more_for
     method = "rdp" if name == "ZCDpEvent" else "pld"
     adjacency = "replace_one" if name == "SampledWithoutReplacementDpEvent" else "zero_out"
     terms = {"method": method, "adjacency": adjacency}
-    price = get_epsilon(event, 1e-5, **terms)
+    cost = get_epsilon(event, 1e-5, **terms)
     assert event_from_dict(event_to_dict(event)) == pickle.loads(pickle.dumps(event)) == event
     accountant = PrivacyAccountant()
     accountant.spend(SelfComposedDpEvent(event, 3), "some", adjacency=terms["adjacency"])
@@ -140,6 +140,6 @@ def test_an_event_is_written_charged_and_costs_less_with_more_noise_and_more_for
     assert len(rows) == number >= 1
     assert 3 in [row["times"] for row in rows]
     if kind.scaled is not None:
-        assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < price
+        assert get_epsilon(kind.scaled(event, 2.0), 1e-5, **terms) < cost
     if (group := group_event(event, 2)) is not None:
-        assert get_epsilon(group, 1e-5, **terms) > price
+        assert get_epsilon(group, 1e-5, **terms) > cost

@@ -1,4 +1,4 @@
-"""Events are specifications: what they accept, how they combine, what they say when refused."""
+"""Events are specifications: what they accept, how they combine, what they say when rejected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_events_are_frozen_hashable_and_equal_by_value():
         event.events = ()
 
 
-def test_compose_merges_equal_neighbours():
+def test_compose_merges_equal_neighbors():
     gauss = GaussianDpEvent(2.0)
     event = compose([STEP] * 1000 + [NoOpDpEvent(), gauss] + [SelfComposedDpEvent(gauss, 4), STEP])
     assert event == ComposedDpEvent((SelfComposedDpEvent(STEP, 1000), SelfComposedDpEvent(gauss, 5), STEP))
@@ -112,7 +112,7 @@ def test_import_is_light():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_base_of_all_events_is_refused_by_type_wherever_it_turns_up():
+def test_the_base_of_all_events_is_rejected_by_type_wherever_it_turns_up():
     from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 
     for event in (DpEvent(), PoissonSampledDpEvent(0.5, DpEvent())):

@@ -15,7 +15,7 @@ PLACES = st.floats(-1e3, 1e3)
 
 @given(place=PLACES, low=st.floats(1e-3, 1e3), high=st.floats(1e-3, 1e3))
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_bisection_ends_at_neighbouring_doubles(place, low, high):
+def test_bisection_ends_at_neighboring_doubles(place, low, high):
     looked_at = {}
 
     def is_below(x):
@@ -48,12 +48,12 @@ def test_secants_find_a_zero(sign):
     assert at == pytest.approx(0.7, abs=1e-9)
 
 
-@pytest.mark.parametrize("centre", [-3.0, 0.3, 5.0])
-def test_the_least_value_is_one_that_was_seen(centre):
+@pytest.mark.parametrize("center", [-3.0, 0.3, 5.0])
+def test_the_least_value_is_one_that_was_seen(center):
     seen = []
 
     def objective(x):
-        seen.append((x - centre) ** 2 + 1.0)
+        seen.append((x - center) ** 2 + 1.0)
         return seen[-1]
 
     found = minimize(objective, -4.0, 6.0)

@@ -50,7 +50,7 @@ def test_spending_composes_jointly():
         accountant.get_epsilon()
 
 
-def test_non_private_is_told_and_refused_under_a_ceiling():
+def test_non_private_is_told_and_rejected_under_a_ceiling():
     accountant = PrivacyAccountant()
     accountant.spend(NonPrivateDpEvent())
     assert accountant.get_epsilon(1e-5) == math.inf
@@ -69,7 +69,7 @@ def test_clone_and_copies_are_the_same_accountant():
         assert each is accountant
 
 
-def test_pickled_copy_reads_and_refuses_to_spend():
+def test_pickled_copy_reads_and_rejects_to_spend():
     accountant = PrivacyAccountant(2.0, 1e-5)
     accountant.spend(FIT, "fit")
     detached = pickle.loads(pickle.dumps(accountant))
@@ -282,7 +282,7 @@ def test_json_round_trip():
         ),
     ],
 )
-def test_broken_logs_are_refused_in_one_line(change, named):
+def test_broken_logs_are_rejected_in_one_line(change, named):
     with pytest.raises(ValueError, match=named) as error:
         PrivacyAccountant.from_json(change(ledger().to_json()))
     assert "\n" not in str(error.value)

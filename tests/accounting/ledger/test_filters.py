@@ -61,8 +61,8 @@ FIXED_SIZE = SampledWithoutReplacementDpEvent(1000, 10, GaussianDpEvent(4.0))
 FAILING = PoissonSampledDpEvent(0.1, EpsilonDeltaDpEvent(0.2, 1e-9))
 
 
-def refused(accountant, event, match, **options):
-    """The message of a refusal: one line, the same from `check`, and nothing charged."""
+def rejected(accountant, event, match, **options):
+    """The message of a rejection: one line, the same from `check`, and nothing charged."""
     before = accountant.to_json()
     with pytest.raises(BudgetExceededError, match=match) as error:
         accountant.spend(event, **options)
@@ -108,7 +108,7 @@ def test_shares_of_delta_are_spent_once():
     for first, gaussian, failures in (
         (GAUSS, 0.5e-5, FAILURES * 1e-5),
         (FIT, 0.0, FAILURES * 1e-5),
-        (bought(0.5, 1e-6), 0.0, MOST_FAILURES * 1e-5),
+        (estimated(0.5, 1e-6), 0.0, MOST_FAILURES * 1e-5),
     ):
         rule = rule_for(releases(first), 2.0, 1e-5, False, "auto")
         assert rule.gaussian == gaussian
@@ -136,7 +136,7 @@ def test_failures_of_repeated_selections_add_up():
 def optimal_delta(epsilon, delta, choose, steps):
     """The exact delta at `epsilon` of an adaptive run of (e, d)-events, each the worst of its kind.
 
-    Outcomes of one event under two neighbours: told all (d), or randomised response. `choose` picks the next (e, d)
+    Outcomes of one event under two neighbors: told all (d), or randomized response. `choose` picks the next (e, d)
     from the outcomes so far, or None.
     """
     total, stack = 0.0, [((), 1.0, 1.0)]
@@ -156,7 +156,7 @@ def optimal_delta(epsilon, delta, choose, steps):
 
 @over_rows("seed", range(2))
 def test_adaptive_runs_of_failing_events_stay_within_delta(seed):
-    """Every outcome enumerated: the analyst asks for more after each outcome that went its way, until refused."""
+    """Every outcome enumerated: the analyst asks for more after each outcome that went its way, until rejected."""
     rng = np.random.default_rng(seed)
     epsilon, delta, steps = 1.5, 0.2, 5
     menu = [(float(e), float(d)) for e, d in zip(rng.uniform(0.05, 0.6, 4), rng.uniform(0.0, 0.008, 4), strict=True)]
@@ -209,7 +209,7 @@ def test_a_fit_of_what_is_affordable_is_admitted_and_no_larger_one(shape, raised
     assert left > 0.1
     accountant.check(shape(calibrate_noise_multiplier(shape, left, delta)))
     too_much = shape(calibrate_noise_multiplier(shape, left * 1.2, delta))
-    text = refused(accountant, too_much, "Privacy budget exceeded", parameters={"delta": delta})
+    text = rejected(accountant, too_much, "Privacy budget exceeded", parameters={"delta": delta})
     needs, told, at = re.search(r"requires epsilon=(\S+), but (\S+) remains \(delta=(\S+)\)", text).groups()
     assert float(at) == delta
     assert float(needs) == pytest.approx(left * 1.2, rel=0.02)
@@ -288,26 +288,26 @@ def test_the_odometer_covers_failures_within_its_share():
     assert balance._FIRST + balance._GAUSSIAN + balance._RENYI + FAILURES == 1.0
 
 
-# --- fits that buy categories: Gaussian releases with a threshold's delta ---
+# --- fits that estimate categories: Gaussian releases with a threshold's delta ---
 
 
 @functools.cache
-def bought(epsilon, threshold, delta=1e-5):
-    """A purchase of categories followed by gradient descent, calibrated together."""
+def estimated(epsilon, threshold, delta=1e-5):
+    """A query of categories followed by gradient descent, calibrated together."""
 
-    def purchase(sigma):
+    def query(sigma):
         return compose([SelfComposedDpEvent(GaussianDpEvent(sigma), 3), EpsilonDeltaDpEvent(0.0, threshold)])
 
     def descent(sigma):
         return SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(sigma)), 1000)
 
-    noises = calibrate_jointly([purchase, descent], epsilon, delta, [0.15, 0.85])
-    return compose([purchase(noises[0]), descent(noises[1])])
+    noises = calibrate_jointly([query, descent], epsilon, delta, [0.15, 0.85])
+    return compose([query(noises[0]), descent(noises[1])])
 
 
-def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts():
+def test_fits_that_estimate_categories_repeat_within_epsilon():
     threshold = 1e-6
-    fit = bought(0.5, threshold)
+    fit = estimated(0.5, threshold)
     accountant = PrivacyAccountant(1.5, 1e-5)
     accountant.spend(fit)
     rule = accountant.history[0].rule
@@ -323,12 +323,12 @@ def test_fits_that_buy_categories_can_be_repeated_as_long_as_epsilon_lasts():
     assert math.isfinite(accountant.get_epsilon(1e-5, adaptive=True))
 
 
-def test_a_refusal_for_failures_names_the_delta_that_is_admitted():
+def test_a_rejection_for_failures_names_the_delta_that_is_admitted():
     accountant = PrivacyAccountant(3.0, 1e-5)
     accountant.spend(NETWORK)
-    text = refused(accountant, bought(0.4, 2e-6), "requires delta=2e-06 .* but 1e-06 remains")
+    text = rejected(accountant, estimated(0.4, 2e-6), "requires delta=2e-06 .* but 1e-06 remains")
     assert "Lower its delta to 1e-06" in text
-    accountant.check(bought(0.4, 1e-6))
+    accountant.check(estimated(0.4, 1e-6))
 
 
 def best_of(law, scores, phi):
@@ -351,7 +351,7 @@ def test_failures_of_tries_cost_their_mean_number(mean, shape):
         return (mass * x[:, None] ** k).sum(axis=1)
 
     at = np.arange(41.0)
-    pure = [np.exp(-0.5 * ((at - centre) / 20.0) ** 2) for centre in (20.0, 21.0)]
+    pure = [np.exp(-0.5 * ((at - center) / 20.0) ** 2) for center in (20.0, 21.0)]
     pure = [np.concatenate([law / law.sum(), [0.0, 0.0]]) for law in pure]
     one, two = ((1.0 - delta) * law + delta * np.eye(43)[place] for law, place in zip(pure, (41, 42), strict=True))
     scores = np.concatenate([np.random.default_rng(0).permutation(41), [41, 42]])  # telling all beats all else
@@ -390,14 +390,14 @@ def with_everything(path=None):
     return accountant
 
 
-def test_refusals_and_raises_are_entries_of_the_chain(tmp_path):
+def test_rejections_and_raises_are_entries_of_the_chain(tmp_path):
     accountant = with_everything(str(tmp_path / "a.budget"))
     assert accountant.verify() == 4
     file_log._STORES.clear()
     copies = [PrivacyAccountant.from_json(accountant.to_json()), pickle.loads(pickle.dumps(accountant))]
     copies.append(PrivacyAccountant.from_json(accountant.to_json(), resume=True, path=tmp_path / "moved.budget"))
     for each in (accountant, *copies):
-        assert [entry.kind for entry in each.entries] == ["charge", "refusal", "raise", "charge"]
+        assert [entry.kind for entry in each.entries] == ["charge", "rejection", "raise", "charge"]
         assert [charge.label for charge in each.history] == ["first", "second"]
         assert each.epsilon == 4.0
         assert each.spent == accountant.spent
@@ -413,7 +413,7 @@ def test_refusals_and_raises_are_entries_of_the_chain(tmp_path):
         PrivacyAccountant.from_json(json.dumps(content))
 
 
-def test_a_refusal_is_recorded_whatever_the_ceiling(tmp_path):
+def test_a_rejection_is_recorded_whatever_the_ceiling(tmp_path):
     accountant = PrivacyAccountant(1.0, 1e-5)
     sigma = calibrate_noise_multiplier(GaussianDpEvent, 1.0, 1e-5)
     accountant.spend(GaussianDpEvent(sigma))
@@ -456,10 +456,10 @@ def test_check_writes_nothing_and_raises_like_spend(tmp_path):
         handle.check(GAUSS)
 
 
-# --- charges that no method prices together -----------------------------------------------------------------
+# --- charges that no method costs together -----------------------------------------------------------------
 
 
-def test_charges_without_a_joint_price_are_refused():
+def test_charges_without_a_joint_price_are_rejected():
     accountant = PrivacyAccountant()
     accountant.spend(FIT)
     with pytest.raises(ValueError, match="requires adjacency='replace_one'"):
@@ -481,12 +481,12 @@ def test_charges_without_a_joint_price_are_refused():
         [5.0],
     ],
 )
-def test_a_rule_that_cannot_be_is_refused(rule):
+def test_a_rule_that_cannot_be_is_rejected(rule):
     with pytest.raises(ValueError, match="rule="):
         Rule.read(rule, 1e-5)
 
 
-def test_a_refusal_before_the_first_charge_leaves_the_adjacency_open():
+def test_a_rejection_before_the_first_charge_leaves_the_adjacency_open():
     accountant = PrivacyAccountant(3.0, 1e-5)
     accountant.record_rejection("DPPCA", adjacency="add_remove")
     accountant.spend(FIT, adjacency="replace_one")

@@ -88,7 +88,7 @@ def overtaken(monkeypatch, path, kind, *entries):
 
 
 def test_a_raise_that_a_first_charge_overtakes_is_one_after_a_charge(path, monkeypatch):
-    """Admitted as the first entry, and written as the second: it is looked at again, and refused."""
+    """Admitted as the first entry, and written as the second: it is looked at again, and rejected."""
     accountant = PrivacyAccountant(2.0, 1e-5, path=path)
     overtaken(monkeypatch, path, "raise", file_log.Charge(NETWORK, "theirs", "zero_out"))
     with pytest.raises(ValueError, match="lowers the remaining budget"):
@@ -133,8 +133,8 @@ def drawn(rng):
 
 
 def test_no_other_raise_lowers_what_is_left():
-    """Ledgers that were drawn: a raise is refused, or as much is left as before."""
-    rng, refusals, raises = random.Random(0), 0, 0
+    """Ledgers that were drawn: a raise is rejected, or as much is left as before."""
+    rng, rejections, raises = random.Random(0), 0, 0
     for _ in range(2):
         accountant = drawn(rng)
         first = accountant.epsilon
@@ -143,11 +143,11 @@ def test_no_other_raise_lowers_what_is_left():
             try:
                 accountant.increase_budget(first * factor)
             except ValueError as error:
-                refusals += bool(re.search("lowers the remaining budget|is too small", str(error)))
+                rejections += bool(re.search("lowers the remaining budget|is too small", str(error)))
                 continue
             raises += 1
             after = accountant.affordable()
             assert after.epsilon >= before.epsilon * (1.0 - 2e-3)  # both are found to a thousandth of the noise
             assert after.delta >= before.delta
-    assert refusals + raises == 14
-    assert min(refusals, raises) > 3
+    assert rejections + raises == 14
+    assert min(rejections, raises) > 3

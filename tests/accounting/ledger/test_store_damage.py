@@ -1,4 +1,4 @@
-"""A damaged file shows no fewer charges than were made: it is refused, or the damage is harmless.
+"""A damaged file shows no fewer charges than were made: it is rejected, or the damage is harmless.
 
 One bit is flipped, one page is of an earlier moment or in the wrong place. A whole file of an earlier moment cannot be
 told, but by a `head` that was noted (`test_store_faults.py`).
@@ -45,9 +45,9 @@ def structure(pages):
 def test_pages_of_another_moment_or_place_in_a_file_of_five_charges(path, five):
     history, moments = five
     stale = outcomes(path, history, stale_pages(moments))
-    assert stale["refused"] >= 4 + 4 + 4  # charges and the last entry at four moments; no page at all
+    assert stale["rejected"] >= 4 + 4 + 4  # charges and the last entry at four moments; no page at all
     misplaced = outcomes(path, history, misplaced_pages(moments[-1]))
-    assert misplaced == {"refused": 18}
+    assert misplaced == {"rejected": 18}
 
 
 def test_some_flipped_bits_of_a_file_of_five_charges(path, five):
@@ -57,7 +57,7 @@ def test_some_flipped_bits_of_a_file_of_five_charges(path, five):
     bits = rng.sample([8 * place + bit for place in places for bit in range(8)], len(places) * 8 // 150)
     bits += rng.sample(all_bits(moments[-1]), len(all_bits(moments[-1])) // 4000)
     found = outcomes(path, history, flipped_bits(moments[-1], bits))
-    assert found["refused"] > len(bits) / 5
+    assert found["rejected"] > len(bits) / 5
     assert found["harmless"] > len(bits) / 5
 
 
@@ -69,7 +69,7 @@ def test_bits_that_hid_charges(path, five):
     places = [*range(first - 16, first + 21), *range(2 * PAGE, 2 * PAGE + 8)]
     bits = [8 * place + bit for place in places for bit in range(8)]
     found = outcomes(path, history, flipped_bits(moments[-1], bits))
-    assert found["refused"] > 0.9 * len(bits)
+    assert found["rejected"] > 0.9 * len(bits)
 
 
 def test_pages_and_bits_of_a_file_of_two_thousand_charges(path, tmp_path):
@@ -77,7 +77,7 @@ def test_pages_and_bits_of_a_file_of_two_thousand_charges(path, tmp_path):
     history, moments = written(str(tmp_path / "many.budget"), 1960, 40)
     rng, pages = random.Random(1), moments[-1]
     stale = outcomes(path, history, rng.sample(list(stale_pages(moments)), 30))
-    assert stale["refused"] >= 10  # the others are the first page, which tells how many there are, of the same number
-    assert outcomes(path, history, rng.sample(list(misplaced_pages(pages[:30])), 30)) == {"refused": 30}
+    assert stale["rejected"] >= 10  # the others are the first page, which tells how many there are, of the same number
+    assert outcomes(path, history, rng.sample(list(misplaced_pages(pages[:30])), 30)) == {"rejected": 30}
     bits = [8 * place + rng.randrange(8) for place in rng.sample(structure(pages), 30)]
-    assert outcomes(path, history, flipped_bits(pages, bits))["refused"] >= 20
+    assert outcomes(path, history, flipped_bits(pages, bits))["rejected"] >= 20

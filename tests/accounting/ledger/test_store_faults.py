@@ -17,7 +17,7 @@ from ledger_files import (
     admitted,
     fresh,
     one_line,
-    refused,
+    rejected,
     rewritten,
     start,
     tampered,
@@ -38,15 +38,15 @@ def test_removed_and_exchanged_files(path, budget, rows):
     budget.spend(THIRD)
     shutil.copy(path, path + ".now")
     os.unlink(path)
-    refused(path, rows, "does not exist", budget)
+    rejected(path, rows, "does not exist", budget)
     other = PrivacyAccountant(**THREE, path=path)
     assert other.history == ()
-    refused(path, rows, "another budget", budget)
+    rejected(path, rows, "another budget", budget)
     shutil.copy(path + ".old", path)
-    refused(path, rows, "entry 2, which was read before, is missing", budget)
+    rejected(path, rows, "entry 2, which was read before, is missing", budget)
     sent = pickle.dumps(budget)
     file_log._STORES.clear()
-    refused(path, rows, "entry 2, which was read before, is missing", pickle.loads(sent))
+    rejected(path, rows, "entry 2, which was read before, is missing", pickle.loads(sent))
     shutil.copy(path + ".now", path)
     budget.spend(THIRD)
     assert budget.verify() == 3
@@ -71,7 +71,7 @@ def test_truncated_files(tmp_path, path, rows):
     assert len(whole) >= 8 * 4096
     for size in (0, 1, 99, 100, 4096, 5 * 4096, len(whole) - 4096, len(whole) - 2048):
         pathlib.Path(path).write_bytes(whole[:size])
-        refused(path, rows, "damaged|not a budget file")
+        rejected(path, rows, "damaged|not a budget file")
         with pytest.raises(BudgetFileError):
             PrivacyAccountant(20.0, 1e-5, path=path).verify()
         assert pathlib.Path(path).read_bytes() == whole[:size]  # and is not overwritten
@@ -81,13 +81,13 @@ def test_truncated_files(tmp_path, path, rows):
 def test_other_files_and_folders_are_left_alone(tmp_path, path, rows):
     for content in (b"age,income\n31,40000\n" * 400, b"\x00" * 8192):
         pathlib.Path(path).write_bytes(content)
-        refused(path, rows, "not a budget file")
+        rejected(path, rows, "not a budget file")
         with pytest.raises(BudgetFileError, match="not a budget file"):
             PrivacyAccountant(**THREE, path=path)
         assert pathlib.Path(path).read_bytes() == content
     os.unlink(path)
     rewritten(path, "CREATE TABLE charges (a)")
-    refused(path, rows, "not a budget file")
+    rejected(path, rows, "not a budget file")
     with pytest.raises(BudgetFileError, match="is not a file") as error:
         PrivacyAccountant(**THREE, path=tmp_path)
     one_line(error)
@@ -97,26 +97,26 @@ def test_other_files_and_folders_are_left_alone(tmp_path, path, rows):
 
 
 @pytest.mark.parametrize("schema", [3, 9])
-def test_another_schema_is_refused(path, budget, rows, schema):
+def test_another_schema_is_rejected(path, budget, rows, schema):
     rewritten(path, user_version=schema)
-    refused(path, rows, f"must have schema 4 or 5, got {schema}.* Use the version of skdp that wrote the file", budget)
-    refused(path, rows, f"got {schema}")
+    rejected(path, rows, f"must have schema 4 or 5, got {schema}.* Use the version of skdp that wrote the file", budget)
+    rejected(path, rows, f"got {schema}")
 
 
-def test_a_first_charge_under_a_ceiling_without_its_rule_is_refused(path, rows):
+def test_a_first_charge_under_a_ceiling_without_its_rule_is_rejected(path, rows):
     """By which further charges are admitted; it is no choice to be made once outputs were seen."""
     accountant = PrivacyAccountant(**THREE)
     accountant.spend(THIRD)
     (charge,) = accountant.history
     file_log.Store.begin(path, accountant._log.terms, [replace(charge, rule=None)])
-    refused(path, rows, "entry 1: The first charge under a budget lacks its rule")
+    rejected(path, rows, "entry 1: The first charge under a budget lacks its rule")
 
 
 def test_a_locked_file(path, budget, rows, monkeypatch):
     monkeypatch.setattr(sqlite, "_WAIT", 0.2)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    refused(path, rows, "locked by another process for", budget)
+    rejected(path, rows, "locked by another process for", budget)
     assert budget.history == ()  # reading goes on
     holder.execute("ROLLBACK")
     holder.close()
@@ -263,7 +263,7 @@ def test_lost_last_charges_are_seen_by_a_head_that_was_noted(path):
 
 
 @pytest.mark.parametrize("statement", ["DROP TRIGGER charges_update", "CREATE TABLE more (text TEXT)"])
-def test_other_tables_than_those_that_were_made_are_refused(path, rows, statement):
+def test_other_tables_than_those_that_were_made_are_rejected(path, rows, statement):
     with_three_charges(path)
     rewritten(path, statement)
-    refused(path, rows, "its table definitions were changed")
+    rejected(path, rows, "its table definitions were changed")

@@ -8,7 +8,7 @@ import pathlib
 import signal
 
 import pytest
-from ledger_files import NO_LINKS, THIRD, THREE, fresh, one_line, refused, start
+from ledger_files import NO_LINKS, THIRD, THREE, fresh, one_line, rejected, start
 
 from skdp import PrivacyAccountant
 from skdp.exceptions import BudgetFileError
@@ -61,6 +61,6 @@ def test_death_while_the_file_is_copied_leaves_none_that_can_be_charged(path, ro
     child.communicate(timeout=600)
     assert child.returncode == -signal.SIGKILL
     assert pathlib.Path(path).read_bytes()[:100] == bytes(100)
-    refused(path, rows, "not a budget file|damaged")
+    rejected(path, rows, "not a budget file|damaged")
     with pytest.raises(BudgetFileError, match=r"not a budget file|damaged"):
         PrivacyAccountant(**THREE, path=path)

@@ -1,4 +1,4 @@
-"""Charges are priced without a lock: what others do meanwhile, and interrupts at any line."""
+"""Charges are charged without a lock: what others do meanwhile, and interrupts at any line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skdp.exceptions import BudgetExceededError
 
 
 def interfering(monkeypatch, path, times):
-    """Let another process charge THIRD between the price of a charge and its entry, `times` times."""
+    """Let another process charge THIRD between the cost of a charge and its entry, `times` times."""
     original, accountant = file_log.admit, PrivacyAccountant.open(path)
     other = file_log.Store(accountant.path, accountant._log.terms, accountant._log._heads[0])
     left = [times]

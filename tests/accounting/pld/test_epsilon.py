@@ -1,4 +1,4 @@
-"""PLD prices against an exact contour integral, two other accountants, and the algebra they must obey."""
+"""PLD costs against an exact contour integral, two other accountants, and the algebra they must obey."""
 
 from __future__ import annotations
 

@@ -148,13 +148,13 @@ def test_powers_of_a_transform_are_those_of_a_convolution():
     rng, size = np.random.default_rng(3), 1 << 12
     power, apart, direct = np.ones(size // 2 + 1, complex), 1.0, np.array([1.0])
     for count, width in zip(counts, (0.5, 40.0, 0.0), strict=True):
-        centre = size // 8
-        spread = np.exp(-0.5 * ((np.arange(size // 4) - centre) / 3.0) ** 2) if width == 0.0 else np.zeros(size // 4)
-        spread[centre] += width
+        center = size // 8
+        spread = np.exp(-0.5 * ((np.arange(size // 4) - center) / 3.0) ** 2) if width == 0.0 else np.zeros(size // 4)
+        spread[center] += width
         spread += 1e-9 * rng.random(size // 4)
         spread /= spread.sum()
         padded = np.zeros(size)
-        padded[(np.arange(size // 4) - centre) % size] = spread
+        padded[(np.arange(size // 4) - center) % size] = spread
         power, share = _times_power(power, padded, count)
         apart += count * share
         for _ in range(count):

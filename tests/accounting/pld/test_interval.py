@@ -1,4 +1,4 @@
-"""Certified brackets: they hold the exact value and are narrow, and bad input is refused in one line."""
+"""Certified brackets: they hold the exact value and are narrow, and bad input is rejected in one line."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_many_tiny_steps_are_above_their_limit(q, count, adjacency):
         assert get_epsilon(more, 1e-5, adjacency=adjacency) > limit * (1.0 - 1e-4)
 
 
-def test_more_than_the_cap_is_refused_however_it_is_nested():
+def test_more_than_the_cap_is_rejected_however_it_is_nested():
     step = PoissonSampledDpEvent(0.1, GaussianDpEvent(1e6))
     most = SelfComposedDpEvent(step, MOST_RELEASES)
     assert get_epsilon(most, 1e-5) > 0.0
@@ -81,12 +81,12 @@ RUN = dpsgd(0.01, 1.0, 1_000)
 def test_a_tiny_loss_costs_little_and_not_less_than_nothing(base, small):
     tracemalloc.start()
     with calls_at_most(250_000):
-        price, delta = get_epsilon(compose([base, small]), 1e-5), get_delta(compose([base, small]), 2.0)
+        cost, delta = get_epsilon(compose([base, small]), 1e-5), get_delta(compose([base, small]), 2.0)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 400e6
     lower, upper = get_epsilon_bounds(base, 1e-5)
-    assert lower <= price <= upper * (1.0 + 1e-3) + get_epsilon(small, 1e-5, method="naive")
+    assert lower <= cost <= upper * (1.0 + 1e-3) + get_epsilon(small, 1e-5, method="naive")
     assert delta >= get_delta(base, 2.0) * (1.0 - 1e-3)
 
 
@@ -113,7 +113,7 @@ def test_delta_at_tiny_epsilon_is_finite():
     assert get_delta(revealing, epsilon) >= 1e-7
 
 
-# --- any price within bounds ---------------------------------------------------------------------------------
+# --- any cost within bounds ---------------------------------------------------------------------------------
 
 
 def many(event, count):

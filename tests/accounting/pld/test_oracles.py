@@ -1,4 +1,4 @@
-"""PLD prices and brackets against two other accountants, on drawn and on mixed compositions.
+"""PLD costs and brackets against two other accountants, on drawn and on mixed compositions.
 
 Judged against dp-accounting 0.6.0 (PLD, pessimistic): ours may lie above by 1e-3 relative and 1e-4 absolute,
 and below by no more than what its grid is known to add.

@@ -1,4 +1,4 @@
-"""Rényi prices against the published series, dp-accounting and the figures of the design."""
+"""Rényi costs against the published series, dp-accounting and the figures of the design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selection by random stopping: laws of the number of trials, prices against exact laws of the output, calibration."""
+"""Selection by random stopping: laws of the number of trials, costs against exact laws of the output, calibration."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_draws_invert_the_law_into_the_tail(mean, shape):
         assert above[drawn] > 2.0**-bits * (1 - 1e-9)
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_what_cannot_be_drawn_is_rejected():
     with pytest.raises(ValueError, match=r"`mean` must be at most 10000 .* got 100000"):
         NumberOfTrials(1e5, 0.0).draw((1, 2))
     for words in ((), (-1,), (2**64,)):
@@ -98,7 +98,7 @@ def test_what_cannot_be_drawn_is_refused():
             NumberOfTrials(3.0, 0.0).draw(words)
 
 
-# --- prices against exact laws ---
+# --- costs against exact laws ---
 
 
 def best_of(mass, law):
@@ -113,7 +113,7 @@ def hockey_stick(p, q, epsilon):
 
 
 def responses(epsilon, count, pieces):
-    """Randomised responses under two neighbours: number of ones, each output in equal pieces (ties told apart)."""
+    """Randomized responses under two neighbors: number of ones, each output in equal pieces (ties told apart)."""
     p = 1.0 / (1.0 + math.exp(-epsilon))
     choose = np.array([math.comb(count, k) for k in range(count + 1)], float)
     k = np.arange(count + 1)
@@ -134,7 +134,7 @@ def orders(size, source):
 
 
 def laws_of_the_best(law, one, other, source):
-    """Laws of the best output under two neighbours, for each order of the scores."""
+    """Laws of the best output under two neighbors, for each order of the scores."""
     return [(best_of(one[order], law), best_of(other[order], law)) for order in orders(one.size, source)]
 
 
@@ -220,8 +220,8 @@ def test_the_renyi_price_has_all_its_parts(shape):
     run, mean = GaussianDpEvent(100.0), 10.0
     for order in (2.0, 6.0, 30.0):
         parts = [order * x * 0.5e-4 + math.log(mean) / (order * x - 1.0) for x in np.geomspace(1.0, 1e4, 2000)]
-        price = rdp(releases(RepeatAndSelectDpEvent(run, mean, shape)), order)
-        assert min(parts) * (1 - 1e-3) <= price <= min(parts) + mean * 0.01
+        cost = rdp(releases(RepeatAndSelectDpEvent(run, mean, shape)), order)
+        assert min(parts) * (1 - 1e-3) <= cost <= min(parts) + mean * 0.01
     louder = rdp(releases(RepeatAndSelectDpEvent(GaussianDpEvent(3.0), mean, shape)), 8.0)
     assert louder > rdp(releases(GaussianDpEvent(3.0)), 8.0) + math.log(mean) / 7.0
 
@@ -238,11 +238,11 @@ def test_selection_epsilon_is_monotone():
 @over_rows("method", ["pld", "rdp"])
 def test_one_try_costs_one_run(method):
     for run in (G, compose([G, LaplaceDpEvent(9.0)])):
-        price = get_epsilon(run, 1e-5, method=method)
+        cost = get_epsilon(run, 1e-5, method=method)
         for shape in (0.0, 0.3):
-            assert get_epsilon(RepeatAndSelectDpEvent(run, 1.0, shape), 1e-5, method=method) == price
+            assert get_epsilon(RepeatAndSelectDpEvent(run, 1.0, shape), 1e-5, method=method) == cost
         nearly = get_epsilon(RepeatAndSelectDpEvent(run, 1.0 + 1e-9, 1.0), 1e-5, method=method)
-        assert price * (1 - 1e-4) <= nearly <= price * (1 + 2e-3)
+        assert cost * (1 - 1e-4) <= nearly <= cost * (1 + 2e-3)
     assert get_epsilon(RepeatAndSelectDpEvent(G, 1.0, INF), 1e-5, method=method) > get_epsilon(G, 1e-5, method=method)
 
 
@@ -316,9 +316,9 @@ def test_noise_of_a_whole_search(make, method):
     with calls_at_most(2_500_000):
         trials, noise = calibrate_selection(whole, 10.0, 1.0, 1e-5, method=method)
     assert (1 - 3e-4) <= get_epsilon(whole(trials, noise), 1e-5, method=method) <= 1.0
-    found, price = fewest_trials(lambda law: whole(law, noise), 10.0, 1e-5, method=method)
+    found, cost = fewest_trials(lambda law: whole(law, noise), 10.0, 1e-5, method=method)
     assert found == trials
-    assert price == get_epsilon(whole(trials, noise), 1e-5, method=method)
+    assert cost == get_epsilon(whole(trials, noise), 1e-5, method=method)
     alone = calibrate_noise_multiplier(lambda s: RepeatAndSelectDpEvent(make(s), 10.0, 0.0), 1.0, 1e-5, method=method)
     assert alone < noise
 

@@ -8,7 +8,7 @@ FAULTS = faults_of(
             (
                 "calibration-returns-unverified-noise",
                 "_affordable",
-                "_in_reach(price, goal, (most,), refusal)",
+                "_in_reach(cost, goal, (most,), rejection)",
                 "min(parameter, most)",
             ),
         ],
@@ -73,7 +73,7 @@ FAULTS = faults_of(
         "skdp.accounting.ledger.accountant": [
             (
                 "accountant-of-groups-accepts-rows",
-                "PrivacyAccountant._refuse_other_unit",
+                "PrivacyAccountant._reject_other_unit",
                 "(unit == 'row') == (self.unit == 'row')",
                 "True",
                 "guarantees_units",

@@ -9,7 +9,7 @@ FAULTS = faults_of(
             (
                 "calibration-charged-as-fit-alone",
                 "TableClassifier._plan.event_at",
-                "WorstOfDpEvent((fitting.event(scale), counting.price.event))",
+                "WorstOfDpEvent((fitting.event(scale), counting.cost.event))",
                 "fitting.event(scale)",
             ),
         ],
@@ -20,7 +20,7 @@ FAULTS = faults_of(
                 "shares * GRID // np.maximum(sums, GRID)[units.codes]",
                 "shares",
             ),
-            ("evaluation-replace-one-half-sensitivity", "CountedEvaluation._priced_noise", "math.sqrt(0.5)", "0.5"),
+            ("evaluation-replace-one-half-sensitivity", "CountedEvaluation._noise_and_cost", "math.sqrt(0.5)", "0.5"),
         ],
         "skdp.metrics.multiclass": [
             (
@@ -43,13 +43,13 @@ FAULTS = faults_of(
             (
                 "cross-validation-folds-charged-in-parallel",
                 "CrossValidation._plan.event_at",
-                "[*each[:j], *each[j + 1:], counting.price.event]",
-                "[each[j], counting.price.event]",
+                "[*each[:j], *each[j + 1:], counting.cost.event]",
+                "[each[j], counting.cost.event]",
             ),
             (
                 "cross-validation-scores-not-charged",
                 "CrossValidation._plan.event_at",
-                "[*each[:j], *each[j + 1:], counting.price.event]",
+                "[*each[:j], *each[j + 1:], counting.cost.event]",
                 "[*each[:j], *each[j + 1:]]",
             ),
             (

@@ -50,7 +50,7 @@ FAULTS = faults_of(
         "skdp.base.fit": [
             (
                 "budget-not-checked-before-reading",
-                "Payment.check",
+                "Account.check",
                 "self.accountant.check(event, self.adjacency, parameters=self.parameters, unit=self.unit)",
                 "pass",
             ),
@@ -60,10 +60,10 @@ FAULTS = faults_of(
                 "Fit._settle",
                 "n if n_public is None else n_public",
                 "n",
-                "guarantees_neighbours",
+                "guarantees_neighbors",
             ),
-            ("fit-not-asked-before-read", "Fit._admit", "payment.check(self.event)", "None", "fit"),
-            ("fit-not-charged", "Fit.charge", "self._payment.charge(self.event, _1)", "None", "fit"),
+            ("fit-not-asked-before-read", "Fit._admit", "account.check(self.event)", "None", "fit"),
+            ("fit-not-charged", "Fit.charge", "self._account.charge(self.event, _1)", "None", "fit"),
             ("fit-order-not-enforced", "Fit._advance", "self._stage not in allowed", "False", "fit"),
             ("fit-part-released-twice", "Fit._begin_part", "self._released[part] = 0.0", "None", "fit"),
             (
@@ -99,7 +99,7 @@ FAULTS = faults_of(
                 "Fit.release",
                 "mechanism.release(total.vector, stream)",
                 "total.vector",
-                "guarantees_neighbours",
+                "guarantees_neighbors",
             ),
         ],
         "skdp.base.estimator": [

@@ -30,7 +30,7 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.ensemble.leaf_model": [
-            ("tree-cell-counts-sensitivity-of-one", "TreesSolver._grow", "len(blocks)", "1", "guarantees_neighbours"),
+            ("tree-cell-counts-sensitivity-of-one", "TreesSolver._grow", "len(blocks)", "1", "guarantees_neighbors"),
         ],
         "skdp.ensemble.marginal_counts": [
             (

@@ -8,7 +8,7 @@ FAULTS = faults_of(
             ("formula-spline-norm-of-one-column", "_Factor.squared_norm", "max(self.degree, 1)", "1"),
         ],
         "skdp.preprocessing.column_sums": [
-            ("bounds-of-moments-not-charged", "BoughtBounds.event_beside", "not self._n_open", "True"),
+            ("bounds-of-moments-not-charged", "EstimatedBounds.event_beside", "not self._n_open", "True"),
             (
                 "column-sums-sensitivity-of-counts",
                 "ColumnSums.__init__",
@@ -36,12 +36,12 @@ FAULTS = faults_of(
                 "released(mechanism, columns.counts(breaks), stream)",
                 "columns.counts(breaks)",
             ),
-            ("threshold-delta-not-charged", "Purchase.event_at", "self.n_words", "False"),
-            ("threshold-group-counted-by-row", "Purchase._locate", "columns.units", "None", "guarantees_units"),
+            ("threshold-delta-not-charged", "HistogramQuery.event_at", "self.n_words", "False"),
+            ("threshold-group-counted-by-row", "HistogramQuery._locate", "columns.units", "None", "guarantees_units"),
             (
-                "purchase-not-charged",
+                "query-not-charged",
                 "event_with",
-                "compose([*(each.event_at(noise_multiplier) for each in purchases), event_at(noise_multiplier)])",
+                "compose([*(each.event_at(noise_multiplier) for each in queries), event_at(noise_multiplier)])",
                 "event_at(noise_multiplier)",
             ),
             (
@@ -58,10 +58,10 @@ FAULTS = faults_of(
             ),
         ],
         "skdp.preprocessing.column_estimates": [
-            ("vectorizer-bins-sensitivity-of-one-column", "bought_columns", "len(numbers)", "1"),
+            ("vectorizer-bins-sensitivity-of-one-column", "estimated_columns", "len(numbers)", "1"),
             (
                 "vectorizer-less-noise-than-charged",
-                "bought_columns",
+                "estimated_columns",
                 "(list(numbers.values()), list(words.values()), noise_multiplier, n_public, stream)",
                 "(list(numbers.values()), list(words.values()), noise_multiplier / 2, n_public, stream)",
             ),

@@ -51,7 +51,7 @@ FAULTS = faults_of(
             (
                 "gan-class-counts-not-charged",
                 "DPWGAN._event_of_steps",
-                "if not self._buys_shares():\n    return steps",
+                "if not self._estimates_shares():\n    return steps",
                 "return steps",
             ),
         ],
@@ -73,7 +73,7 @@ FAULTS = faults_of(
             (
                 "tables-not-centered",
                 "TableSums.vector",
-                "centred(count(codes, columns, self.levels, shares))",
+                "centered(count(codes, columns, self.levels, shares))",
                 "count(codes, columns, self.levels, shares)",
             ),
             (
@@ -125,7 +125,7 @@ FAULTS = faults_of(
             (
                 "synthesizer-schema-not-charged",
                 "DPMarginalSynthesizer._event_at",
-                "partial(event_with, self._purchases(), partial(event_of, n_rounds=n_rounds))",
+                "partial(event_with, self._queries(), partial(event_of, n_rounds=n_rounds))",
                 "partial(event_of, n_rounds=n_rounds)",
             ),
         ],

@@ -1,4 +1,4 @@
-"""Months and weekdays of a date: levels at no price, within the norm of the row."""
+"""Months and weekdays of a date: levels at no cost, within the norm of the row."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_part_has_one_entry_and_counts_in_the_norm(numbers):
     assert row_norm_of(rows) == vectorizer.row_norm_ == np.sqrt(2 * (1 + (numbers == "both")) + 2)
     assert np.linalg.norm(rows, axis=1).max() <= vectorizer.row_norm_ * (1 + 1e-15)
     for part, levels in DATE_PARTS.items():
-        columns = [names.index(f"since_{part}={level}") for level in (*levels, "other", "gap")]
+        columns = [names.index(f"since_{part}={level}") for level in (*levels, "other", "missing")]
         assert (rows[:, columns].sum(axis=1) == 1).all()
         assert (rows[:, columns[-1]] == frame["since"].isna()).all()
     month = rows[:, [names.index(f"since_month={level}") for level in DATE_PARTS["month"]]]
@@ -65,7 +65,7 @@ def test_they_cost_nothing_and_a_row_changes_its_own():
 
 
 @pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
-def test_a_date_that_is_bought_has_them_at_the_same_price():
+def test_estimated_date_has_parts_at_the_same_cost():
     frame = visits(2_000)
     given = {"since": {"kind": "date", "features": ["month"]}, "age": (0, 99)}
     plain = DPTableVectorizer({**given, "since": "date"}, random_state=0).fit(frame)

@@ -58,7 +58,7 @@ def test_smartnoise_metadata_is_read_from_file(tmp_path):
         "Database:\n  PUMS:\n    PUMS:\n      age:\n        type: int\n        lower: 0\n        upper: 9\n"
     )
     assert TableSchema.from_smartnoise_yaml(path)["age"].bounds == (0.0, 9.0)
-    assert TableSchema.from_smartnoise_yaml(str(path), table="PUMS.PUMS")["age"].gaps == ("",)
+    assert TableSchema.from_smartnoise_yaml(str(path), table="PUMS.PUMS")["age"].missing_values == ("",)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a user may write down of a table, what is refused, and the files it comes from."""
+"""What a user may write down of a table, what is rejected, and the files it comes from."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_shorthands_say_what_they_say(given, kind, bounds, categories):
     assert (column.kind, column.bounds, column.categories) == (kind, bounds, categories)
 
 
-def test_only_what_is_missing_is_bought():
-    bought = TableSchema({"a": "number", "b": "date", "c": "category", "d": "flag", "e": "drop", "f": (0, 1)})
-    assert [name for name, column in bought.items() if column.is_bought] == ["a", "b", "c"]
+def test_only_missing_facts_are_estimated():
+    estimated = TableSchema({"a": "number", "b": "date", "c": "category", "d": "flag", "e": "drop", "f": (0, 1)})
+    assert [name for name, column in estimated.items() if column.is_estimated] == ["a", "b", "c"]
     assert SCHEMA.is_complete
-    assert not bought.is_complete
+    assert not estimated.is_complete
     assert not TableSchema({}, others="estimate").is_complete
 
 
@@ -85,11 +85,11 @@ def test_only_what_is_missing_is_bought():
         (pd.Series([1]), "<Series>"),
     ],
 )
-def test_a_wrong_column_is_refused_by_one_line_that_names_it(given, message):
-    with pytest.raises(ValueError) as refusal:
+def test_a_wrong_column_is_rejected_by_one_line_that_names_it(given, message):
+    with pytest.raises(ValueError) as rejection:
         TableSchema({"first": (0, 1), "my column": given})
-    assert str(refusal.value).startswith(f"Invalid schema of column 'my column': {message}")
-    assert "\n" not in str(refusal.value)
+    assert str(rejection.value).startswith(f"Invalid schema of column 'my column': {message}")
+    assert "\n" not in str(rejection.value)
 
 
 class Watcher(float):
@@ -104,11 +104,11 @@ def test_a_column_made_by_hand_is_read_like_any_other():
     DPTableVectorizer({"x0": column}, numbers="both").fit_transform(np.ones((3, 1)))
     with pytest.raises(ValueError, match="Invalid schema of column 'x0'"):
         TableSchema({"x0": Column("number", bounds=(1.0, 0.0))})
-    day = Column("date", bounds=(0.1, 1000.3), gaps=("none",))
+    day = Column("date", bounds=(0.1, 1000.3), missing_values=("none",))
     assert TableSchema({"x0": day})["x0"] == day
 
 
-def test_a_wrong_schema_is_refused():
+def test_a_wrong_schema_is_rejected():
     with pytest.raises(TypeError, match=r"^`columns` must be a dict .* got <DataFrame>\. TableSchema\.draft"):
         TableSchema(customers(10))
     with pytest.raises(TypeError, match=r"^Column names in a schema must be strings, got 1"):
@@ -189,9 +189,9 @@ def test_yaml_is_that_of_version_1_2():
     ],
 )
 def test_schema_from_wrong_file_is_rejected(read, text, message):
-    with pytest.raises(ValueError, match=message) as refusal:
+    with pytest.raises(ValueError, match=message) as rejection:
         read(text)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
 
 
 # --- drafts and code books ---
@@ -228,7 +228,7 @@ def test_bounds_of_a_draft_are_rounded_outward(low, high, bounds):
 def test_empty_cells_are_said_to_be_gaps():
     for empty in (None, float("nan"), ""):
         column = TableSchema({"x": {"bounds": (0, 1), "missing_values": [-9, empty]}})["x"]
-        assert column.gaps == ("", "-9")
+        assert column.missing_values == ("", "-9")
         assert TableSchema({"x": column})["x"] == column
         assert "missing: empty cells, -9" in str(TableSchema({"x": column}))
     rows = pd.DataFrame({"x": [0.5, None]})
@@ -278,11 +278,11 @@ def test_impossible_combinations_belong_to_the_schema():
         ([{"age": (0, 1), "job": "a"}], "Invalid schema of column 'job': categories='a'"),
     ],
 )
-def test_a_wrong_combination_is_refused_by_one_line(given, message):
-    with pytest.raises(ValueError, match=r"`impossible`|^Invalid schema") as refusal:
+def test_a_wrong_combination_is_rejected_by_one_line(given, message):
+    with pytest.raises(ValueError, match=r"`impossible`|^Invalid schema") as rejection:
         TableSchema(COMBINED, impossible=given)
-    assert str(refusal.value).startswith(message)
-    assert "\n" not in str(refusal.value)
+    assert str(rejection.value).startswith(message)
+    assert "\n" not in str(rejection.value)
 
 
 @pytest.mark.parametrize("n_gaps", [0, 3000])

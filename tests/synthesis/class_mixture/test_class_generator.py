@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import reference
 from combinations import over_rows
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 
 from skdp import AddRemove
@@ -254,8 +254,8 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(generator, parameters, {"X": GOOD, **given}, words, ["secret"])
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(generator, parameters, {"X": GOOD, **given}, words, ["secret"])
 
 
 def test_groups_are_counted_and_not_their_rows():
@@ -317,8 +317,8 @@ def test_rules_are_public():
 def test_labels_are_drawn_by_noisy_or_public_shares(shares):
     X, y = rows_of(3000)
     model = generator(class_prevalences=shares).fit(X, y)
-    bought = model.class_count_ / model.class_count_.sum()
-    expected = {"estimate": bought, "uniform": [1 / 3] * 3}.get(str(shares), shares)
+    estimated = model.class_count_ / model.class_count_.sum()
+    expected = {"estimate": estimated, "uniform": [1 / 3] * 3}.get(str(shares), shares)
     _, made = model.sample(20_000, random_state=0)
     found = [(made == name).mean() for name in CLASSES]
     assert np.abs(np.subtract(found, expected)).max() < 5 * math.sqrt(0.25 / 20_000)  # false alarm below 1e-6

@@ -1,4 +1,4 @@
-"""`DPWGAN`: what a fit releases and what it costs, what one row can move, what it keeps, and what it refuses."""
+"""`DPWGAN`: what a fit releases and what it costs, what one row can move, what it keeps, and what it rejects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from combinations import crossed, over_rows
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.base import clone
@@ -51,7 +51,7 @@ def wgan(**parameters):
     return DPWGAN(**{**given, **FAST, **parameters})
 
 
-# --- one row ----------------------------------------------------------------------------------------------------------
+# --- one row ---------------------------------------------------------------------------------------------------------
 
 
 CRITICS = {"dense": {}, "convolutional": {"image_shape": (2, 2), "capacity": 2}}
@@ -95,7 +95,7 @@ def test_the_price_is_that_of_counts_and_steps(adjacency, shares):
     assert 19.9 < model.epsilon_ <= 20.0
 
 
-def test_bought_shares_are_near_those_of_the_rows():
+def test_estimated_shares_are_near_those_of_the_rows():
     """Noise of 10 sigma on 3 counts of 4,000 rows: a standard deviation of .003."""
     rng = np.random.default_rng(0)
     y = rng.choice(3, 4000, p=[0.6, 0.3, 0.1])
@@ -105,7 +105,7 @@ def test_bought_shares_are_near_those_of_the_rows():
     assert model.class_prevalences_.sum() == pytest.approx(1)
 
 
-# --- what it learns ---------------------------------------------------------------------------------------------------
+# --- what it learns --------------------------------------------------------------------------------------------------
 
 
 def test_it_learns_where_the_classes_are():
@@ -154,7 +154,7 @@ def test_critic_steps_follow_a_rule_in_the_noise():
     assert wgan(critic_steps=3).fit(X, y).critic_steps_ == 3
 
 
-# --- samples ----------------------------------------------------------------------------------------------------------
+# --- samples ---------------------------------------------------------------------------------------------------------
 
 
 @over_rows("dtype", [np.float32, np.float64])
@@ -172,7 +172,7 @@ def test_samples_lie_in_the_bounds_and_have_the_type_of_the_rows(dtype):
     np.testing.assert_array_equal(model.bounds_, bounds)
 
 
-# --- charges, refusals, and what is published -------------------------------------------------------------------------
+# --- charges, rejections, and what is published ----------------------------------------------------------------------
 
 GOOD, GOOD_Y = rows_of(20)
 
@@ -201,8 +201,8 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(wgan, parameters, {"X": GOOD, **given}, words)
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(wgan, parameters, {"X": GOOD, **given}, words)
 
 
 def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
@@ -225,7 +225,7 @@ def test_an_interrupted_fit_keeps_its_charge_and_what_it_learned(monkeypatch):
 
 
 def test_one_column_is_a_table_too():
-    """A refusal behind a step that buys its width would come after the charge."""
+    """A rejection behind a step that estimates its width would come after the charge."""
     X = rows_of(40)[0][:, :1]
     assert wgan(bounds=(-2, 2)).fit(X).sample(3, 0).shape == (3, 1)
     behind = make_pipeline(DPStandardScaler(bounds=(-2.0, 2.0)), DPWGAN((-3.0, 3.0), **FAST))
@@ -250,7 +250,7 @@ def test_images_may_stand_behind_steps_whose_width_is_known(before):
         (DPStandardScaler(bounds=(0, 1)), {"bounds": (0, 1), "image_shape": (1, 1)}),
     ],
 )
-def test_a_bought_width_is_remembered_over_steps_that_keep_it(between, parameters):
+def test_estimated_width_is_kept_over_steps(between, parameters):
     accountant = PrivacyAccountant()
     X = np.random.default_rng(0).integers(0, 3, (200, 2)).astype(str)
     first = DPOneHotEncoder(sparse_output=False)
@@ -329,7 +329,7 @@ def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency
     [{"weight_decay": -1}, {"image_shape": (5, 1)}, {"n_latent": 0}],
     ids=str,
 )
-def test_bad_parameters_behind_a_width_that_is_bought_are_refused_before_the_charge(parameters):
+def test_bad_parameters_after_an_estimated_width_are_rejected_before_the_charge(parameters):
     accountant = PrivacyAccountant()
     before = DPOneHotEncoder(sparse_output=False, accountant=accountant)
     steps = make_pipeline(before, DPWGAN((0, 1), accountant=accountant, **{**FAST, **parameters}))

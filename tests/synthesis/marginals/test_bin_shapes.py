@@ -65,7 +65,7 @@ def exact():
 
 
 def test_the_release_is_that_of_the_plain_reading(exact):
-    """Row by row: a count of each cell, and of gaps, centred, with which a row adds a vector of length 1."""
+    """Row by row: a count of each cell, and of gaps, centered, with which a row adds a vector of length 1."""
     model, frame, released = exact
     vector, found = released[-2].exact, []  # before the counts of whole numbers
     for name, column in zip(("pay", "age"), model._fitted_form.columns, strict=False):

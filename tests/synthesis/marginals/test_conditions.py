@@ -1,4 +1,4 @@
-"""Samples under conditions: exact for the model, by its public schema, and refused where that has no such cell."""
+"""Samples under conditions: exact for the model, by its public schema, and rejected where that has no such cell."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_sample_is_balanced_and_sample_sets_are_independent(model, monkeypatch):
         ({"job": []}, ["'job'", "at least one cell"]),
     ],
 )
-def test_what_the_schema_does_not_have_is_refused_in_one_line(model, conditions, words):
+def test_what_the_schema_does_not_have_is_rejected_in_one_line(model, conditions, words):
     with pytest.raises(ValueError) as caught:
         model.sample(5, conditions=conditions)
     assert all(word in str(caught.value) for word in words)

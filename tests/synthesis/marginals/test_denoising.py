@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from skdp.mechanisms.bounded_sum import centred
+from skdp.mechanisms.bounded_sum import centered
 from skdp.synthesis.marginals import denoising
 from skdp.synthesis.marginals.contingency_tables import Interaction
 from skdp.synthesis.marginals.denoising import targets_of
@@ -29,7 +29,7 @@ def tables_of(deviation, rng):
         for columns in sets
     }
     noisy = {
-        columns: Interaction(centred(table + deviation * rng.normal(size=table.shape)), deviation)
+        columns: Interaction(centered(table + deviation * rng.normal(size=table.shape)), deviation)
         for columns, table in exact.items()
     }
     return exact, noisy

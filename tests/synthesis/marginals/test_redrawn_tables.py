@@ -12,7 +12,7 @@ from combinations import over_rows
 from replay import recording
 from scipy import stats
 
-from skdp.mechanisms.bounded_sum import centred
+from skdp.mechanisms.bounded_sum import centered
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals.noisy_tables import all_tables
 
@@ -69,7 +69,7 @@ def test_tables_are_spread_by_sampling_and_noise_of_the_size_of_the_fit(fitted):
     sums = all_tables(how.terms.levels, how.terms.has_label, how.terms.with_triples)
     noise = (
         SIGMA / (sums.weights[sums.sets.index((0,))] * N) / np.sqrt(2.0)
-    )  # centring takes half of two entries' variance
+    )  # centering takes half of two entries' variance
     variance = made * (1.0 - made) / N + noise**2
     low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], 199) * variance / 199
     assert low < found.var(ddof=1) < high
@@ -84,7 +84,7 @@ def test_models_are_of_the_noisy_tables_as_they_are():
     how = model._fitted_redrawing
     noisy, wanted = how.model_of(how.noisy, np.random.default_rng(0)), how.noisy[(0, 1)].values
     shrunk = noisy._replace(probabilities=model.components_)
-    of_noisy, of_shrunk = (centred(each.column(0).T @ each.column(1) / 50) for each in (noisy, shrunk))
+    of_noisy, of_shrunk = (centered(each.column(0).T @ each.column(1) / 50) for each in (noisy, shrunk))
     assert np.linalg.norm(of_noisy - wanted) < 0.1 * np.linalg.norm(wanted)
     assert np.linalg.norm(of_shrunk - wanted) > 0.3 * np.linalg.norm(wanted)
 
@@ -115,7 +115,7 @@ def test_labels_are_drawn_by_the_shares_that_were_chosen():
 
 
 @over_rows("what", ["weights", "groups"])
-def test_tables_of_weighted_rows_or_of_units_are_refused(what):
+def test_tables_of_weighted_rows_or_of_units_are_rejected(what):
     given = {"weights": {"sample_weight": np.ones(N)}, "groups": {"groups": np.arange(N) // 2}}[what]
     model = synthesizer(weight_bound=1.0).fit(people(), **given)
     with pytest.raises(ValueError, match="fits with weights or groups"):
@@ -123,6 +123,6 @@ def test_tables_of_weighted_rows_or_of_units_are_refused(what):
 
 
 @over_rows("bad", [{"n_sets": 1}, {"n_sets": "x"}, {"n_samples": 0}, {"random_state": "x"}])
-def test_what_is_no_number_of_tables_or_rows_is_refused(fitted, bad):
+def test_what_is_no_number_of_tables_or_rows_is_rejected(fitted, bad):
     with pytest.raises(ValueError, match=f"`{next(iter(bad))}` must be "):
         fitted.sample_sets(**bad)

@@ -15,7 +15,7 @@ import pytest
 import reference
 import scipy.sparse as sp
 from combinations import over_rows
-from refusals import assert_refused
+from rejections import assert_rejected
 from relations import with_n_public
 from replay import recording
 from scipy import stats
@@ -27,8 +27,8 @@ from skdp._checks.groups import read_units
 from skdp._checks.weights import exactly_summable
 from skdp.accounting import GaussianDpEvent
 from skdp.mechanisms import GaussianMechanism
-from skdp.mechanisms.bounded_sum import centred
-from skdp.mechanisms.release_log import Tape, running
+from skdp.mechanisms.bounded_sum import centered
+from skdp.mechanisms.release_log import Transcript, running
 from skdp.preprocessing import DPOneHotEncoder, DPTableVectorizer, TableSchema
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import contingency_tables, noisy_tables
@@ -203,7 +203,7 @@ def test_counts_at_other_numbers_of_rows(monkeypatch):
     monkeypatch.setattr("skdp.synthesis.marginals.contingency_tables._ROWS", 7)
     np.testing.assert_array_equal(count(codes, (0, 1, 2), levels), whole)
     np.testing.assert_allclose(
-        centred(whole), reference.interactions(np.transpose(codes), (0, 1, 2), levels), atol=1e-9
+        centered(whole), reference.interactions(np.transpose(codes), (0, 1, 2), levels), atol=1e-9
     )
 
 
@@ -361,7 +361,7 @@ TYPES = [
 
 @over_rows("column, values", TYPES)
 def test_types_are_kept_and_samples_are_read_again(column, values):
-    """What comes back has the type of what went in, and is read by the same schema without a refusal."""
+    """What comes back has the type of what went in, and is read by the same schema without a rejection."""
     frame = pd.DataFrame({"x": values, "z": [1.0, 2.0] * 20})
     model = DPMarginalSynthesizer({"x": column, "z": (0, 3)}, random_state=0, **FAST).fit(frame)
     made = model.sample(200, random_state=0)
@@ -433,7 +433,7 @@ def test_types_of_arrow_are_kept():
     assert b"40 rows" not in pickle.dumps(model)
 
 
-def test_what_a_type_does_not_hold_is_refused_before_the_charge():
+def test_what_a_type_does_not_hold_is_rejected_before_the_charge():
     accountant = PrivacyAccountant()
     frame = pd.DataFrame({"x": [1, 2] * 20, "z": [0.0, 1.0] * 20}).astype({"x": "float16"})
     frame["x"] = pd.Series([pd.Period("2001-01", "M"), pd.Period("2001-02", "M")] * 20, dtype="period[M]")
@@ -488,7 +488,7 @@ def test_computed_edges_are_those_that_are_meant(high):
 
 
 @over_rows("condition", [{"age": (20, 39)}, {"job": []}])
-def test_an_impossible_combination_that_means_nothing_is_refused_before_the_charge(condition):
+def test_an_impossible_combination_that_means_nothing_is_rejected_before_the_charge(condition):
     accountant = PrivacyAccountant()
     schema = TableSchema(SCHEMA, impossible=[{**condition, "member": [True]}])
     with pytest.raises(
@@ -498,8 +498,8 @@ def test_an_impossible_combination_that_means_nothing_is_refused_before_the_char
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
 
-def test_impossible_combinations_outlive_the_purchase_of_columns():
-    """Without the categories that were not bought."""
+def test_impossible_combinations_outlive_estimates_of_columns():
+    """Without the categories that were not estimated."""
     frame = people(2000)[["age", "job", "member"]]
     impossible = [
         {"age": (0, 20), "job": ["clerk", "nurse", "pilot"]},
@@ -507,10 +507,10 @@ def test_impossible_combinations_outlive_the_purchase_of_columns():
         {"age": (0, 20), "member": [True]},
     ]
     schema = TableSchema({"age": {"edges": [0, 20, 100]}, "job": "category", "member": "flag"}, impossible=impossible)
-    bought = DPTableVectorizer(schema, epsilon=20.0, random_state=0).fit(frame).schema_
+    estimated = DPTableVectorizer(schema, epsilon=20.0, random_state=0).fit(frame).schema_
     kept = [{"age": [0.0, 20.0], "job": ["clerk", "nurse"]}, {"age": [0.0, 20.0], "member": ["True"]}]
-    assert [each.describe(dict(bought.items())) for each in bought.impossible] == kept
-    made = synthesizer(schema=bought, adjacency=AddRemove(500)).fit(frame).sample(2000, random_state=0)
+    assert [each.describe(dict(estimated.items())) for each in estimated.impossible] == kept
+    made = synthesizer(schema=estimated, adjacency=AddRemove(500)).fit(frame).sample(2000, random_state=0)
     assert not ((made["age"] < 20) & ((made["job"] != "none") | made["member"])).any()
 
 
@@ -576,8 +576,8 @@ BAD_INPUT = [
 
 
 @over_rows("parameters, given, words", BAD_INPUT)
-def test_bad_input_is_refused_in_one_line_before_any_charge(parameters, given, words):
-    assert_refused(synthesizer, parameters, {"X": GOOD, **given}, words, ["secret", "12.5w"])
+def test_bad_input_is_rejected_in_one_line_before_any_charge(parameters, given, words):
+    assert_rejected(synthesizer, parameters, {"X": GOOD, **given}, words, ["secret", "12.5w"])
 
 
 def test_categories_that_are_not_listed_may_have_a_cell_of_their_own():
@@ -650,7 +650,7 @@ def test_a_step_that_changes_the_width_does_not_change_what_was_priced(width):
         ),
     ],
 )
-def test_what_does_not_fit_behind_a_private_step_is_refused_before_the_charge(first, parameters, words):
+def test_what_does_not_fit_behind_a_private_step_is_rejected_before_the_charge(first, parameters, words):
     accountant = PrivacyAccountant()
     steps = [clone(first), DPMarginalSynthesizer(**parameters, **FAST)]
     pipe = make_pipeline(*(step.set_params(accountant=accountant) for step in steps))
@@ -706,7 +706,7 @@ def test_tables_of_units_that_reach_further_are_relative_to_the_sum_of_their_wei
     assert np.mean(made[:, 0] == made[:, 1]) > 0.96
 
 
-def test_a_table_of_one_group_is_refused_before_the_charge():
+def test_a_table_of_one_group_is_rejected_before_the_charge():
     ledger = PrivacyAccountant(5.0, 1e-5, unit="group")
     model = DPMarginalSynthesizer(bounds=(0, 1), accountant=ledger)
     with pytest.raises(ValueError, match="X has 1 group"):
@@ -735,11 +735,11 @@ def test_the_noise_is_as_priced(mode):
     parameters, with_labels = MODES[mode]
     frame = people(400)
     schema = {**SCHEMA, "pay": {"edges": np.linspace(0, 1000, 31), "missing_values": [None]}}
-    model, tape = synthesizer(schema=schema, epsilon=500.0, random_state=1, **parameters), Tape()
-    with running(tape):
+    model, transcript = synthesizer(schema=schema, epsilon=500.0, random_state=1, **parameters), Transcript()
+    with running(transcript):
         model.fit(frame, labels(frame) if with_labels else None)
     whole, event = model.noise_multiplier_, model.privacy_event_
-    if mode == "selected":  # the first one is priced as one release: columns, cells of numbers, whole numbers
+    if mode == "selected":  # the first one is charged as one release: columns, cells of numbers, whole numbers
         first, *others = event.events
         assert first == GaussianDpEvent(whole / math.sqrt(0.2))
         assert len(others) == 4
@@ -749,7 +749,7 @@ def test_the_noise_is_as_priced(mode):
         assert event == GaussianDpEvent(whole)
         multipliers = [whole / math.sqrt(fraction) for fraction in (0.97, 0.02, 0.01)]
     assert sum(1 / each**2 for each in multipliers) == pytest.approx(1 / whole**2)
-    (track,) = tape.tracks
+    (track,) = transcript.tracks
     assert [each.noise_multiplier for each in track.releases] == pytest.approx(multipliers, rel=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""What every refusal of a fit is: one line without a private value, before any charge; and no model is left."""
+"""What every rejection of a fit is: one line without a private value, before any charge; and no model is left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from skdp import PrivacyAccountant
 
 
-def assert_refused(
+def assert_rejected(
     make: Callable[..., Any],
     parameters: Mapping[str, Any],
     given: Mapping[str, Any],
@@ -20,15 +20,15 @@ def assert_refused(
     method: str = "fit",
     errors: tuple[type[Exception], ...] = (ValueError, TypeError),
 ) -> None:
-    """A model of these parameters refuses what it is given by a message that has all words, and nothing hidden."""
+    """A model of these parameters rejects what it is given by a message that has all words, and nothing hidden."""
     accountant = PrivacyAccountant()
     model = make(**{"accountant": accountant, **parameters})
-    with pytest.raises(errors) as refusal:
+    with pytest.raises(errors) as rejection:
         getattr(model, method)(**given)
-    message = str(refusal.value)
+    message = str(rejection.value)
     assert "\n" not in message
     assert all(word in message for word in words), message
     assert not any(value in message for value in hidden)
-    assert refusal.value.__context__ is None
+    assert rejection.value.__context__ is None
     assert accountant.history == ()
     assert not hasattr(model, "epsilon_")

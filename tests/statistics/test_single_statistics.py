@@ -1,4 +1,4 @@
-"""Single figures: near the truth, with intervals, at the price that was asked for."""
+"""Single figures: near the truth, with intervals, at the cost that was asked for."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_frames_are_near_the_truth():
     assert (table.index.name, table.columns.name) == ("x", "y")
 
 
-def test_what_is_not_said_is_bought():
+def test_missing_bounds_are_estimated():
     assert st.private_mean(AGE, epsilon=2.0, random_state=0).value == pytest.approx(AGE.mean(), abs=5.0)
     assert list(st.private_top_k(JOB, 2, epsilon=2.0, random_state=0).index) == ["clerk", "nurse"]
     assert "left" in st.private_histogram(AGE, epsilon=2.0, random_state=0)
@@ -102,7 +102,7 @@ def test_a_list_has_no_type():
     assert len(st.private_histogram(np.array(whole), bounds=(0, 100), random_state=0)) == 102
 
 
-REFUSED = {
+REJECTED = {
     "two dimensions": (lambda **s: st.private_mean(np.ones((3, 2)), bounds=(0, 1), **s), "shape"),
     "different lengths": (lambda **s: st.private_crosstab(JOB, SEX[:3], **s), "equal length"),
     "one pair of bounds for two": (lambda **s: st.private_correlation(AGE, PAY, bounds=(0, 1), **s), "two pairs"),
@@ -115,13 +115,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals_are_one_line_and_cost_nothing(name):
-    call, words = REFUSED[name]
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejections_are_one_line_and_cost_nothing(name):
+    call, words = REJECTED[name]
     accountant = PrivacyAccountant()
-    with pytest.raises(ValueError, match=words) as refusal:
+    with pytest.raises(ValueError, match=words) as rejection:
         call(accountant=accountant)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(rejection.value)
     assert accountant.history == ()
 
 
@@ -129,13 +129,13 @@ def test_rejected_nested_cell_is_recorded():
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="nested cells"):
         st.private_mean([1.0, [2.0]], bounds=(0, 1), accountant=accountant)
-    assert [entry.kind for entry in accountant.entries] == ["refusal"]
+    assert [entry.kind for entry in accountant.entries] == ["rejection"]
 
 
 # --- discrete noise ---
 
 COUNTED = ["count", "histogram", "histogram of numbers", "top", "crosstab"]
-NEIGHBOURS = {
+NEIGHBORS = {
     "count": lambda **s: st.private_count(np.append(AGE[1:], 20) > 65, **s),
     "crosstab": lambda **s: st.private_crosstab(np.append("cook", JOB[1:]), SEX, categories=[JOBS, SEXES], **s),
 }
@@ -154,13 +154,13 @@ def test_discrete_noise_is_charged_at_the_events_of_what_draws_it(name, monkeypa
     assert [each.n_counts for each in drawn] == ([2, 1] if name == "crosstab" else [1])
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("name", NEIGHBORS)
 def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are_priced(name):
     """One row in the place of another takes 1 from a count of each table, and adds 1 to another one."""
     with recording([]) as first:
         ALL[name](epsilon=0.5, noise="discrete")
     with recording(first) as second:
-        NEIGHBOURS[name](epsilon=0.5, noise="discrete")
+        NEIGHBORS[name](epsilon=0.5, noise="discrete")
     for one, other in zip(first, second, strict=True):
         assert one.exact.dtype == other.exact.dtype == one.noisy.dtype == np.int64
         moved = np.abs(other.exact - one.exact)
@@ -170,7 +170,7 @@ def test_discrete_noise_is_on_whole_counts_of_which_one_row_moves_as_many_as_are
 
 NO_COUNTS = {
     "mean": (lambda **s: ALL["mean"](**s), "numeric columns have moments"),
-    "bought": (lambda **s: st.private_histogram(AGE, **s), "would be estimated privately"),
+    "estimated": (lambda **s: st.private_histogram(AGE, **s), "would be estimated privately"),
     "groups": (lambda **s: ALL["count"](groups=np.arange(N), **s), "weights and groups have fractional counts"),
     "weights": (
         lambda **s: describe(
@@ -192,7 +192,7 @@ CATEGORIES, LEVELS = pd.DataFrame({"job": JOB, "sex": SEX}), {"job": JOBS, "sex"
 
 
 @pytest.mark.parametrize("name", NO_COUNTS)
-def test_discrete_noise_is_refused_where_there_are_no_counts(name):
+def test_discrete_noise_is_rejected_where_there_are_no_counts(name):
     accountant = PrivacyAccountant(1.0, 1e-5, unit="person" if name == "groups" else "row")
     call, why = NO_COUNTS[name]
     with pytest.raises(ValueError, match=why) as error:
@@ -201,7 +201,7 @@ def test_discrete_noise_is_refused_where_there_are_no_counts(name):
     assert not accountant.history
 
 
-def test_discrete_noise_is_refused_where_columns_are_not_those_that_are_priced(monkeypatch):
+def test_discrete_noise_is_rejected_where_columns_are_not_those_that_are_priced(monkeypatch):
     monkeypatch.setattr(TableDescriber, "_n_columns", lambda self: 1)
     accountant = PrivacyAccountant(1.0, 1e-5)
     with pytest.raises(ValueError, match="the columns of X differ from those of `schema`"):

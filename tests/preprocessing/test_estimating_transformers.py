@@ -1,4 +1,4 @@
-"""Transformers that buy what they learn of columns: price, what one row changes, what comes out."""
+"""Transformers that estimate facts about columns: cost, what one row changes, what comes out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarn
 N = 300
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 MIXED = [None, (-2.0, 5.0), None]
-BUYERS = {
+ESTIMATING = {
     "binner": lambda **p: DPQuantileBinner(4, **p),
     "binner-bounds": lambda **p: DPQuantileBinner(4, bounds=(-3.0, 3.0), **p),
     "binner-mixed": lambda **p: DPQuantileBinner(4, bounds=MIXED, **p),
@@ -49,7 +49,7 @@ BUYERS = {
     "bounds": lambda **p: ColumnBounds(**p),
 }
 WORDS = {"encoder", "imputer-most-frequent"}
-by_name = over_rows("name", BUYERS)
+by_name = over_rows("name", ESTIMATING)
 by_class = over_rows("name", ["binner", "encoder", "scaler", "imputer-mean", "bounds"])
 
 
@@ -60,14 +60,16 @@ def table(name, n=N, width=3, seed=0):
     return rng.normal(0.0, 2.0, (n, width)).round(2)
 
 
-# --- price ---
+# --- cost ---
 
 
 @by_name
 def test_the_price_does_not_depend_on_the_number_of_columns(name):
     if "mixed" in name:
         return
-    events = {BUYERS[name](noise_multiplier=9.0, epsilon=None).fit(table(name, width=w)).privacy_event_ for w in (1, 7)}
+    events = {
+        ESTIMATING[name](noise_multiplier=9.0, epsilon=None).fit(table(name, width=w)).privacy_event_ for w in (1, 7)
+    }
     assert len(events) == 1
     found = releases(events.pop())
     assert found.mu_squared == pytest.approx(1 / 81, rel=1e-12)
@@ -80,9 +82,9 @@ def test_the_noise_that_is_added_is_the_noise_that_is_paid(name, monkeypatch):
     monkeypatch.setattr(
         GaussianMechanism, "release", lambda self, *rest: used.append(self.noise_multiplier) or release(self, *rest)
     )
-    model = BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
-    priced = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
-    assert sorted(used) == sorted(priced)
+    model = ESTIMATING[name](noise_multiplier=5.0, epsilon=None).fit(table(name))
+    charged = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
+    assert sorted(used) == sorted(charged)
 
 
 @over_rows("name", ["binner", "binner-bounds"])
@@ -90,9 +92,9 @@ def test_noise_grows_with_the_root_of_the_number_of_columns(name):
     deviations = []
     for width in (1, 9):
         with recording([]) as seen:
-            model = BUYERS[name](noise_multiplier=5.0, epsilon=None).fit(table(name, width=width))
-        priced = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
-        deviations.append(sorted(noise * each.sensitivity for noise, each in zip(priced, seen, strict=True)))
+            model = ESTIMATING[name](noise_multiplier=5.0, epsilon=None).fit(table(name, width=width))
+        charged = [each.noise for each in releases(model.privacy_event_).gaussian for _ in range(each.times)]
+        deviations.append(sorted(noise * each.sensitivity for noise, each in zip(charged, seen, strict=True)))
     np.testing.assert_allclose(deviations[1], 3.0 * np.array(deviations[0]), rtol=1e-12)
 
 
@@ -101,10 +103,10 @@ def test_a_threshold_takes_its_part_of_delta():
     assert model.privacy_event_.events[-1].delta == pytest.approx(1e-6)
 
 
-# --- neighbours ---
+# --- neighbors ---
 
 
-def neighbour(rows, adjacency):
+def neighbor(rows, adjacency):
     """D' of D: the first row as a null row, removed, or replaced by one that lies elsewhere in each column."""
     if adjacency == "zero_out":
         return np.vstack([np.full(rows.shape[1], np.nan), rows[1:]])
@@ -117,14 +119,14 @@ def neighbour(rows, adjacency):
     "name, adjacency, first",
     [
         (*both, first)
-        for both, first in zip(itertools.product(BUYERS, ADJACENCIES), itertools.cycle([0.0, 1e9, 3.0, -3.0]))
+        for both, first in zip(itertools.product(ESTIMATING, ADJACENCIES), itertools.cycle([0.0, 1e9, 3.0, -3.0]))
     ],
 )
 def test_one_row_moves_each_release_by_its_sensitivity_and_nothing_else(name, adjacency, first):
     rows = table(name)
     rows[0] = first if name not in WORDS else min(abs(first), 3.0)
-    model = BUYERS[name](adjacency=with_n_public(adjacency, N), epsilon=None, noise_multiplier=0.3, random_state=0)
-    one, two = replay(lambda given: clone(model).fit(given), rows, neighbour(rows, adjacency))
+    model = ESTIMATING[name](adjacency=with_n_public(adjacency, N), epsilon=None, noise_multiplier=0.3, random_state=0)
+    one, two = replay(lambda given: clone(model).fit(given), rows, neighbor(rows, adjacency))
     moved = moves(one, two)
     assert 0.0 < min(moved) <= max(moved) <= (2.0 if adjacency == "replace_one" else 1.0) * (1 + 1e-12)
     assert_all_else_is_equal(one, two)
@@ -161,7 +163,7 @@ def test_column_sums_without_weights_are_exact_in_any_order():
 def test_the_null_row_of_zero_out_is_a_row_of_gaps(name):
     rows = table(name)
     gaps = np.vstack([rows, np.full((1, 3), np.nan)])
-    model = BUYERS[name](adjacency=AddRemove(N), random_state=0)
+    model = ESTIMATING[name](adjacency=AddRemove(N), random_state=0)
     assert not any(moves(*replay(lambda given: clone(model).fit(given), rows, gaps)))
 
 
@@ -183,29 +185,29 @@ def test_a_row_adds_1_to_one_count_of_bounds_of_each_column(adjacency):
     assert found[0].sum(axis=1).tolist() == [1.0] * 4
 
 
-# --- refusals and charges ---
+# --- rejections and charges ---
 
 
 @by_class
 @over_rows("cell", [["SECRET"], {"SECRET": 1}, 7654321.0 + 1j])
-def test_a_refusal_shows_no_cell_and_costs_nothing(name, cell):
+def test_a_rejection_shows_no_cell_and_costs_nothing(name, cell):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     cells = np.ones((9, 3), dtype=object)
     cells[4, 1] = cell
     for rows in (cells, cells.tolist(), pd.DataFrame(cells)):
         with pytest.raises((ValueError, TypeError)) as caught:
-            BUYERS[name](accountant=accountant).fit(rows)
+            ESTIMATING[name](accountant=accountant).fit(rows)
         assert not [each for each in ("SECRET", "7654321", "\n") if each in str(caught.value)]
         assert caught.value.__cause__ is caught.value.__context__ is None
     assert not accountant.history
 
 
-@over_rows("name", sorted(set(BUYERS) - WORDS))
-def test_columns_of_dates_are_refused_without_a_charge(name):
+@over_rows("name", sorted(set(ESTIMATING) - WORDS))
+def test_columns_of_dates_are_rejected_without_a_charge(name):
     accountant = PrivacyAccountant(epsilon=5.0, delta=1e-5)
     frame = pd.DataFrame({"a": [1.0, 2.0], "day": pd.date_range("2020", periods=2), "b": [1.0, None]})
     with pytest.raises(ValueError, match="Column 'day' has a date type"):
-        BUYERS[name](accountant=accountant).fit(frame)
+        ESTIMATING[name](accountant=accountant).fit(frame)
     assert not accountant.history
 
 
@@ -218,7 +220,7 @@ def test_no_number_makes_a_fit_fail_after_its_charge(name):
         [{"bounds": b} for b in ((0, 1e-149), (-1e150, 1e150), (1, 1 + 1e-15))] if name.endswith("bounds") else [{}]
     )
     for given in bounds:
-        model = BUYERS[name](epsilon=None, noise_multiplier=0.01, random_state=0)
+        model = ESTIMATING[name](epsilon=None, noise_multiplier=0.01, random_state=0)
         if given and name != "bounds":
             model.set_params(**given)
         model.fit(rows)
@@ -234,7 +236,7 @@ def test_no_number_makes_a_fit_fail_after_its_charge(name):
         bounds=[(1, 0), (0, math.inf), "ab", [(0, 1), 3, None], (-1e308, 1e308)],
     ),
 )
-def test_bad_bounds_are_refused(make, bounds):
+def test_bad_bounds_are_rejected(make, bounds):
     with pytest.raises(ValueError, match="bounds") as caught:
         make(bounds=bounds).fit(table("binner"))
     assert "\n" not in str(caught.value)
@@ -243,7 +245,7 @@ def test_bad_bounds_are_refused(make, bounds):
 # --- what comes out ---
 
 
-def test_bins_of_bought_edges():
+def test_bins_of_estimated_edges():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.lognormal(size=20_000), rng.integers(0, 3, 20_000)])
     X[:100, 0] = np.nan
@@ -268,7 +270,7 @@ def test_one_hot_categories():
     X.loc[0, "job"] = "king"
     encoder = DPOneHotEncoder(random_state=0, epsilon=2.0, sparse_output=False).fit(X)
     assert [list(each) for each in encoder.categories_] == [["clerk", "nurse"], ["1", "2"]]
-    names = ["job=clerk", "job=nurse", "job=other", "job=gap", "code=1", "code=2", "code=other", "code=gap"]
+    names = ["job=clerk", "job=nurse", "job=other", "job=missing", "code=1", "code=2", "code=other", "code=missing"]
     assert list(encoder.get_feature_names_out()) == names
     rows = encoder.transform(X)
     assert rows[0].tolist() == [0, 0, 1, 0, 1, 0, 0, 0]
@@ -289,7 +291,7 @@ def test_a_category_of_a_type_that_no_row_has_changes_nothing():
 
 
 TRANSFORMERS = {
-    **{name: make for name, make in BUYERS.items() if name != "bounds"},
+    **{name: make for name, make in ESTIMATING.items() if name != "bounds"},
     "imputer-constant": lambda **p: DPSimpleImputer("constant", fill_value=3.0, **p),
 }
 
@@ -383,7 +385,7 @@ def test_a_constant_is_the_same_whatever_the_cells_are():
 def test_the_order_of_rows_changes_nothing(name):
     rows = table(name)
     assert_all_else_is_equal(
-        *(run(lambda given: BUYERS[name](random_state=0).fit(given), each) for each in (rows, rows[::-1]))
+        *(run(lambda given: ESTIMATING[name](random_state=0).fit(given), each) for each in (rows, rows[::-1]))
     )
 
 
@@ -400,12 +402,12 @@ def test_the_charge_stands_before_noise_is_drawn(name, monkeypatch):
         return add(mechanism, value, stream)
 
     monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
-    model = BUYERS[name](accountant=accountant).fit(table(name))
+    model = ESTIMATING[name](accountant=accountant).fit(table(name))
     assert charges
     assert all(each == [model.privacy_event_] for each in charges)
 
 
-@over_rows("word", ["other", "gap", " ", "a\nb", "x" * 300, "nan", "\U0001f600"])
+@over_rows("word", ["other", "missing", " ", "a\nb", "x" * 300, "nan", "\U0001f600"])
 def test_no_word_makes_a_fit_fail_after_its_charge(word):
     frame = pd.DataFrame({"a": [word, "b", None] * 200})
     encoder = DPOneHotEncoder(epsilon=5.0, random_state=0).fit(frame)

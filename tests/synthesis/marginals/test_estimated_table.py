@@ -1,4 +1,4 @@
-"""A raw table as a synthetic one: what is bought, what it costs, and what one row may change."""
+"""A raw table as a synthetic one: what is estimated, what it costs, and what one row may change."""
 
 from __future__ import annotations
 
@@ -79,23 +79,23 @@ def test_tables_of_all_libraries(kind):
     assert made.shape == (7, 4)
 
 
-def test_what_was_bought_is_accepted_by_the_next_step():
+def test_estimated_schema_is_accepted_by_the_next_step():
     private, accountant = people(), PrivacyAccountant()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QualityWarning)
-        bought = DPTableVectorizer(epsilon=0.5, accountant=accountant).fit(private).schema_
-    assert TableSchema.from_json(bought.to_json()) == bought
-    model = fit(private, schema=bought, epsilon=0.5, accountant=accountant)
-    assert model.schema_["job"] == bought["job"]
-    assert model.schema_["age"] == replace(bought["age"], gaps=())  # of a type of integers, which has none
+        estimated = DPTableVectorizer(epsilon=0.5, accountant=accountant).fit(private).schema_
+    assert TableSchema.from_json(estimated.to_json()) == estimated
+    model = fit(private, schema=estimated, epsilon=0.5, accountant=accountant)
+    assert model.schema_["job"] == estimated["job"]
+    assert model.schema_["age"] == replace(estimated["age"], missing_values=())  # of a type of integers, which has none
     assert fit(private, schema=model.schema_).sample(3).shape == (3, 6)
 
 
-def test_the_purchase_is_priced():
-    """With the noise of the tables given, what is bought costs more than they alone."""
-    bought = fit(epsilon=None, noise_multiplier=2.0)
-    given = fit(schema=bought.schema_, epsilon=None, noise_multiplier=2.0)
-    assert bought.epsilon_ > 1.03 * given.epsilon_
+def test_estimates_increase_epsilon():
+    """With the noise of the tables given, what is estimated costs more than they alone."""
+    estimated = fit(epsilon=None, noise_multiplier=2.0)
+    given = fit(schema=estimated.schema_, epsilon=None, noise_multiplier=2.0)
+    assert estimated.epsilon_ > 1.03 * given.epsilon_
 
 
 def test_a_schema_of_some_columns_is_kept():
@@ -115,9 +115,9 @@ def test_infinity_and_gaps_that_a_schema_excludes_cost_nothing():
         (people(), TableSchema({"age": "category"}, others="estimate"), "has a numeric type"),
         (people(), TableSchema({"member": "category"}, others="estimate"), "must have a string type"),
     ):
-        with pytest.raises(ValueError, match=words) as refusal:
+        with pytest.raises(ValueError, match=words) as rejection:
             fit(table, schema=schema, accountant=accountant)
-        assert "\n" not in str(refusal.value)
+        assert "\n" not in str(rejection.value)
     assert [entry for entry in accountant.history if entry.kind == "charge"] == []
 
 
@@ -137,7 +137,7 @@ def test_combinations_that_bins_cannot_tell_are_left_out():
 WIDE = {"amount": (0, 1e7), "height": (0, 100), "job": ["clerk", "nurse"]}
 
 
-def payments(n, seed=0):
+def accounts(n, seed=0):
     rng = np.random.default_rng(seed)
     amount, height = np.exp(rng.normal(4.0, 1.5, n)), np.clip(rng.normal(50.0, 15.0, n), 0.0, 100.0)
     return pd.DataFrame({"amount": amount, "height": height, "job": rng.choice(["clerk", "nurse"], n)})
@@ -156,7 +156,7 @@ CHANGES = {
 def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
     """Everything else, warnings included, is equal bit for bit."""
     is_wide = change == "bins within bounds"
-    one = payments(400) if is_wide else people(400).drop(columns="id")
+    one = accounts(400) if is_wide else people(400).drop(columns="id")
     other = one.copy()
     for name, cell in CHANGES[change].items():
         other.loc[7, name] = cell
@@ -168,13 +168,13 @@ def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
         return model.fit(table)
 
     first, second = replay(fitted, one, other)
-    assert max(moves(first, second)) <= 2.0 * (1.0 + 1e-9)  # replaced: twice what it adds, or what is priced
+    assert max(moves(first, second)) <= 2.0 * (1.0 + 1e-9)  # replaced: twice what it adds, or what is charged
     assert_all_else_is_equal(first, second)
 
 
 def test_wide_bounds_keep_the_marginal_and_are_told():
     """Simulated amounts far within their bounds: Kolmogorov distance, which is 0.9 with bins of equal width."""
-    table, settings = payments(20_000), {"epsilon": 1.0, "delta": 1e-6, **FAST}
+    table, settings = accounts(20_000), {"epsilon": 1.0, "delta": 1e-6, **FAST}
     with pytest.warns(
         QualityWarning, match="Nearly all values of 'amount' lie within 1/32 of the range from one of the bounds"
     ):

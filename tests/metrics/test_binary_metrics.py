@@ -85,7 +85,7 @@ def test_decisions_follow_from_the_table(people, found):
 
 
 @pytest.mark.parametrize("bad", [-0.1, "a", np.nan])
-def test_a_threshold_that_is_none_is_refused(found, bad):
+def test_a_threshold_that_is_none_is_rejected(found, bad):
     with pytest.raises(ValueError, match="threshold"):
         found.accuracy(bad)
     with pytest.raises(ValueError, match="alpha"):

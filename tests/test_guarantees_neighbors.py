@@ -1,6 +1,6 @@
 """Change one row, watch the output: what the docstrings promise, held to the word.
 
-A *replay* fits on D and on a neighbour D' with the same seed. What the first run released is handed to the second in
+A *replay* fits on D and on a neighbor D' with the same seed. What the first run released is handed to the second in
 place of its own releases, so that both see the same history; then what went into each release may differ by the
 declared sensitivity, and nothing else may differ at all (`replay.py`).
 """
@@ -56,8 +56,8 @@ def moves_of_steps(one, other, most=1.0):
     return [move for move, sensitivity in zip(found, sensitivities, strict=True) if sensitivity == clip]
 
 
-class Neighbours(NamedTuple):
-    """Rows, and the number of the one that a neighbour mutes, with the weight that it has before."""
+class Neighbors(NamedTuple):
+    """Rows, and the number of the one that a neighbor mutes, with the weight that it has before."""
 
     X: np.ndarray
     y: np.ndarray
@@ -68,46 +68,46 @@ class Neighbours(NamedTuple):
 def only_record_of_a_class(X, y):
     y = np.where(y == 0, 1, y)
     y[7] = 0
-    return Neighbours(X, y, 7)
+    return Neighbors(X, y, 7)
 
 
 def holder_of_a_maximum(X, y):
     X[11, 2] = 5.0
-    return Neighbours(X, y, 11)
+    return Neighbors(X, y, 11)
 
 
 def the_one_value_in_a_constant_column(X, y):
     X[:, 1] = 0.0
     X[3, 1] = -1.0
-    return Neighbours(X, y, 3)
+    return Neighbors(X, y, 3)
 
 
 def one_of_two_equal_rows(X, y):
     X[5], y[5] = X[6], y[6]
-    return Neighbours(X, y, 5)
+    return Neighbors(X, y, 5)
 
 
 def row_of_enormous_norm(X, y):
     X[0] *= 1e9
-    return Neighbours(X, y, 0)
+    return Neighbors(X, y, 0)
 
 
 def row_whose_norm_overflows(X, y):
     X[0] = np.finfo(X.dtype).max
-    return Neighbours(X, y, 0)
+    return Neighbors(X, y, 0)
 
 
 def row_of_zeros(X, y):
     X[2] = 0.0
-    return Neighbours(X, y, 2)
+    return Neighbors(X, y, 2)
 
 
 def row_of_enormous_weight(X, y):
-    return Neighbours(X, y, 9, weight=1e6)
+    return Neighbors(X, y, 9, weight=1e6)
 
 
 def last_row(X, y):
-    return Neighbours(X, y, len(X) - 1)
+    return Neighbors(X, y, len(X) - 1)
 
 
 KINDS = [
@@ -214,7 +214,7 @@ def test_muting_a_row_of_several_labels(draw):
     labels = np.zeros((60, 3), int)
     labels[4] = labels[5, 1] = 1
     for row in (4, 5, 6):
-        data = muted(Neighbours(X, labels, row), np.asarray)
+        data = muted(Neighbors(X, labels, row), np.asarray)
         assert max(moves_of_steps(*replay(fitted(classes=None, kind="network"), *data))) > 0.01
 
 
@@ -239,7 +239,7 @@ def test_removing_a_row_moves_releases_by_the_clip_and_nothing_else(draw, estima
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_plan_and_price_under_add_remove_do_not_see_the_number_of_rows(draw, kind):
-    """Poisson lots of another number of rows are other lots; the plan, the price and what is published stand still."""
+    """Poisson lots of another number of rows are other lots; the plan, the cost and what is published stand still."""
     X, y = draw(60)
     models = [
         seeded(kind=kind, adjacency=AddRemove(100), lot_size=10, max_iter=5).fit(X[:n], y[:n]) for n in (20, 59, 60)
@@ -273,7 +273,7 @@ def test_row_opposed_to_exchange_reaches_twice_clip(draw, kind):
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_copies_of_a_row_move_the_sum_by_so_many_clips(draw, kind):
-    """Property 1: the clip is a row's, not the sum's; this is why a bootstrap is refused."""
+    """Property 1: the clip is a row's, not the sum's; this is why a bootstrap is rejected."""
     X, y = draw(60)
     X[:20], y[:20] = X[0], y[0]
     weights = np.ones(60)
@@ -284,8 +284,8 @@ def test_copies_of_a_row_move_the_sum_by_so_many_clips(draw, kind):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_refusals_that_lie_in_the_data_are_the_documented_ones(draw, kind):
-    """The one live row muted, the one label of a class unread: these neighbours are told apart, and before a charge."""
+def test_rejections_that_lie_in_the_data_are_the_documented_ones(draw, kind):
+    """The one live row muted, the one label of a class unread: these neighbors are told apart, and before a charge."""
     X, y = draw(60)
     accountant = PrivacyAccountant()
     alone = np.zeros(60)

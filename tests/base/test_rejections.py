@@ -1,4 +1,4 @@
-"""What is refused, when, and what the ledger keeps of it: parameters, then the budget, then rows, then the charge."""
+"""What is rejected, when, and what the ledger keeps of it: parameters, then the budget, then rows, then the charge."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class Table:
         raise AssertionError("the rows were read")
 
 
-def refusals(accountant):
-    """Entries of the ledger that tell of refused rows."""
+def rejections(accountant):
+    """Entries of the ledger that tell of rejected rows."""
     return sum(entry not in accountant.history for entry in accountant.entries)
 
 
@@ -126,7 +126,7 @@ def test_a_candidate_that_cannot_be_fitted_costs_nothing(name):
         assert spent(accountant) == 0.0
 
 
-def test_a_list_of_rows_is_refused_in_front_of_public_steps():
+def test_a_list_of_rows_is_rejected_in_front_of_public_steps():
     """One value among whole numbers would decide the type of all, and the names of categories."""
     accountant, rows = PrivacyAccountant(), [[1, 2], [2, 1]] * 150
     encoder = OneHotEncoder(categories=[[1, 2], [1, 2]], handle_unknown="ignore")
@@ -157,14 +157,14 @@ SPOILT = [
 
 
 @over_rows(("kind", "cell", "label"), SPOILT)
-def test_rows_are_refused_before_the_charge_and_the_ledger_notes_it(kind, cell, label):
+def test_rows_are_rejected_before_the_charge_and_the_ledger_notes_it(kind, cell, label):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError) as caught:
         MAKERS[kind](accountant).fit(*spoilt(cell, label))
     assert "\n" not in str(caught.value)
     assert "424242" not in str(caught.value)
     assert spent(accountant) == 0.0
-    assert refusals(accountant) == 1
+    assert rejections(accountant) == 1
 
 
 @over_rows("kind", MAKERS)
@@ -174,7 +174,7 @@ def test_rejected_list_of_unequal_rows_is_recorded(kind):
     with pytest.raises(ValueError, match="rows of different lengths"):
         MAKERS[kind](accountant).fit(rows, Y)
     assert spent(accountant) == 0.0
-    assert refusals(accountant) == 1
+    assert rejections(accountant) == 1
 
 
 def frames(bad):
@@ -208,7 +208,7 @@ def test_an_unknown_category_costs_nothing_and_is_not_printed(searched):
 def test_warnings_of_public_steps_do_not_depend_on_a_row():
     steps = make_pipeline(FunctionTransformer(np.log), classifier())
     told = []
-    for cell in (0.5, -1.0):  # the logarithm of a negative number is NaN: refused, and nothing more is said
+    for cell in (0.5, -1.0):  # the logarithm of a negative number is NaN: rejected, and nothing more is said
         rows = np.abs(X) + 0.1
         rows[3, 0] = cell
         with warnings.catch_warnings(record=True) as caught:
@@ -257,7 +257,7 @@ REJECTED = {
     "column behind": (searched(MISSING_COLUMN), "columntransformer"),
     "words behind": (budgeted(Binarizer(threshold="a")), "binarizer"),
     "function of several rows behind": (searched(WHOLE_COLUMNS), "functiontransformer"),
-    "values that are refused behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "rejects some values"),
+    "values that are rejected behind": (budgeted(OneHotEncoder(categories=[[0.5]] * 3)), "rejects some values"),
     "no predictions": (
         lambda accountant: search(accountant, DPPCA(2), {"n_components": [1, 2]}),
         "`estimator` must end in a classifier with predict",
@@ -281,7 +281,7 @@ def test_invalid_parameters_of_parts_cost_nothing(name):
 
 
 @over_rows(("dtype", "output"), [(np.float64, "default"), (np.float32, "pandas")])
-def test_no_value_is_refused_behind_a_private_step(dtype, output):
+def test_no_value_is_rejected_behind_a_private_step(dtype, output):
     """A long row overflows there: it becomes a row of zeros, and no answer is had that is unaccounted."""
     rows = (1e3 * X).astype(dtype)
     for function in (np.exp, np.log):
@@ -339,8 +339,8 @@ def as_objects(X):
 
 
 @over_rows("n_rare", [0, 1])
-def test_no_object_is_refused_behind_a_private_step(n_rare):
-    """One row with a word is a row of zeros: that it is there may not be told by a refusal that no charge paid for."""
+def test_no_object_is_rejected_behind_a_private_step(n_rare):
+    """One row with a word is a row of zeros: that it is there must not show in a rejection without a charge."""
     rows, accountant = X.copy(), PrivacyAccountant()
     rows[:n_rare], rows[:n_rare, 0] = 0.0, 777.7
     imputer = skdp.DPSimpleImputer(bounds=(-1e3, 1e3), accountant=accountant)

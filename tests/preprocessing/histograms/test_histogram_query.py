@@ -1,4 +1,4 @@
-"""What a purchase of edges, bounds and categories costs, what one row changes of it, and what it finds."""
+"""What a query of edges, bounds and categories costs, what one row changes of it, and what it finds."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from skdp.preprocessing.cell_tree import (
     median_cell,
     occupied_octaves,
 )
-from skdp.preprocessing.histogram_query import Purchase, observed_counts, stability_threshold
+from skdp.preprocessing.histogram_query import HistogramQuery, observed_counts, stability_threshold
 
 FALSE_ALARM = 1e-6
 N = 400
 
 
-def purchase(n_numbers=2, n_words=2, **fields):
+def query(n_numbers=2, n_words=2, **fields):
     given = {"n_bins": 8, "max_categories": 5, "adjacency": "zero_out", "bounds": ()}
     given["threshold_delta"] = 1e-6 if n_words else 0.0
-    return Purchase(n_numbers, n_words, **{**given, **fields})
+    return HistogramQuery(n_numbers, n_words, **{**given, **fields})
 
 
 def stream(seed=0):
     return SecretStream.from_random_state(seed, "test")
 
 
-def released(bought, numbers, words=(), noise=0.01, n=None):
-    return bought.release(numbers, words, noise, n or len(numbers[0] if numbers else words[0][0]), stream())
+def released(estimated, numbers, words=(), noise=0.01, n=None):
+    return estimated.release(numbers, words, noise, n or len(numbers[0] if numbers else words[0][0]), stream())
 
 
-# --- the price ---
+# --- the cost ---
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def released(bought, numbers, words=(), noise=0.01, n=None):
     [(3, 2, ()), (0, 4, ()), (5, 0, ()), (2, 0, ((0, 1), (0, 2))), (2, 1, ((0, 1), (0, 2))), (2, 3, (None, (0, 9)))],
 )
 def test_all_rounds_cost_one_gaussian_release_and_the_threshold(n_numbers, n_words, bounds):
-    found = releases(purchase(n_numbers, n_words, bounds=bounds).event_at(7.0))
+    found = releases(query(n_numbers, n_words, bounds=bounds).event_at(7.0))
     assert found.mu_squared == pytest.approx(1 / 49, rel=1e-12)
     assert found.epsilon_delta == (((0.0, 1e-6, 1),) if n_words else ())
     assert set(found.kinds) <= {"gaussian", "epsilon_delta"}
@@ -60,7 +60,7 @@ def test_all_rounds_cost_one_gaussian_release_and_the_threshold(n_numbers, n_wor
 def test_the_price_is_that_of_the_gaussian_at_what_the_threshold_leaves_of_delta():
     """The profile of the composition is t + (1 - t) times that of the Gaussian."""
     t, delta = 1e-6, 1e-5
-    whole = get_epsilon(purchase(threshold_delta=t).event_at(5.0), delta)
+    whole = get_epsilon(query(threshold_delta=t).event_at(5.0), delta)
     alone = get_epsilon(GaussianDpEvent(5.0), (delta - t) / (1 - t))
     assert whole == pytest.approx(alone, rel=1e-9)
 
@@ -70,13 +70,13 @@ def test_the_price_is_that_of_the_gaussian_at_what_the_threshold_leaves_of_delta
 
 @pytest.fixture
 def rounds(monkeypatch):
-    """A function that buys from D and from D', which sees the noisy counts of D, and gives what went into each round.
+    """A function that queries D and D', sees the noisy counts of D, and gives what went into each round.
 
     A round is a list of (value, mechanism); D and D' must have the same words.
     """
     release = GaussianMechanism.release
 
-    def of(bought, *tables):
+    def of(estimated, *tables):
         outputs, inputs = [], []
         for table in tables:
             seen = []
@@ -88,7 +88,7 @@ def rounds(monkeypatch):
                 return outputs[len(seen) - 1].copy()
 
             monkeypatch.setattr(GaussianMechanism, "release", recorded)
-            bought.release(*table, 3.0, N, stream())
+            estimated.release(*table, 3.0, N, stream())
             inputs.append(seen)
         return inputs
 
@@ -108,10 +108,10 @@ def table(row, width=3, seed=0):
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("row", [(0.0, 0), (1e300, 1), (-np.inf, 2), (np.nan, 3), (5.0, -1)])
 def test_a_row_moves_each_round_by_its_sensitivity_at_most(rounds, adjacency, row):
-    """Under replace_one by twice of it: the price is that of twice the sensitivity."""
-    bought = purchase(3, 3, adjacency=adjacency, bounds=(None, None, (-50.0, 50.0)))
+    """Under replace_one by twice of it: the cost is that of twice the sensitivity."""
+    estimated = query(3, 3, adjacency=adjacency, bounds=(None, None, (-50.0, 50.0)))
     other = None if adjacency == "zero_out" else (-3.0, 3)
-    one, two = rounds(bought, table(row), table(other))
+    one, two = rounds(estimated, table(row), table(other))
     assert len(one) == 3
     allowed = 2.0 if adjacency == "replace_one" else 1.0
     for (a, mechanism), (b, _) in zip(one, two, strict=True):
@@ -119,22 +119,22 @@ def test_a_row_moves_each_round_by_its_sensitivity_at_most(rounds, adjacency, ro
 
 
 def test_the_bound_is_attained(rounds):
-    """A row with no gap, whose cells and words differ from those of its neighbour everywhere."""
+    """A row with no gap, whose cells and words differ from those of its neighbor everywhere."""
     for adjacency, other, allowed in (("zero_out", None, 1.0), ("replace_one", (1e20, 1), 2.0)):
-        one, two = rounds(purchase(3, 3, adjacency=adjacency), table((-1e20, 0)), table(other))
+        one, two = rounds(query(3, 3, adjacency=adjacency), table((-1e20, 0)), table(other))
         for (a, mechanism), (b, _) in zip(one, two, strict=True):
             assert np.linalg.norm(a - b) == pytest.approx(allowed * mechanism.sensitivity, rel=1e-12)
 
 
 def test_noise_is_that_of_the_event(rounds):
-    bought = purchase(3, 3)
-    (seen,) = rounds(bought, table((1.0, 1)))
-    priced = sorted(each.noise for each in releases(bought.event_at(3.0)).gaussian for _ in range(each.times))
-    assert sorted(mechanism.noise_multiplier for _, mechanism in seen) == priced
+    estimated = query(3, 3)
+    (seen,) = rounds(estimated, table((1.0, 1)))
+    charged = sorted(each.noise for each in releases(estimated.event_at(3.0)).gaussian for _ in range(each.times))
+    assert sorted(mechanism.noise_multiplier for _, mechanism in seen) == charged
 
 
 def test_a_gap_is_counted_nowhere(rounds):
-    (seen,) = rounds(purchase(3, 3), table(None))
+    (seen,) = rounds(query(3, 3), table(None))
     assert [value.sum() for value, _ in seen] == [6.0 * (N - 1), 3.0 * (N - 1), 3.0 * (N - 1)]
 
 
@@ -151,9 +151,9 @@ def test_the_words_of_one_row_are_named_with_probability_delta_in_all_columns_to
 
 def test_a_row_with_a_word_of_its_own_in_each_column_is_seen_as_rarely_as_delta_says():
     delta, runs = 0.05, 4000
-    bought = purchase(0, 3, threshold_delta=delta)
+    estimated = query(0, 3, threshold_delta=delta)
     words = [(np.array([0]), ["rare"])] * 3
-    seen = sum(any(bought.release([], words, 1.0, 1, stream(seed)).categories) for seed in range(runs))
+    seen = sum(any(estimated.release([], words, 1.0, 1, stream(seed)).categories) for seed in range(runs))
     assert binom.ppf(FALSE_ALARM, runs, delta) <= seen <= binom.ppf(1 - FALSE_ALARM, runs, delta)
 
 
@@ -167,7 +167,7 @@ def test_threshold_uses_standard_deviation_of_drawn_noise(monkeypatch, noise):
     monkeypatch.setattr(
         "skdp.preprocessing.histogram_query.named_categories", lambda *given: used.append(given[2]) or []
     )
-    planned = purchase(0, 1, threshold_delta=1e-6)
+    planned = query(0, 1, threshold_delta=1e-6)
     planned.release([], [(np.arange(100), [f"{i:02}" for i in range(100)])], noise, 100, stream())
     expected = stability_threshold(float(drawn[0]), 1e-6, 1)
     assert used == [planned.threshold_at(noise)] == [expected]
@@ -176,7 +176,7 @@ def test_threshold_uses_standard_deviation_of_drawn_noise(monkeypatch, noise):
 def test_words_are_named_sorted_whatever_their_order():
     codes = np.repeat(np.arange(4), [300, 200, 100, 5])
     for keys in itertools.permutations(["pear", "fig", "apple", "quince"]):
-        (named,) = released(purchase(0, 1, threshold_delta=1e-3), [], [(codes, keys)], noise=5.0).categories
+        (named,) = released(query(0, 1, threshold_delta=1e-3), [], [(codes, keys)], noise=5.0).categories
         assert named == sorted(named)
         assert set(keys[:3]) <= set(named)  # the rare one may pass the threshold
 
@@ -187,14 +187,14 @@ def test_the_order_of_rows_and_of_keys_changes_nothing():
     turned = [5, 3, 1, 0, 2, 4]
     places = np.argsort(turned)
     other = places[codes][rng.permutation(N)], [keys[i] for i in turned]
-    bought = purchase(0, 1, max_categories=3, threshold_delta=0.1)
-    assert released(bought, [], [(codes, keys)], 20.0) == released(bought, [], [other], 20.0)
+    estimated = query(0, 1, max_categories=3, threshold_delta=0.1)
+    assert released(estimated, [], [(codes, keys)], 20.0) == released(estimated, [], [other], 20.0)
 
 
 def test_a_word_that_nobody_has_is_not_counted():
     keys, counts = observed_counts(np.array([0, 0, 2, -1]), ["b", "none", "a"])
     assert (keys, counts.tolist()) == (["a", "b"], [1.0, 2.0])
-    named = [released(purchase(0, 1, threshold_delta=0.5), [], [(np.array([0]), ["a", "none"])], 1.0) for _ in range(9)]
+    named = [released(query(0, 1, threshold_delta=0.5), [], [(np.array([0]), ["a", "none"])], 1.0) for _ in range(9)]
     assert all("none" not in each.categories[0] for each in named)
 
 
@@ -218,7 +218,7 @@ def shares(x, edges):
 )
 def test_bins_have_nearly_equal_mass(draw):
     x = draw(np.random.default_rng(0), 20_000)
-    (edges,), ((low, high),), *_ = released(purchase(1, 0, n_bins=16), [x], noise=10.0)
+    (edges,), ((low, high),), *_ = released(query(1, 0, n_bins=16), [x], noise=10.0)
     assert len(edges) == 15
     assert (np.diff(edges) > 0).all()
     assert shares(x, edges).min() > 0.03
@@ -229,7 +229,7 @@ def test_bins_have_nearly_equal_mass(draw):
 @pytest.mark.parametrize("codes", [(-2, -1, 0, 1, 2), (1, 7), (2, 4, 8, 16)])
 def test_few_distinct_numbers_get_a_bin_each(codes):
     x = np.random.default_rng(0).choice(codes, 20_000).astype(float)
-    (edges,), *_ = released(purchase(1, 0, n_bins=16), [x], noise=10.0)
+    (edges,), *_ = released(query(1, 0, n_bins=16), [x], noise=10.0)
     bins = [int(np.searchsorted(edges, code, side="right")) for code in codes]
     assert len(set(bins)) == len(codes)
 
@@ -237,7 +237,7 @@ def test_few_distinct_numbers_get_a_bin_each(codes):
 def test_a_number_that_most_rows_have_is_one_bin_and_the_others_divide_the_rest():
     rng = np.random.default_rng(0)
     x = np.where(rng.random(50_000) < 0.9, 0.0, rng.lognormal(8, 1, 50_000))
-    (edges,), (bounds,), *_ = released(purchase(1, 0, n_bins=9), [x], noise=5.0)
+    (edges,), (bounds,), *_ = released(query(1, 0, n_bins=9), [x], noise=5.0)
     found = shares(x, edges)
     assert found.max() == pytest.approx(0.9, abs=0.01)
     assert len(found) >= 6
@@ -256,7 +256,7 @@ def test_a_number_that_most_rows_have_is_one_bin_and_the_others_divide_the_rest(
     ids=["zeros", "constant", "gaps", "one row", "infinity"],
 )
 def test_columns_with_nothing_to_divide(x, known):
-    (edges,), ((low, high),), *_ = released(purchase(1, 0), [x], noise=20.0)
+    (edges,), ((low, high),), *_ = released(query(1, 0), [x], noise=20.0)
     assert math.isfinite(low)
     assert low < high < math.inf
     assert len(np.unique(np.searchsorted(edges, x[~np.isnan(x)], side="right"))) <= 1
@@ -269,7 +269,7 @@ def test_columns_with_nothing_to_divide(x, known):
 
 def test_public_bounds_are_kept_and_numbers_beyond_them_go_to_the_outer_bins():
     x = np.concatenate([np.random.default_rng(0).uniform(18, 90, 20_000), np.full(500, 1e9), np.full(500, -np.inf)])
-    (edges,), (bounds,), *_ = released(purchase(1, 0, bounds=((18, 90),)), [x], noise=5.0)
+    (edges,), (bounds,), *_ = released(query(1, 0, bounds=((18, 90),)), [x], noise=5.0)
     assert bounds == (18, 90)
     assert edges[0] > 18
     assert edges[-1] <= 90
@@ -279,8 +279,8 @@ def test_public_bounds_are_kept_and_numbers_beyond_them_go_to_the_outer_bins():
 def test_medians_of_whole_numbers_are_exact_and_lie_within_bounds():
     rng = np.random.default_rng(0)
     columns = [rng.choice([0.0, 5.0], 20_000, p=[0.9, 0.1]), rng.integers(1, 8, 20_000) * 1.0, np.full(20_000, np.nan)]
-    assert released(purchase(3, 0), columns, noise=5.0).medians == [0.0, 4.0, 0.0]
-    assert released(purchase(1, 0, bounds=((6.0, 9.0),)), columns[1:2], noise=5.0).medians == [6.0]
+    assert released(query(3, 0), columns, noise=5.0).medians == [0.0, 4.0, 0.0]
+    assert released(query(1, 0, bounds=((6.0, 9.0),)), columns[1:2], noise=5.0).medians == [6.0]
 
 
 def test_cells_between_subnormal_bounds_are_made():
@@ -325,11 +325,11 @@ def test_noise_alone_makes_one_bin():
         assert len(equal_mass_edges(cells, 16, 3.0)) <= 1
 
 
-# --- refusals ---
+# --- rejections ---
 
 
 def test_the_event_of_words_alone():
-    event = purchase(0, 2).event_at(4.0)
+    event = query(0, 2).event_at(4.0)
     assert event.events == (GaussianDpEvent(4.0), EpsilonDeltaDpEvent(0.0, 1e-6))
 
 

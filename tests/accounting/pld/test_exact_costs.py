@@ -1,6 +1,6 @@
-"""PLD prices against exact values: never below, and by no more than .1 % or 1e-5 above.
+"""PLD costs against exact values: never below, and by no more than .1 % or 1e-5 above.
 
-Compositions of Gaussian, Poisson-sampled Gaussian, Laplace, randomised response and (epsilon, delta) events are drawn,
+Compositions of Gaussian, Poisson-sampled Gaussian, Laplace, randomized response and (epsilon, delta) events are drawn,
 with delta from 1e-15 to 1e-1. Exact values are those of `accounting_exact`.
 """
 
@@ -28,7 +28,7 @@ FAST = drawn(6, seed=41)
 
 
 def in_closed_form(parts: tuple[Part, ...]) -> bool:
-    """Whether `binomial_delta` prices it, and in little memory."""
+    """Whether `binomial_delta` costs it, and in little memory."""
     if any(kind == "laplace" or (kind == "gaussian" and value[0] < 1.0) for kind, value, _ in parts):
         return False
     return math.prod(n + 1 for kind, _, n in parts if kind == "response") < 10**6
@@ -145,7 +145,7 @@ def test_both_ends_are_close_where_delta_is_close_to_one():
     assert kept * (1.0 - 2e-3) <= 1.0 - binomial_delta(parts, low) <= kept
 
 
-def test_randomised_response_in_closed_form():
+def test_randomized_response_in_closed_form():
     for epsilon, size, revealed, count in [(0.0, 0.1, 0.0, 30), (0.3, 0.4, 1e-4, 7), (1.5, 1.0, 1e-9, 200)]:
         event = SelfComposedDpEvent(EpsilonDeltaDpEvent(size, revealed), count)
         exact = binomial_delta((("response", (size, revealed), count),), epsilon)
