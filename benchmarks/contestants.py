@@ -138,9 +138,9 @@ def _ebm(table: Table, epsilon: float, with_lists: bool = False, **parameters: A
 
 
 def listed(entry: Any) -> list[str]:
-    """Every value of a category or an ordinal, in order, with those that stand for a gap."""
-    gaps = entry.get("gaps", []) if isinstance(entry, dict) else []
-    return [str(value) for value in (*read_entry(entry)[1], *gaps)]
+    """Every value of a category or an ordinal, in order, with those that stand for a missing value."""
+    missing = entry.get("missing_values", []) if isinstance(entry, dict) else []
+    return [str(value) for value in (*read_entry(entry)[1], *missing)]
 
 
 def _diffprivlib(table: Table, epsilon: float) -> Any:
