@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from skdp._checks.parameters import check_choice, check_count, show
+from skdp.base.estimator import with_parameters
 from skdp.base.public_steps import register
 from skdp.image.base import ImageTransformer, every_value_is_public
 from skdp.image.features import ImageFeatures, PatchFeatures, Scattering
 from skdp.image.reading import ImageLayout
 
 
+@with_parameters
 class ScatteringTransformer(ImageTransformer):
     """Scattering coefficients of images, as data-independent features.
 
@@ -119,30 +122,17 @@ class ScatteringTransformer(ImageTransformer):
     (9, 4, 4)
     """
 
-    def __init__(
-        self,
-        image_shape: Any = None,
-        *,
-        J: int = 2,
-        L: int = 8,
-        max_order: int = 2,
-        value_range: Any = None,
-        colors: str = "opponent",
-        normalization: str | None = "whitened",
-        public_images: str = "photographs",
-        symmetric: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.image_shape = image_shape
-        self.J = J
-        self.L = L
-        self.max_order = max_order
-        self.value_range = value_range
-        self.colors = colors
-        self.normalization = normalization
-        self.public_images = public_images
-        self.symmetric = symmetric
-        self.n_jobs = n_jobs
+    image_shape: Any = None
+    _: KW_ONLY
+    J: int = 2
+    L: int = 8
+    max_order: int = 2
+    value_range: Any = None
+    colors: str = "opponent"
+    normalization: str | None = "whitened"
+    public_images: str = "photographs"
+    symmetric: bool = False
+    n_jobs: int | None = None
 
     def _make_features(self, layout: ImageLayout) -> ImageFeatures:
         n_scales = check_count("J", self.J, constraint="a positive integer, such as 2")
@@ -169,6 +159,7 @@ class ScatteringTransformer(ImageTransformer):
 register(ScatteringTransformer, every_value_is_public)
 
 
+@with_parameters
 class PatchTransformer(ImageTransformer):
     """Random convolutional features of image patches, as data-independent features.
 
@@ -260,28 +251,16 @@ class PatchTransformer(ImageTransformer):
     (2, 304)
     """
 
-    def __init__(
-        self,
-        image_shape: Any = None,
-        *,
-        n_filters: int = 400,
-        patch_size: int = 6,
-        stride: int = 2,
-        value_range: Any = None,
-        public_images: str = "photographs",
-        symmetric: bool = False,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.image_shape = image_shape
-        self.n_filters = n_filters
-        self.patch_size = patch_size
-        self.stride = stride
-        self.value_range = value_range
-        self.public_images = public_images
-        self.symmetric = symmetric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    image_shape: Any = None
+    _: KW_ONLY
+    n_filters: int = 400
+    patch_size: int = 6
+    stride: int = 2
+    value_range: Any = None
+    public_images: str = "photographs"
+    symmetric: bool = False
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def _make_features(self, layout: ImageLayout) -> PatchFeatures:
         n_filters = check_count("n_filters", self.n_filters, constraint="a positive integer, such as 400")
