@@ -8,6 +8,7 @@ from typing import Any
 
 BLACK, BLUE, VERMILION, GREEN, PURPLE = "#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 """Colors that color-blind readers can distinguish (Okabe & Ito 2008)."""
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 GRAY, PALE = "#666666", "#D9D9D9"
 
 AS_IT_IS = {"parse_math": False, "usetex": False}
@@ -89,6 +90,12 @@ def small_print(ax: Any, text: str, width: int = 92) -> Any:
         lines, (0.0, 0.0), (0.0, -5.0), xycoords=("axes fraction", ax.xaxis.label), textcoords="offset points",
         va="top", ha="left", fontsize="x-small", color=GRAY, annotation_clip=False, **AS_IT_IS,
     )  # fmt: skip
+
+
+def finish(display: Any, ax: Any, note: str = "", width: int = 92) -> Any:
+    """Store the axes of a display, and write a note if there is one, which is returned."""
+    display.ax_, display.figure_ = ax, ax.figure
+    return small_print(ax, note, width) if note else None
 
 
 def log_axis_of_epsilon(ax: Any, epsilons: Sequence[float]) -> None:

@@ -126,11 +126,8 @@ class AccountantComparisonDisplay:
             ax.set_ylim(bottom=0)
         _axes.clear_frame(ax)
         _axes.draw_legend(ax, [(self.lines_[method], name) for method, name in names.items()], fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax)
         return self
-
-
-_CURVE_COLORS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.BLACK)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -239,12 +236,12 @@ class TradeOffDisplay:
         )
         self.lines_: dict[str, Any] = {}
         for place, (name, values) in enumerate(self.type_2.items()):
-            color = _CURVE_COLORS[place % len(_CURVE_COLORS)]
+            color = _axes.COLORS[place % len(_axes.COLORS)]
             style: dict[str, Any] = {"color": color, "label": _axes.in_a_line(name) or None}
             (self.lines_[name],) = ax.plot(self.type_1, values, **{**style, **kwargs})
         ax.set(xlabel="false positive rate", ylabel="smallest false negative rate", xlim=(0, 1), ylim=(0, 1))
         _axes.clear_frame(ax)
         named = [(line, _axes.in_a_line(name)) for name, line in self.lines_.items()]
         _axes.draw_legend(ax, [(self.chance_level_, "guessing"), *named], fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax)
         return self

@@ -147,8 +147,7 @@ class BudgetDisplay:
         ax.set_xlabel(f"epsilon at delta = {self.delta:g}")
         _axes.clear_frame(ax, "x")
         ax.tick_params(axis="y", length=0)
-        self.note_ = _axes.small_print(ax, self.note) if self.note else None
-        self.ax_, self.figure_ = ax, ax.figure
+        self.note_ = _axes.finish(self, ax, self.note)
         return self
 
     def _draw_budget(self, ax: Any, row: int, total: float) -> tuple[Any, Any]:
@@ -369,8 +368,7 @@ class RiskDisplay:
             f"the model. If each person is in the data with probability 50%, at most {self.right_guesses} of "
             f"{PEOPLE:,} guesses are correct, instead of {PEOPLE // 2}."
         )
-        _axes.small_print(ax, self.text_)
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax, self.text_)
         return self
 
 

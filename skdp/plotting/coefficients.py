@@ -175,8 +175,7 @@ class CoefficientDisplay:
             corner: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
             _axes.draw_legend(ax, [], ncols=2, fontsize="small", **corner)
             text = f"{len(rows)} of {len(coef)} columns, with the largest coefficients relative to their noise."
-        self.note_ = _axes.small_print(ax, text) if len(rows) < len(coef) else None
-        self.ax_, self.figure_ = ax, ax.figure
+        self.note_ = _axes.finish(self, ax, text if len(rows) < len(coef) else "")
         return self
 
     def _largest(self, coef: np.ndarray, noise: np.ndarray) -> np.ndarray:

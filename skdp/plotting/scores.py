@@ -62,9 +62,7 @@ class _CurveDisplay:
         self.line_.set_label(_axes.in_a_line(self.name) or "_")
         self.reference_.set_label(self._reference)
         _axes.draw_legend(ax, [*named, (self.reference_, self._reference)], fontsize="small", loc="best")
-        if self.note:
-            _axes.small_print(ax, self.note, 72)
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax, self.note, 72)
         return self
 
 
@@ -269,7 +267,6 @@ class PrivateConfusionMatrixDisplay:
         display : PrivateConfusionMatrixDisplay
             The display itself, with `ax_`, `figure_`, `im_` and `text_`.
         """
-        _axes.require_matplotlib(self)
         counts, n = np.asarray(self.confusion_matrix.value), len(self.display_labels)
         ax = _axes.axes_for(self, ax, (3.2 + 0.7 * n, 2.8 + 0.6 * n))
         shares = counts / np.maximum(counts.sum(1, keepdims=True), 1e-9)
@@ -284,9 +281,7 @@ class PrivateConfusionMatrixDisplay:
         ax.set_xticks(range(n), names, **_axes.AS_IT_IS)
         ax.set_yticks(range(n), names, **_axes.AS_IT_IS)
         ax.set(xlabel="predicted class", ylabel="true class")
-        if self.note:
-            _axes.small_print(ax, self.note, 56)
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax, self.note, 56)
         return self
 
 
@@ -367,7 +362,6 @@ class PrivateSubgroupDisplay:
         display : PrivateSubgroupDisplay
             The display itself, with `ax_`, `figure_`, `bars_` and `overall_`.
         """
-        _axes.require_matplotlib(self)
         names, found = [_axes.in_a_line(each) for each in self.estimates], list(self.estimates.values())
         ax = _axes.axes_for(self, ax, (5.2, 1.8 + 0.35 * len(names)))
         value, low, high = (np.array([float(getattr(each, k)) for each in found]) for k in ("value", "low", "high"))
@@ -381,9 +375,7 @@ class PrivateSubgroupDisplay:
         _axes.clear_frame(ax)
         self.overall_.set_label("all rows")
         _axes.draw_legend(ax, [(self.overall_, "all rows")], fontsize="small", loc="best")
-        if self.note:
-            _axes.small_print(ax, self.note, 72)
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax, self.note, 72)
         return self
 
 

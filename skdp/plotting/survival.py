@@ -8,8 +8,6 @@ from typing import Any, Self
 from skdp.base.estimates import EstimatedCurve
 from skdp.plotting import _axes
 
-_COLORS = (_axes.BLUE, _axes.VERMILION, _axes.GREEN, _axes.PURPLE, _axes.BLACK)
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PrivateSurvivalDisplay:
@@ -80,7 +78,7 @@ class PrivateSurvivalDisplay:
         ax = _axes.axes_for(self, ax, (5.6, 4.2))
         self.lines_ = []
         for j, (name, curve) in enumerate(self.curves.items()):
-            style = {"color": _COLORS[j % len(_COLORS)], "drawstyle": "steps-post", **kwargs}
+            style = {"color": _axes.COLORS[j % len(_axes.COLORS)], "drawstyle": "steps-post", **kwargs}
             self.lines_ += ax.plot(curve.x, curve.y, label=_axes.in_a_line(name) or "_", **style)
             band = {"color": self.lines_[-1].get_color(), "alpha": 0.2, "linewidth": 0, "step": "post"}
             ax.fill_between(curve.x, curve.low, curve.high, **band)
@@ -89,7 +87,5 @@ class PrivateSurvivalDisplay:
         named = [(line, line.get_label()) for line in self.lines_ if line.get_label() != "_"]
         if named:
             _axes.draw_legend(ax, named, fontsize="small", loc="best")
-        if self.note:
-            _axes.small_print(ax, self.note, 72)
-        self.ax_, self.figure_ = ax, ax.figure
+        _axes.finish(self, ax, self.note, 72)
         return self

@@ -443,8 +443,7 @@ class PrivacyUtilityDisplay:
         _axes.clear_frame(ax)
         named = [(self.line_, label), (self.baseline_line_, _axes.in_a_line(self.baseline_name))]
         _axes.draw_legend(ax, named[: 1 + (self.baseline_line_ is not None)], loc="best", fontsize="small")
-        self.note_ = _axes.small_print(ax, self.note, 114) if self.note else None
-        self.ax_, self.figure_ = ax, ax.figure
+        self.note_ = _axes.finish(self, ax, self.note, 114)
         return self
 
     def _draw_baseline(self, ax: Any) -> Any:
