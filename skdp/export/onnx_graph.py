@@ -50,9 +50,9 @@ class OnnxGraph:
         self._nodes.append(self._onnx.helper.make_node(kind, named, [result], domain=domain, **attributes))
         return result
 
-    def attribute(self, value: Any, dtype: Any = np.float64) -> Any:
-        """Return a tensor as an attribute of a node."""
-        return self._onnx.numpy_helper.from_array(np.asarray(value, dtype))
+    def attribute(self, value: Any) -> Any:
+        """Return a tensor of numbers as an attribute of a node."""
+        return self._onnx.numpy_helper.from_array(np.asarray(value, np.float64))
 
     def input(self, name: str, width: int, about: str, holds: str) -> str:
         """Declare an input of shape (N, width), and return its tensor: text, or float64."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from skdp._dpsgd.targets import REGRESSION_LOSSES
 from skdp.export.onnx_graph import OnnxGraph, OnnxRows, RowColumn
-from skdp.export.onnx_tables import as_columns, by_tree, codes_of, leaves, plain_levels, scores_of_places
+from skdp.export.onnx_tables import as_columns, codes_of, leaves, plain_levels, scores_of_places
 
 
 class OnnxOutput(NamedTuple):
@@ -50,7 +50,8 @@ def trees_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     embedding = model.embedding_
     trees = embedding._fitted_trees
     codes, levels = plain_levels(graph, embedding, rows)
-    places = [*levels, by_tree(graph, leaves(graph, embedding, codes), trees)]
+    first = np.arange(trees.n_trees) * trees.n_leaves  # place of the first leaf of each tree
+    places = [*levels, graph.op("Add", leaves(graph, embedding, codes), first)]
     widths = [block.width for block in embedding._fitted_plain]
     return scores_of_places(graph, places, [*widths, trees.n_trees * trees.n_leaves], model.coef_, model.intercept_)
 

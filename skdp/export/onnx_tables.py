@@ -193,14 +193,15 @@ def leaves(graph: OnnxGraph, embedding: Any, codes: list[str]) -> str:
     nodes = TreeNodes(embedding._fitted_trees, embedding._fitted_blocks)
     pairs = zip(embedding._fitted_blocks, codes, strict=True)
     columns = [code if block.is_line else graph.as_doubles(code) for block, code in pairs]
-    tree, number, leaf = zip(*nodes.leaves, strict=True)
+    tree, number, mode, feature, value, gaps_true, true, false = zip(*nodes.rows, strict=True)
+    tree_of_leaf, number_of_leaf, leaf = zip(*nodes.leaves, strict=True)
     found = graph.op(  # float32, in which numbers of leaves are exact
         "TreeEnsembleRegressor", graph.op("Concat", *columns, axis=1),
         n_targets=embedding._fitted_trees.n_trees, aggregate_function="SUM", post_transform="NONE",
-        nodes_treeids=nodes.tree, nodes_nodeids=nodes.number, nodes_modes=nodes.mode, nodes_featureids=nodes.feature,
-        nodes_values_as_tensor=graph.attribute(nodes.value), nodes_missing_value_tracks_true=nodes.gaps_true,
-        nodes_truenodeids=nodes.true, nodes_falsenodeids=nodes.false, target_treeids=tree, target_nodeids=number,
-        target_ids=tree, target_weights_as_tensor=graph.attribute(leaf),
+        nodes_treeids=tree, nodes_nodeids=number, nodes_modes=mode, nodes_featureids=feature,
+        nodes_values_as_tensor=graph.attribute(value), nodes_missing_value_tracks_true=gaps_true,
+        nodes_truenodeids=true, nodes_falsenodeids=false, target_treeids=tree_of_leaf,
+        target_nodeids=number_of_leaf, target_ids=tree_of_leaf, target_weights_as_tensor=graph.attribute(leaf),
     )  # fmt: skip
     return graph.as_whole(found)
 
@@ -218,11 +219,6 @@ def scores_of_places(graph: OnnxGraph, places: list[str], widths: list[int], coe
     return graph.op("Add", graph.column_sum(found), np.asarray(intercept, np.float64))
 
 
-def by_tree(graph: OnnxGraph, found: str, trees: Any) -> str:
-    """Return the places of leaves among those of all trees."""
-    return graph.op("Add", found, np.arange(trees.n_trees) * trees.n_leaves)
-
-
 class TreeNodes:
     """Nodes of all trees as ONNX lists them.
 
@@ -232,50 +228,38 @@ class TreeNodes:
 
     def __init__(self, trees: Any, blocks: list[Any]) -> None:
         self._trees, self._blocks = trees, blocks
-        self.tree: list[int] = []
-        self.number: list[int] = []  # within its tree
-        self.mode: list[str] = []
-        self.feature: list[int] = []
-        self.value: list[float] = []
-        self.gaps_true: list[int] = []
-        self.true: list[int] = []
-        self.false: list[int] = []
+        # Tree, number within it, mode, column, threshold, whether missing values are true, and both children.
+        self.rows: list[list[Any]] = []
         self.leaves: list[tuple[int, int, float]] = []  # tree, number of the node, and of the leaf
         for t in range(trees.n_trees):
-            self._first = len(self.tree)
+            self._first = len(self.rows)
             self._add(t, 0)
 
     def _add(self, t: int, node: int) -> int:
         """Add a node and all below it, and return its number."""
         trees = self._trees
         if not trees.is_split[t, node]:
-            row = self._row(t, "LEAF")
-            self.leaves.append((t, self.number[row], float(trees.leaf[t, node])))
-            return self.number[row]
+            number: int = self._row(t, "LEAF")[1]
+            self.leaves.append((t, number, float(trees.leaf[t, node])))
+            return number
         j, left = int(trees.column[t, node]), int(trees.left[t, node])
         if self._blocks[j].is_line:
             row = self._row(t, "BRANCH_GTE", j, float(trees.threshold[t, node]), int(trees.gaps_right[t, node]))
-            self.true[row], self.false[row] = self._add(t, left + 1), self._add(t, left)
-            return self.number[row]
+            row[-2:] = self._add(t, left + 1), self._add(t, left)
+            return int(row[1])
         sides = self._sides_of_levels(t, node, self._blocks[j].width)
         ends = [level for level in range(len(sides) - 1, 0, -1) if sides[level] != sides[level - 1]]
         rows = [self._row(t, "BRANCH_GTE", j, float(level)) for level in ends]
         children = self._add(t, left), self._add(t, left + 1)
-        after = [*(self.number[row] for row in rows[1:]), children[sides[0]]]
+        after = [*(row[1] for row in rows[1:]), children[sides[0]]]
         for row, level, below in zip(rows, ends, after, strict=True):
-            self.true[row], self.false[row] = children[sides[level]], below
-        return self.number[rows[0]]
+            row[-2:] = children[sides[level]], below
+        return int(rows[0][1])
 
-    def _row(self, t: int, mode: str, j: int = 0, value: float = 0.0, gaps_true: int = 0) -> int:
-        row = len(self.tree)
-        for listed, each in (
-            (self.tree, t), (self.number, row - self._first), (self.feature, j), (self.gaps_true, gaps_true),
-            (self.true, 0), (self.false, 0),
-        ):  # fmt: skip
-            listed.append(each)
-        self.mode.append(mode)
-        self.value.append(value)
-        return row
+    def _row(self, t: int, mode: str, j: int = 0, value: float = 0.0, gaps_true: int = 0) -> list[Any]:
+        """Add a node without children."""
+        self.rows.append([t, len(self.rows) - self._first, mode, j, value, gaps_true, 0, 0])
+        return self.rows[-1]
 
     def _sides_of_levels(self, t: int, node: int, n_levels: int) -> list[int]:
         """Return 1 for each level that goes to the right, see `skdp._kernels.fixed_features.write_leaves`."""
