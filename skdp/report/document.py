@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from skdp.accounting.ledger.report import escaped, html_table, without_empty_columns
 from skdp.report import sentences as wording
 from skdp.report.report_data import SCHEMA, SCHEMA_VERSION, gather
-from skdp.report.sentences import Facts, TableCells, figure, one_line
+from skdp.report.sentences import Facts, TableCells, figure, one_line, percent
 
 REFERENCES = (
     "Dwork, McSherry, Nissim & Smith (2006), Calibrating noise to sensitivity in private data analysis.",
@@ -69,16 +69,16 @@ def _summary(facts: Facts) -> Section:
     rows: TableCells = [
         ("Epsilon", figure(facts["guarantee"]["epsilon"])),
         ("Delta", f"{facts['guarantee']['delta']:g}"),
-        ("Attacker's accuracy, by epsilon and delta", _percent(facts["guarantee"]["attacker_accuracy"])),
-        ("Attacker's accuracy, by the privacy profile", _percent(facts["guarantee"]["attacker_accuracy_by_profile"])),
+        ("Attacker's accuracy, by epsilon and delta", wording.known(facts, "attacker_accuracy", percent)),
+        ("Attacker's accuracy, by the privacy profile", wording.known(facts, "attacker_accuracy_by_profile", percent)),
         (
             "mu of Gaussian DP" + ("" if facts["guarantee"]["rho"] else ", for error rates of at least 1e-6"),
             wording.known(facts, "mu"),
         ),
         ("rho of zero-concentrated DP, mu^2 / 2", wording.known(facts, "rho")),
-        ("Membership inference advantage (TPR - FPR)", wording.known_percent(facts, "advantage")),
-        ("TPR at 1% FPR", wording.known_percent(facts, "tpr_at_1_percent_fpr")),
-        ("TPR at 0.1% FPR", wording.known_percent(facts, "tpr_at_01_percent_fpr")),
+        ("Membership inference advantage (TPR - FPR)", wording.known(facts, "advantage", wording.exact_percent)),
+        ("TPR at 1% FPR", wording.known(facts, "tpr_at_1_percent_fpr", wording.exact_percent)),
+        ("TPR at 0.1% FPR", wording.known(facts, "tpr_at_01_percent_fpr", wording.exact_percent)),
         ("Privacy unit", wording.unit(facts)),
         ("Neighboring relation", f"{adjacency}: {_IN_SHORT[adjacency].format(unit=wording.word(facts))}"),
         ("Noise", wording.noise(facts)),
@@ -95,10 +95,6 @@ _IN_SHORT = {
     "add_remove": "one {unit} is added or removed",
     "replace_one": "one {unit} is replaced by another",
 }
-
-
-def _percent(probability: float | None) -> str:
-    return "not available" if probability is None else f"at most {wording.percent(probability)}"
 
 
 def _guarantee(facts: Facts) -> Section:

@@ -25,6 +25,7 @@ from skdp.report.sentences import StatedGuarantee, number, one_line
 SCHEMA, SCHEMA_VERSION = "skdp.privacy_report", 4
 _MOST_NAMES, _MOST_ROWS = 50, 60
 _HIDDEN = {"accountant", "checkpoint", "memory", "n_jobs", "random_state", "seed", "verbose"}
+"""Parameters that are seeds, paths or irrelevant to the results."""
 _MOST_ENTRIES, _LONGEST = 20, 240
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -128,11 +129,8 @@ def _guarantee(model: Any, guarantee: StatedGuarantee) -> dict[str, Any]:
 
 def _unit(model: Any) -> str | None:
     """The privacy unit of the accountant of the fit; a path is not opened."""
-    for _, part in _parts(model):
-        unit = getattr(getattr(part, "accountant", None), "unit", None)
-        if isinstance(unit, str):
-            return one_line(unit)
-    return None
+    units = (getattr(getattr(part, "accountant", None), "unit", None) for _, part in _parts(model))
+    return next((one_line(unit) for unit in units if isinstance(unit, str)), None)
 
 
 def _partition(model: Any) -> dict[str, str | None]:
@@ -365,7 +363,7 @@ def _parameters(model: Any, private: set[str]) -> list[dict[str, str]]:
     for name, value in sorted(given.items()):
         owner, _, last = name.rpartition("__")
         allotted = whole and owner and last in ("epsilon", "delta", "noise_multiplier", "fractions")
-        if not (is_hidden(name) or allotted or last == "steps" or last in private):
+        if not (allotted or last == "steps" or last in private or last in _HIDDEN):
             found.append({"name": one_line(name), "value": shown(value)})
     return found
 
@@ -407,8 +405,3 @@ def _entries(brackets: str, texts: list[str], number: int) -> str:
     if number > len(texts):
         texts = [*texts, f"... ({number} in all)"]
     return brackets[0] + ", ".join(texts) + brackets[1]
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a parameter is a seed, a path or irrelevant to the result."""
-    return name.rpartition("__")[2] in _HIDDEN

@@ -6,6 +6,7 @@ The last functions fill the checklists that are published with a release, such a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from sklearn.exceptions import NotFittedError
@@ -241,16 +242,15 @@ def tighter(facts: Facts) -> str:
     return f"{words}; the whole privacy profile of the releases bounds it by {percent(guess)}."
 
 
-def known(facts: Facts, name: str) -> str:
-    """A number of the guarantee, if it is available."""
+def known(facts: Facts, name: str, form: Callable[[Any], str] = figure) -> str:
+    """A number of the guarantee in this form, if it is available."""
     found = facts["guarantee"][name]
-    return "not available" if found is None else f"at most {figure(found)}"
+    return "not available" if found is None else f"at most {form(found)}"
 
 
-def known_percent(facts: Facts, name: str) -> str:
-    """A probability of the guarantee in percent, if it is available."""
-    found = facts["guarantee"][name]
-    return "not available" if found is None else f"at most {_thousandths(found)}%"
+def exact_percent(probability: float) -> str:
+    """A probability, rounded up to a thousandth of a percent."""
+    return f"{_thousandths(probability)}%"
 
 
 def _thousandths(probability: float) -> str:
@@ -313,7 +313,7 @@ def opinion_rows(facts: Facts) -> TableCells:
     replace, tpr = found["adjacency"] == "replace_one", found["tpr_at_1_percent_fpr"]
     guess = found["attacker_accuracy_by_profile"] or found["attacker_accuracy"]
     advantage = 2.0 * guess - 1.0 if found["advantage"] is None else found["advantage"]
-    more = f" At a false positive rate of 1%, at most {_thousandths(tpr or 0.0)}% of the {one}s are detected."
+    more = f" At a false positive rate of 1%, at most {exact_percent(tpr or 0.0)} of the {one}s are detected."
     values = {
         "unit": one,
         "which": f"which of two given {one}s was used" if replace else f"whether a given {one} was used",
@@ -486,14 +486,11 @@ def exceptions(facts: Facts) -> list[str]:
         found.append("Delta is too large: publishing one whole record would satisfy it.")
     if facts["accounting"]["method"] is None:
         found.append("An earlier version computed the stored epsilon; no accounting method gives it today.")
-    strangers = {each["class"]: each["package"] for each in _parts(facts) if each["package"] != "skdp"}
+    parts = facts["model"]["private_parts"]
+    strangers = {each["class"]: each["package"] for each in parts if each["package"] != "skdp"}
     found += [f"{name} is a third-party class of {package}: skdp cannot verify its sensitivity."
               for name, package in strangers.items()]  # fmt: skip
     return found
-
-
-def _parts(facts: Facts) -> list[dict[str, str]]:
-    return facts["model"]["private_parts"]
 
 
 def _time(facts: Facts) -> str:
