@@ -101,8 +101,9 @@ class SurvivalEstimate:
             Time and survival probability, with intervals. Probabilities do not increase; they are NaN where the number
             at risk is not distinguishable from the noise.
         """
-        value, low, high = kaplan_meier(self.counts, self.noise, level)
-        return self._curve(1.0, value, low, high)
+        lines = kaplan_meier(self.counts, self.noise, level)
+        y, low, high = (np.concatenate([[1.0], line]) for line in lines)
+        return EstimatedCurve(self.edges, y, low, high, self.edges)
 
     def cumulative_hazard(self, *, level: float = 0.95) -> EstimatedCurve:
         """Return the Nelson-Aalen estimate of the cumulative hazard at the edges of the bins.
@@ -117,17 +118,16 @@ class SurvivalEstimate:
         curve : EstimatedCurve
             Time and cumulative hazard, with intervals. An end is infinite where the survival probability may be 0.
         """
-        value, low, high = kaplan_meier(self.counts, self.noise, level)
+        return self._hazard_of(self.survival(level=level))
+
+    def _hazard_of(self, survival: EstimatedCurve) -> EstimatedCurve:
+        """Return the cumulative hazard, whose interval is that of the survival function."""
         at_risk, survivors = _at_risk(self.counts)
         hazards = np.clip(2.0 * (at_risk - survivors) / np.maximum(at_risk + survivors, 1.0), 0.0, 2.0)
         with np.errstate(divide="ignore"):
-            ends = -np.log(high), -np.log(low)
-        value = np.where(np.isnan(value), np.nan, np.clip(np.cumsum(hazards), *ends))
-        return self._curve(0.0, value, *ends)
-
-    def _curve(self, start: float, *lines: np.ndarray) -> EstimatedCurve:
-        y, low, high = (np.concatenate([[start], line]) for line in lines)
-        return EstimatedCurve(self.edges, y, low, high, self.edges)
+            low, high = 0.0 - np.log(survival.high), 0.0 - np.log(survival.low)
+        y = np.clip(np.cumsum([0.0, *hazards]), low, high)
+        return EstimatedCurve(self.edges, np.where(np.isnan(survival.y), np.nan, y), low, high, self.edges)
 
     def to_frame(self, *, level: float = 0.95) -> Any:
         """Return both curves as a frame with one row for each edge, and for each subgroup.
@@ -149,8 +149,8 @@ class SurvivalEstimate:
             frames = {name: each.to_frame(level=level) for name, each in self.subgroups.items()}
             return pd.concat(frames, names=["subgroup"])
         columns: dict[str, np.ndarray] = {}
-        for name in ("survival", "cumulative_hazard"):
-            curve = getattr(self, name)(level=level)
+        survival = self.survival(level=level)
+        for name, curve in (("survival", survival), ("cumulative_hazard", self._hazard_of(survival))):
             columns |= {name: curve.y, f"{name}_low": curve.low, f"{name}_high": curve.high}
         return pd.DataFrame(columns, index=pd.Index(self.edges, name="time"))
 
