@@ -45,6 +45,7 @@ class TableDescriber(EstimatesColumns):
     """The fit of `skdp.describe`, which documents the parameters."""
 
     _public_name = "describe"
+    _notes_lost_cells = True  # a function that computes its column has its own diagnostic
 
     schema: Any = None
     _: KW_ONLY
@@ -220,7 +221,7 @@ class TableDescriber(EstimatesColumns):
         narrow = [a.name for a, b, counts in known if a.may_be_skewed and b.is_at_a_bound(counts, whole.deviation)]
         note_notice(self, narrow_bounds_notice(narrow))
         empty = [a.name for a, b, counts in known if a.name not in found and b.is_lost(counts, whole.deviation)]
-        note_notice(self, lost_cells_notice(empty))
+        note_notice(self, lost_cells_notice(empty) if self._notes_lost_cells else "")
 
     def _subgroups(self, by: ColumnCells | None, table: Table) -> tuple[list[str], np.ndarray]:
         """Names of the subgroups, and that of each row: unlisted categories and missing values are "other"."""

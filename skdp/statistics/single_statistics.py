@@ -328,7 +328,7 @@ def described(
     private = {name: others.pop(name, None) for name in ("groups", "sample_weight")}
     schema = None if None in kinds else dict(zip((_X, _Y), kinds, strict=False))
     describer = TableDescriber(schema, **{"correlation": False, **asked, **others})
-    describer._public_name = function
+    describer._public_name, describer._notes_lost_cells = function, function != "private_survival"
     with recording_rejections(partial(account_of, describer)):
         given = _columns_of(columns)
     frame = pd.DataFrame(dict(zip((_X, _Y), given, strict=False)))
