@@ -109,11 +109,12 @@ def warn_of_objects(estimator: Any, schema: TableSchema, table: Table) -> None:
     known = dict(schema.items())
     bounded = [(j, name) for j, name in enumerate(table.names) if name in known and known[name].bounds]
     if names := [name for j, name in bounded if known[name].kind == "number" and table.is_text(j)]:
+        what, contain, have = ("Column", "contains", "has") if len(names) == 1 else ("Columns", "contain", "have")
         tell_now(
             estimator,
-            f"Column {format_names(names)} contains strings, but has numeric bounds in `schema`. Strings that are not "
-            "numbers, such as '12,5' with a decimal comma, count as missing. Convert the column first, for example "
-            f"pd.to_numeric(X[{names[0]!r}].str.replace(',', '.'), errors='coerce').",
+            f"{what} {format_names(names)} {contain} strings, but {have} numeric bounds in `schema`. Strings that are "
+            "not numbers, such as '12,5' with a decimal comma, count as missing. Convert the strings first, for "
+            f"example pd.to_numeric(X[{names[0]!r}].str.replace(',', '.'), errors='coerce').",
         )
 
 

@@ -246,5 +246,10 @@ def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
         warnings.simplefilter("always")
         told = fit(form(COMMAS), PRICES)[1] + [str(each.message) for each in caught]
     (message,) = (each for each in told if "decimal comma" in each)
-    assert message.startswith("Column 'cost' ")
+    assert message.startswith("Column 'cost' contains strings, but has ")
     assert "7,25" not in message
+
+
+def test_text_with_numeric_bounds_warns_of_several_columns_in_the_plural():
+    told = fitted(COMMAS.assign(fee=COMMAS["cost"]), {**PRICES, "fee": (0, 100)})[1]
+    assert any(each.startswith("Columns 'cost', 'fee' contain strings, but have ") for each in told)

@@ -10,6 +10,7 @@ import numpy as np
 
 from skdp._checks.numbers import format_names, reject_not_finite
 from skdp._checks.table import CellValues
+from skdp.preprocessing.column_estimates import listed
 from skdp.preprocessing.schema.blocks import Block, Combination
 
 Ends = tuple[float, float]
@@ -313,7 +314,7 @@ def exclusions_of(columns: Sequence[LevelColumn], impossible: tuple[Combination,
         levels = {name: columns[place[name]].excluded_by(condition) for name, condition in each.conditions}
         if empty := [name for name, met in levels.items() if not met.any()]:
             raise ValueError(
-                f"`impossible` of the schema must match a bin or category of column {format_names(empty)}. A range "
+                f"`impossible` of the schema must match a bin or category of {listed(empty)}. A range "
                 "matches the bins within it. Widen the range, increase `n_bins`, or list at least one category."
             )
         found.append(Exclusion(tuple(place[name] for name in levels), tuple(levels.values())))

@@ -195,9 +195,10 @@ def _rehearse(form: TableForm) -> None:
         except Exception:  # its message can contain cells
             failing.append(f"{format_names([column.block.name])} ({dtype})")
     if failing:
+        what = "column" if len(failing) == 1 else "columns"
         raise ValueError(
-            f"Synthetic values cannot be converted to the dtype of column {', '.join(failing)}. Convert the column to "
-            "strings, numbers or dates, or set its kind to 'drop' in `schema`."
+            f"Synthetic values cannot be converted to the dtype of {what} {', '.join(failing)}. Convert the {what} to "
+            "strings, numbers or dates, or set the kind to 'drop' in `schema`."
         )
 
 
