@@ -42,7 +42,7 @@ class SchemaRows(NamedTuple):
         return self.table.shape
 
 
-class EstimatesColumns(ReadsRawColumns, PrivateEstimator):
+class SchemaModel(ReadsRawColumns, PrivateEstimator):
     """Mixin for estimators with the parameters ``schema, n_bins, max_categories``."""
 
     schema: Any
@@ -68,7 +68,7 @@ class EstimatesColumns(ReadsRawColumns, PrivateEstimator):
         return planned_query(self._given_schema(), *given)
 
 
-def read_by_schema(model: EstimatesColumns, X: Any, *, reset: bool) -> SchemaRows:
+def read_by_schema(model: SchemaModel, X: Any, *, reset: bool) -> SchemaRows:
     """Return a table whose cells were read: all of them, because an error after the charge would cost budget."""
     table, schema = Table(X, model), model._given_schema()
     warn_of_objects(model, schema, table)
@@ -213,18 +213,16 @@ def estimated_columns(
     # Complete the columns with the released estimates.
     made, narrow, spans = dict.fromkeys(dropped, Column("drop")), [], {}
     for name, categories in zip(words, estimates.categories, strict=True):
-        made[name] = replace(
-            kinds[name], categories=tuple(categories), other=OTHER_CELL, missing_values=_with_missing(kinds[name])
-        )
+        listed, keys = tuple(categories), _missing_values(kinds[name])
+        made[name] = replace(kinds[name], categories=listed, other=OTHER_CELL, missing_values=keys)
     for name, inner, bounds, span in zip(numbers, estimates.edges, estimates.bounds, estimates.spans, strict=True):
         column, edges = kinds[name], all_edges(inner, bounds)
         if column.is_estimated:
             if column.kind == "date":  # as dates that can be written down, so that a schema of them is read alike
                 dates = np.unique([days_of(day_text(edge)) for edge in np.clip(edges, *_CALENDAR).tolist()])
                 edges = tuple(dates.tolist()) if len(dates) > 1 else _CALENDAR
-            made[name] = replace(
-                column, bounds=(edges[0], edges[-1]), edges=edges, missing_values=_with_missing(column)
-            )
+            keys = _missing_values(column)
+            made[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges, missing_values=keys)
         elif bins_are_crowded(inner, bounds, planned.n_bins):
             made[name], spans[name] = replace(column, bounds=(edges[0], edges[-1]), edges=edges), span
         if not column.is_estimated and lie_at_a_bound(inner, bounds):
@@ -241,7 +239,7 @@ OTHER_CELL = "other"
 """Cell that represents the unreleased categories of an estimated column."""
 
 
-def _with_missing(column: Column) -> tuple[str, ...]:
+def _missing_values(column: Column) -> tuple[str, ...]:
     return tuple(sorted({"", *column.missing_values}))
 
 

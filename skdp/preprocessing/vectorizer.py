@@ -35,7 +35,7 @@ from skdp.preprocessing.schema.table_schema import TableSchema
 
 
 @with_parameters
-class DPTableVectorizer(column_estimates.EstimatesColumns):
+class DPTableVectorizer(column_estimates.SchemaModel):
     """Encode a raw table as numeric features, by a public schema.
 
     Numbers and dates are binned between public bounds, and categories are one-hot encoded. Missing values and unlisted

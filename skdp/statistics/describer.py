@@ -21,13 +21,7 @@ from skdp.base.estimator import with_parameters
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import noise_ratio
-from skdp.preprocessing.column_estimates import (
-    EstimatesColumns,
-    SchemaRows,
-    estimated_columns,
-    note_remains,
-    read_by_schema,
-)
+from skdp.preprocessing.column_estimates import SchemaModel, SchemaRows, estimated_columns, note_remains, read_by_schema
 from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.statistics import table_release
@@ -41,7 +35,7 @@ MOST_BINS = 64
 
 
 @with_parameters
-class TableDescriber(EstimatesColumns):
+class TableDescriber(SchemaModel):
     """The fit of `skdp.describe`, which documents the parameters."""
 
     _public_name = "describe"
