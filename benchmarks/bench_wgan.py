@@ -30,14 +30,14 @@ BARS = {10.0: ".56 (aim .7), 5 minutes"}
 
 def step_times(rows: np.ndarray, codes: np.ndarray) -> None:
     """Medians of the critic's step, what the generator takes included and apart."""
-    generator = GeneratorNetwork(64, 10, (256, 256), rows.shape[1], 4.0)
+    generator = GeneratorNetwork(64, 10, (256, 256), rows.shape[1])
     critics = {
-        "dense, 128": (CriticModel, CriticNetwork(rows.shape[1], 10, (128,), 0.2, 10.0, 4.0), (256, 512, 1024, 2048)),
+        "dense, 128": (CriticModel, CriticNetwork(rows.shape[1], 10, (128,), 10.0), (256, 512, 1024, 2048)),
         "dense, 128 and 128": (
-            CriticModel, CriticNetwork(rows.shape[1], 10, (128, 128), 0.2, 10.0, 4.0), (256, 512, 1024, 2048)
+            CriticModel, CriticNetwork(rows.shape[1], 10, (128, 128), 10.0), (256, 512, 1024, 2048)
         ),
         "convolutions, capacity 32": (
-            ConvolutionalModel, ConvolutionalCritic((28, 28), 10, 32, 0.2, 10.0, 4.0), (128,)
+            ConvolutionalModel, ConvolutionalCritic((28, 28), 10, 32, 10.0), (128,)
         ),
     }  # fmt: skip
     low, high = np.zeros(rows.shape[1]), np.ones(rows.shape[1])

@@ -26,8 +26,8 @@ from skdp._dpsgd.plan import DPSGDPlan
 from skdp._kernels import critic as kernel
 from skdp._kernels.threads import blas_within_quota
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.critic import CriticModel, CriticNetwork, Lot, PairModel
-from skdp.synthesis.generator import GeneratorNetwork, start_tables
+from skdp.synthesis.critic import SLOPE, CriticModel, CriticNetwork, Lot, PairModel
+from skdp.synthesis.generator import MARK, GeneratorNetwork, start_tables
 
 _SIDE = 5  # of a patch, which moves by two pixels
 _PATCH = _SIDE * _SIDE
@@ -50,20 +50,14 @@ class ConvolutionalCritic:
         0 without labels.
     capacity : int
         C.
-    slope : float
-        Of the activation below zero.
     penalty : float
         Weight of the gradient penalty.
-    mark : float
-        Value of a label.
     """
 
     image_shape: tuple[int, int]
     n_classes: int
     capacity: int
-    slope: float
     penalty: float
-    mark: float
 
     @property
     def n_features(self) -> int:
@@ -121,8 +115,8 @@ class ConvolutionalCritic:
             scores = inputs[-1] @ table[: inputs[-1].shape[2]]
             scores += table[-1]
             if k == 0 and codes is not None:
-                scores += (table.dtype.type(self.mark) * table[_PATCH:-1])[codes][:, None]
-            slopes.append(np.where(scores > 0, scores.dtype.type(1.0), scores.dtype.type(self.slope)))
+                scores += (table.dtype.type(MARK) * table[_PATCH:-1])[codes][:, None]
+            slopes.append(np.where(scores > 0, scores.dtype.type(1.0), scores.dtype.type(SLOPE)))
             scores *= slopes[-1]
             values = scores.reshape(m, *self.sizes[k + 1], -1)
         return [*inputs, values.reshape(m, 1, -1)], slopes
@@ -226,7 +220,7 @@ class ConvolutionalModel(PairModel):
             part[:, -1] = delta[:m].sum(axis=1) - delta[m : 2 * m].sum(axis=1)
             if k == 0 and codes is not None:
                 part[:, width:-1] = 0.0
-                part[np.arange(m), width + codes] = critic.mark * part[:, -1]
+                part[np.arange(m), width + codes] = MARK * part[:, -1]
         return gradients
 
 
@@ -337,12 +331,6 @@ class GeneratorSteps:
         return self.generator.gradient(of_generator, latent, codes, derivative)
 
 
-SLOPE = 0.2
-"""Slope of the critic's activation below zero."""
-
-MARK = 4.0
-"""Value of a label among the inputs: with 1 it had no effect (docs/synthetic_data.md)."""
-
 LOT_SIZE = 512
 """Expected rows of a step, and generated rows of a step of the generator."""
 
@@ -369,7 +357,7 @@ class Adversaries(NamedTuple):
         if model.average is not None:
             check_choice("average", model.average, ("ema",))
         critic = _critic_of(model, n_features, n_classes, penalty)
-        generator = GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features, MARK)
+        generator = GeneratorNetwork(n_latent, n_classes, hidden, critic.n_features)
         if isinstance(model.critic_steps, str) and model.critic_steps == "auto":
             steps = 10 if noise_multiplier >= 1.5 else 5  # large noise requires more steps of the critic
         else:
@@ -439,7 +427,7 @@ def _critic_of(
     hidden = _check_layers("critic_layer_sizes", model.critic_layer_sizes)
     capacity = check_count("capacity", model.capacity, constraint="a positive integer, such as 32")
     if model.image_shape is None:
-        return CriticNetwork(n_features or 1, n_classes, hidden, SLOPE, penalty, MARK)
+        return CriticNetwork(n_features or 1, n_classes, hidden, penalty)
     constraint = "a pair of positive integers such as (28, 28), or None"
     given = model.image_shape
     sides = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
@@ -450,7 +438,7 @@ def _critic_of(
         shown = f"({height}, {width})" if height else show(given)
         rows = "an image" if n_features is None else f"rows of {n_features} columns"
         raise ValueError(f"`image_shape` must be a shape of {rows}, got {shown}. Pass (height, width), or None.")
-    return ConvolutionalCritic((height, width), n_classes, capacity, SLOPE, penalty, MARK)
+    return ConvolutionalCritic((height, width), n_classes, capacity, penalty)
 
 
 def _adam(model: Any, rate_name: str) -> Optimizer:

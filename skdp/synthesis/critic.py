@@ -45,7 +45,10 @@ from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.generator import GeneratorNetwork, start_tables, with_labels
+from skdp.synthesis.generator import MARK, GeneratorNetwork, start_tables, with_labels
+
+SLOPE = 0.2
+"""Slope of a critic's activation below zero."""
 
 _BLOCK_ROWS = 64
 """Values whose gradients are added up in their dtype."""
@@ -65,20 +68,14 @@ class CriticNetwork:
         There are no classes without labels.
     hidden : tuple of int
         Widths of the hidden layers, one at least.
-    slope : float
-        Of the activation below zero.
     penalty : float
         lambda.
-    mark : float
-        What represents the label in its column; 0 stands in all others.
     """
 
     n_features: int
     n_classes: int
     hidden: tuple[int, ...]
-    slope: float
     penalty: float
-    mark: float
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -95,10 +92,10 @@ class CriticNetwork:
     def by_features(self, theta: np.ndarray, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
         tables = split_tables(theta, self.widths)
-        values, slopes = with_labels(rows, codes, self.n_classes, self.mark), []
+        values, slopes = with_labels(rows, codes, self.n_classes), []
         for table in tables[:-1]:
             scores = values @ table
-            slopes.append(np.where(scores > 0, scores.dtype.type(1.0), scores.dtype.type(self.slope)))
+            slopes.append(np.where(scores > 0, scores.dtype.type(1.0), scores.dtype.type(SLOPE)))
             values = np.ones((len(rows), table.shape[1] + 1), scores.dtype)
             np.multiply(scores, slopes[-1], out=values[:, :-1])
         delta = slopes[-1] * tables[-1][:-1, 0]
@@ -175,7 +172,7 @@ class PairModel(Model):
         latent = lot.noise.normal(m * generator.n_latent, self._dtype).reshape(m, -1)
         mix = (lot.shares.words(m) >> np.uint64(11)) * 2.0**-53
         pairs, codes = self._pairs[:m], self._codes[rows] if critic.n_classes else None
-        kernel.gather_pairs(self._X, rows, self._low, self._unit, self._codes, critic.mark, pairs)
+        kernel.gather_pairs(self._X, rows, self._low, self._unit, self._codes, MARK, pairs)
         pairs[:, 0, : critic.n_features] = generator.rows(theta[critic.n_parameters :], latent, codes)
         return mix.astype(self._dtype)
 
@@ -242,7 +239,7 @@ class CriticModel(PairModel):
         between: np.ndarray,
     ) -> None:
         """Add a chunk's clipped gradients; `between` is the factor of W of the first layer."""
-        m, n_layers, slope = len(rows), len(tables), self._dtype.type(self.critic.slope)
+        m, n_layers, slope = len(rows), len(tables), self._dtype.type(SLOPE)
         pairs, outputs = self._pairs[:m], [each[:m] for each in self._outputs]
         scores = _times(pairs, tables[0])
         kernel.activate_between(scores, mix, slope, outputs[0])
@@ -290,7 +287,7 @@ class CriticModel(PairModel):
 
     def _offsets(self, table: np.ndarray) -> np.ndarray:
         """Contribution of label and intercept to the scores of the first layer, label by label."""
-        offsets = table[-1].astype(np.float64) + self.critic.mark * table[self.critic.n_features : -1].astype(float)
+        offsets = table[-1].astype(np.float64) + MARK * table[self.critic.n_features : -1].astype(float)
         return offsets if len(offsets) else table[-1:].astype(np.float64)
 
 

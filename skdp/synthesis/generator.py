@@ -21,6 +21,12 @@ from skdp.base.fit import Fit, begin
 from skdp.mechanisms.streams import SecretStream
 
 
+MARK = 4.0
+"""Value of a label among the inputs, in its column; 0 is in all others. With 1 it had no effect
+(docs/synthetic_data.md).
+"""
+
+
 def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
     """Fill tables of zeros with normal weights of variance 2 / inputs (He et al. 2015)."""
     for table in tables:
@@ -28,13 +34,13 @@ def start_tables(tables: list[np.ndarray], stream: SecretStream) -> None:
         weights[:] = stream.normal(weights.size).reshape(weights.shape) * math.sqrt(2.0 / len(weights))
 
 
-def with_labels(values: np.ndarray, codes: np.ndarray | None, n_classes: int, mark: float) -> np.ndarray:
-    """Return values, a column for each class, `mark` in that of the row's, and a column of ones."""
+def with_labels(values: np.ndarray, codes: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """Return values, a column for each class, `MARK` in that of the row's, and a column of ones."""
     n, d = values.shape
     joined = np.zeros((n, d + n_classes + 1), values.dtype)
     joined[:, :d] = values
     if codes is not None:
-        joined[np.arange(n), d + codes] = mark
+        joined[np.arange(n), d + codes] = MARK
     joined[:, -1] = 1.0
     return joined
 
@@ -54,15 +60,12 @@ class GeneratorNetwork:
     hidden : tuple of int
         Widths of the hidden layers.
     n_features : int
-    mark : float
-        Value of the label in its column; 0 in all others.
     """
 
     n_latent: int
     n_classes: int
     hidden: tuple[int, ...]
     n_features: int
-    mark: float
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -102,7 +105,7 @@ class GeneratorNetwork:
     def _layers(self, theta: np.ndarray, latent: np.ndarray, codes: np.ndarray | None) -> list[np.ndarray]:
         """Inputs of the layers, with a 1 at the end of each row, and the output of the last."""
         tables = split_tables(theta, self.widths)
-        outputs = [with_labels(latent, codes, self.n_classes, self.mark)]
+        outputs = [with_labels(latent, codes, self.n_classes)]
         for table in tables[:-1]:
             values = np.ones((len(latent), table.shape[1] + 1), theta.dtype)
             np.matmul(outputs[-1], table, out=values[:, :-1])

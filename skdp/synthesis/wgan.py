@@ -22,7 +22,7 @@ from skdp.mechanisms.bounded_sum import onto_simplex
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.sampling import Sampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.adversaries import LOT_SIZE, MARK, Adversaries
+from skdp.synthesis.adversaries import LOT_SIZE, Adversaries
 from skdp.synthesis.generator import ClassesAndCodes, GeneratorNetwork, PrivateGenerator
 
 COUNT_NOISE = 10.0
@@ -396,7 +396,7 @@ class DPWGAN(PrivateGenerator):
 
     def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         n_classes, hidden = 0 if labels is None else len(self.classes_), tuple(map(len, self.intercepts_[:-1]))
-        generator = GeneratorNetwork(len(self.coefs_[0]) - n_classes, n_classes, hidden, self.n_features_in_, MARK)
+        generator = GeneratorNetwork(len(self.coefs_[0]) - n_classes, n_classes, hidden, self.n_features_in_)
         tables = [np.vstack(pair) for pair in zip(self.coefs_, self.intercepts_, strict=True)]
         theta = np.concatenate([table.ravel() for table in tables])
         low, high = self.bounds_.T

@@ -21,8 +21,8 @@ SHAPE = (7, 6)
 def networks(n_classes=3, capacity=2, shape=SHAPE):
     d = shape[0] * shape[1]
     return (
-        ConvolutionalCritic(shape, n_classes, capacity, 0.2, 10.0, 4.0),
-        GeneratorNetwork(4, n_classes, (8,), d, 4.0),
+        ConvolutionalCritic(shape, n_classes, capacity, 10.0),
+        GeneratorNetwork(4, n_classes, (8,), d),
     )
 
 

@@ -19,10 +19,10 @@ from skdp.synthesis.generator import GeneratorNetwork, start_tables
 WIDE = 1e9  # a clip that clips nothing
 
 
-def networks(d=5, n_classes=3, hidden=(7, 6), slope=0.2, penalty=10.0):
+def networks(d=5, n_classes=3, hidden=(7, 6), penalty=10.0):
     return (
-        CriticNetwork(d, n_classes, hidden, slope, penalty, 4.0),
-        GeneratorNetwork(4, n_classes, (8,), d, 4.0),
+        CriticNetwork(d, n_classes, hidden, penalty),
+        GeneratorNetwork(4, n_classes, (8,), d),
     )
 
 
