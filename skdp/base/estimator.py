@@ -6,7 +6,7 @@ import functools
 import html
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Any, NoReturn, Self, TypeVar, cast, dataclass_transform
 
@@ -320,6 +320,19 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
             f"`{names[0]}` is a list with one entry per column, but the number of columns is chosen by the previous "
             "step. Pass a single value for all columns."
         )
+
+
+@with_parameters
+class BudgetedEstimator(PrivateEstimator):
+    """Base class of private estimators with the usual privacy parameters; their classes document them."""
+
+    _: KW_ONLY
+    epsilon: Any = 1.0
+    delta: float | str = "auto"
+    noise_multiplier: float | None = None
+    adjacency: Any = None
+    accountant: Any = None
+    random_state: Any = None
 
 
 class JointPrivacyCost(Watched, Diagram, PlainState):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, Self
 
 from skdp._checks.parameters import without_removed
-from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.estimator import BudgetedEstimator
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.bounded_sum import column_sensitivity
 from skdp.mechanisms.gaussian import GaussianMechanism
@@ -15,19 +14,10 @@ from skdp.preprocessing.histogram_query import NOWHERE, CountedColumns, released
 from skdp.preprocessing.raw_columns import ColumnsRead, read_columns
 
 
-@with_parameters
-class ColumnBounds(PrivateEstimator):
+class ColumnBounds(BudgetedEstimator):
     """Estimator behind `dp_bounds`."""
 
     _public_name = "dp_bounds"
-
-    _: KW_ONLY
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Estimate the bounds."""

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import check_count, reject_fit_params, silent_arithmetic, stated_adjacency
 from skdp._checks.table import Table, fitted_table
-from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.estimator import BudgetedEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, HistogramQuery
@@ -21,7 +21,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 
 @with_parameters
-class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
+class DPOneHotEncoder(ReadsRawColumns, BudgetedEstimator):
     """Differentially private one-hot encoder.
 
     A category is released if its noisy count exceeds a threshold that a single row rarely reaches (partition
@@ -32,8 +32,6 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     ----------
     max_categories : int, default=100
         Maximum number of categories of a column. The most frequent ones are kept.
-    sparse_output : bool, default=True
-        Whether ``transform`` returns a CSR matrix instead of an array.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -63,6 +61,8 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
         value.
+    sparse_output : bool, default=True
+        Whether ``transform`` returns a CSR matrix instead of an array.
 
     Attributes
     ----------
@@ -121,12 +121,6 @@ class DPOneHotEncoder(ReadsRawColumns, PrivateEstimator):
     max_categories: int = 100
     _: KW_ONLY
     sparse_output: bool = True
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Select the categories privately.

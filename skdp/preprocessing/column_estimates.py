@@ -14,7 +14,7 @@ from skdp._checks.numbers import day_text, days_of, format_names
 from skdp._checks.parameters import check_count
 from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys
-from skdp.base.estimator import PrivateEstimator
+from skdp.base.estimator import BudgetedEstimator
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.cell_tree import all_edges, bins_are_crowded, lie_at_a_bound
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, Held, HistogramQuery
@@ -42,7 +42,7 @@ class SchemaRows(NamedTuple):
         return self.table.shape
 
 
-class SchemaModel(ReadsRawColumns, PrivateEstimator):
+class SchemaModel(ReadsRawColumns, BudgetedEstimator):
     """Mixin for estimators with the parameters ``schema, n_bins, max_categories``."""
 
     schema: Any

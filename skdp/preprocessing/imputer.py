@@ -16,7 +16,7 @@ from skdp._checks.rows import check_schema
 from skdp._checks.table import Table, as_keys, fitted_table
 from skdp.accounting import DpEvent, GaussianDpEvent, NoOpDpEvent
 from skdp.base.budget import read_budget
-from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.estimator import BudgetedEstimator, with_parameters
 from skdp.base.fit import Fit, begin, fit_publicly, units_of
 from skdp.base.private_step import PrivateStep, StepPlan
 from skdp.base.public_steps import register
@@ -26,7 +26,7 @@ from skdp.preprocessing.raw_columns import ColumnsRead, ReadsRawColumns, numbers
 
 
 @with_parameters
-class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
+class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, BudgetedEstimator):
     """Differentially private imputation of missing values.
 
     Parameters
@@ -38,11 +38,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         - "most_frequent" is the most frequent value of a numeric, categorical or date column, if its noisy count
           exceeds a threshold; otherwise 0, or "missing" for strings.
         - "constant" is `fill_value`. No private data is used, and no budget is consumed.
-    fill_value : float, str or None, default=None
-        Value for ``strategy="constant"``. None is 0, and "missing" for strings.
-    bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds, one pair for all columns or one for each. Numbers are clipped to them for mean and median. None
-        estimates bounds privately, with a part of the budget.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -72,6 +67,11 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
         value.
+    fill_value : float, str or None, default=None
+        Value for ``strategy="constant"``. None is 0, and "missing" for strings.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds, one pair for all columns or one for each. Numbers are clipped to them for mean and median. None
+        estimates bounds privately, with a part of the budget.
 
     Attributes
     ----------
@@ -126,12 +126,6 @@ class DPSimpleImputer(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     _: KW_ONLY
     fill_value: Any = None
     bounds: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     @parameters.silent_arithmetic
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks import parameters
 from skdp._checks.table import Table, fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
-from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.estimator import BudgetedEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.cell_tree import all_edges
@@ -23,7 +23,7 @@ from skdp.preprocessing.vectorizer import DPTableVectorizer
 
 
 @with_parameters
-class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
+class DPQuantileBinner(ReadsRawColumns, BudgetedEstimator):
     """Differentially private quantile binning.
 
     Bins have nearly equal mass. The bin edges of all columns are estimated jointly. Values that are more frequent than
@@ -34,19 +34,6 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     n_bins : int, default=16
         Maximum number of bins of a column. There are fewer bins if the column has few distinct values or the noise is
         large.
-    bounds : (float, float), list of (float, float) or None, or None, default=None
-        Public bounds, one pair for all columns or one for each. Numbers are clipped to them. None estimates bounds
-        privately with 25% of the budget.
-    encode : {"onehot", "onehot-dense", "ordinal"}, default="onehot"
-        Output of ``transform``:
-
-        - "onehot" is a CSR matrix with one 1 per row and column of `X`: for its bin, or for a missing value.
-        - "onehot-dense" is the same as an array.
-        - "ordinal" is an array of bin numbers, from 0, and -1 for missing values.
-    weight_bound : float or None, default=None
-        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
-        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -76,6 +63,19 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
         value.
+    bounds : (float, float), list of (float, float) or None, or None, default=None
+        Public bounds, one pair for all columns or one for each. Numbers are clipped to them. None estimates bounds
+        privately with 25% of the budget.
+    encode : {"onehot", "onehot-dense", "ordinal"}, default="onehot"
+        Output of ``transform``:
+
+        - "onehot" is a CSR matrix with one 1 per row and column of `X`: for its bin, or for a missing value.
+        - "onehot-dense" is the same as an array.
+        - "ordinal" is an array of bin numbers, from 0, and -1 for missing values.
+    weight_bound : float or None, default=None
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
 
     Attributes
     ----------
@@ -140,12 +140,6 @@ class DPQuantileBinner(ReadsRawColumns, PrivateEstimator):
     bounds: Any = None
     encode: str = "onehot"
     weight_bound: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Estimate the bin edges privately.

@@ -13,7 +13,7 @@ from skdp._checks.parameters import bounds_of_any_width, bounds_of_columns, sile
 from skdp._checks.table import fitted_table
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.accounting import GaussianDpEvent
-from skdp.base.estimator import PrivateEstimator, with_parameters
+from skdp.base.estimator import BudgetedEstimator, with_parameters
 from skdp.base.fit import begin
 from skdp.base.private_step import StepPlan
 from skdp.preprocessing.column_sums import EstimatedBounds, release_moments
@@ -21,7 +21,7 @@ from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_col
 
 
 @with_parameters
-class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
+class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, BudgetedEstimator):
     """Differentially private standardization.
 
     Numbers are clipped to bounds, in ``fit`` and in ``transform``. Means and variances of all columns come from one
@@ -31,14 +31,6 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     ----------
     bounds : (float, float), list of (float, float) or None, or None, default=None
         Public bounds, one pair for all columns or one for each. None estimates bounds privately with 30% of the budget.
-    with_mean : bool, default=True
-        Whether ``transform`` subtracts the means.
-    with_std : bool, default=True
-        Whether ``transform`` divides by the standard deviations.
-    weight_bound : float or None, default=None
-        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
-        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``, to which the noise is calibrated. A number, or a bound on the risk of membership
         inference such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if
@@ -68,6 +60,14 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
         value.
+    with_mean : bool, default=True
+        Whether ``transform`` subtracts the means.
+    with_std : bool, default=True
+        Whether ``transform`` divides by the standard deviations.
+    weight_bound : float or None, default=None
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is equivalent to 1; a fit with `sample_weight` then warns that larger weights are clipped.
 
     Attributes
     ----------
@@ -131,12 +131,6 @@ class DPStandardScaler(OneToOneFeatureMixin, ReadsRawColumns, PrivateEstimator):
     with_mean: bool = True
     with_std: bool = True
     weight_bound: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Estimate means and standard deviations privately.

@@ -50,6 +50,35 @@ class DPTableVectorizer(column_estimates.SchemaModel):
     schema : TableSchema, mapping or None, default=None
         Public description of the columns: a `TableSchema`, or a mapping that it accepts. If None, only the names and
         types of the columns are public, and bounds and categories are estimated privately.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit`` that estimates something. A number, or a bound on the risk of membership inference
+        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is
+        given. If nothing has to be estimated, no budget is consumed.
+    delta : float or "auto", default="auto"
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
+        calibrated to `epsilon`.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
+
+        None uses the relation of `accountant`, otherwise "zero_out".
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute. If nothing has to be estimated, nothing is charged.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
+        value.
     numbers : {"bins", "scale", "both", "auto", "codes"}, default="bins"
         Encoding of numbers, dates and ordinal columns:
 
@@ -72,38 +101,9 @@ class DPTableVectorizer(column_estimates.SchemaModel):
         requests a frame. Set False before `DPPCA`, which requires dense rows.
     dtype : {"float32", "float64"}, default="float32"
         Type of the output; codes are always float64.
-    epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit`` that estimates something. A number, or a bound on the risk of membership inference
-        such as ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is
-        given. If nothing has to be estimated, no budget is consumed.
-    delta : float or "auto", default="auto"
-        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
-        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more.
-    noise_multiplier : float or None, default=None
-        Standard deviation of the noise of all releases together, divided by their sensitivity. If None, it is
-        calibrated to `epsilon`.
     max_categories : int, default=100
         Maximum number of categories of a column whose categories are estimated privately. The most frequent ones are
         kept.
-    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
-
-        None uses the relation of `accountant`, otherwise "zero_out".
-    accountant : PrivacyAccountant, str, path-like or None, default=None
-        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
-        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute. If nothing has to be estimated, nothing is charged.
-    random_state : int, RandomState or Generator instance or None, default=None
-        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
-        reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
-        value.
 
     Attributes
     ----------
@@ -187,13 +187,7 @@ class DPTableVectorizer(column_estimates.SchemaModel):
     fit_bins: bool = False
     sparse_output: Any = "auto"
     dtype: str = "float32"
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
     max_categories: int = 100
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **fit_params: Any) -> Self:
         """Fit the vectorizer, and privately estimate bounds and categories that the schema does not declare.

@@ -52,13 +52,7 @@ class TableDescriber(SchemaModel):
     rows_per_group: int | None = None
     shares: table_release.Shares | None = None
     noise: str = table_release.ROUNDED
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
     max_categories: int = 100
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows."""

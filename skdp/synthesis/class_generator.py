@@ -33,19 +33,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
     n_components : int or "auto", default="auto"
         Number of components of each class. "auto" is the public number of rows, divided by the noise multiplier, by the
         number of classes and by 1,500, rounded, from 1 to 10.
-    bounds : (float, float), list of (float, float) or None, default=None
-        Public bounds of all columns, or of each column, for example (0, 1) for images. Rows and samples are clipped to
-        them. Required.
-    classes : sequence or None, default=None
-        All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
-        `PrivacyLeakWarning` is issued. Ignored without labels.
-    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
-        Class prevalences of the samples: "estimate" uses the noisy counts, "uniform" equal prevalences. A sequence has
-        a public prevalence for each class in ascending order.
-    weight_bound : float or None, default=None
-        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
-        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
-        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
     epsilon : float, Risk or None, default=1.0
         Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
         ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
@@ -75,6 +62,19 @@ class DPClassMixtureGenerator(PrivateGenerator):
         Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
         reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
         value. The `random_state` of ``sample`` is independent of it and does not affect the guarantee.
+    bounds : (float, float), list of (float, float) or None, default=None
+        Public bounds of all columns, or of each column, for example (0, 1) for images. Rows and samples are clipped to
+        them. Required.
+    classes : sequence or None, default=None
+        All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
+        `PrivacyLeakWarning` is issued. Ignored without labels.
+    class_prevalences : {"estimate", "uniform"} or sequence of float, default="estimate"
+        Class prevalences of the samples: "estimate" uses the noisy counts, "uniform" equal prevalences. A sequence has
+        a public prevalence for each class in ascending order.
+    weight_bound : float or None, default=None
+        Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
+        that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
+        mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
 
     Attributes
     ----------
@@ -175,12 +175,6 @@ class DPClassMixtureGenerator(PrivateGenerator):
     classes: Any = None
     class_prevalences: Any = "estimate"
     weight_bound: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     # --- the fit ---
 

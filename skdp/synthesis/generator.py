@@ -16,10 +16,9 @@ from skdp._checks.rows import check_classes, check_labels, classes_of, encode_la
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd.models.network import split_tables
 from skdp.accounting import DpEvent, GaussianDpEvent
-from skdp.base.estimator import PrivateEstimator
+from skdp.base.estimator import BudgetedEstimator
 from skdp.base.fit import Fit, begin
 from skdp.mechanisms.streams import SecretStream
-
 
 MARK = 4.0
 """Value of a label among the inputs, in its column; 0 is in all others. With 1 it had no effect
@@ -120,10 +119,10 @@ ClassesAndCodes = tuple[np.ndarray, np.ndarray]
 """The classes, and the number of the class of each row."""
 
 
-class PrivateGenerator(PrivateEstimator):
+class PrivateGenerator(BudgetedEstimator):
     """Base class of private generators.
 
-    Subclasses have the parameters of `PrivateEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
+    Subclasses have the parameters of `BudgetedEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
     implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_estimated_shares` if labels can
     be drawn by noisy counts. With labels, `_learn` stores `_chosen_shares` as ``class_prevalences_``.
 

@@ -45,6 +45,34 @@ class DPWGAN(PrivateGenerator):
     ----------
     bounds : (float, float) or list of (float, float), default=None
         Public bounds of all columns, or of each column. Values are clipped to them. Required.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
+    delta : float or "auto", default="auto"
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
+        `epsilon`.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it. The arithmetic is float64.
+
+        None uses the relation of `accountant`, otherwise "zero_out".
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
+        other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
+        against anyone who knows the value. It is independent of the `random_state` of ``sample``.
     classes : sequence or None, default=None
         All classes that can occur in `y`. If None, they are read from `y`; this is not covered by the guarantee, and a
         `PrivacyLeakWarning` is issued. Ignored without labels.
@@ -92,34 +120,6 @@ class DPWGAN(PrivateGenerator):
     average : {"ema"} or None, default="ema"
         "ema" keeps an exponential moving average of the generator's iterates, over about a tenth of the steps; None
         keeps the last iterate.
-    epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
-    delta : float or "auto", default="auto"
-        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
-        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more.
-    noise_multiplier : float or None, default=None
-        Standard deviation of the noise of one step, divided by the clipping norm. If None, it is calibrated to
-        `epsilon`.
-    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it. The arithmetic is float64.
-
-        None uses the relation of `accountant`, otherwise "zero_out".
-    accountant : PrivacyAccountant, str, path-like or None, default=None
-        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
-        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute.
-    random_state : int, RandomState or Generator instance or None, default=None
-        Source of the initial weights, sampling and noise. None draws a fresh secret key from the operating system. Any
-        other value makes the fit reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold
-        against anyone who knows the value. It is independent of the `random_state` of ``sample``.
     verbose : int, default=0
         If 1, show a progress bar on standard error, with the epsilon of the steps so far.
 
@@ -242,12 +242,6 @@ class DPWGAN(PrivateGenerator):
     beta_2: float = 0.9
     adam_epsilon: float = 1e-8
     average: str | None = "ema"
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
     verbose: int = 0
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:  # type: ignore[override]

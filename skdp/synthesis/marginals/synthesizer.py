@@ -43,6 +43,34 @@ class DPMarginalSynthesizer(SampledTables):
         have estimated bins. Columns with ``"missing_values"`` can have missing values, also in the sample. Combinations
         in `impossible` are not sampled. If None, only names and types of the columns are public, unless `bounds` is
         set.
+    epsilon : float, Risk or None, default=1.0
+        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
+        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
+    delta : float or "auto", default="auto"
+        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
+        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
+        rounded down to a power of ten, for more.
+    noise_multiplier : float or None, default=None
+        Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
+        `epsilon`. Several releases divide the budget among them.
+    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
+        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
+
+        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
+          public.
+        - "replace_one": it is replaced by another one. The number of rows is public.
+        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
+          uses `n_public`, a public number near it.
+
+        None uses the relation of `accountant`, otherwise "zero_out".
+    accountant : PrivacyAccountant, str, path-like or None, default=None
+        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
+        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
+        and is made absolute.
+    random_state : int, RandomState or Generator instance or None, default=None
+        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
+        reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
+        value. It is independent of the `random_state` of ``sample``.
     bounds : (float, float), list of (float, float) or None, default=None
         Public bounds of all columns, or of each column, instead of a schema for numeric columns. Values are clipped to
         them.
@@ -74,34 +102,6 @@ class DPMarginalSynthesizer(SampledTables):
         Public upper bound of `sample_weight`. Weights are clipped to it and divided by it. Choose the largest weight
         that can occur, or a value that few weights exceed: the effect of the noise grows with the bound divided by the
         mean weight. None is a bound of 1, and a fit with weights then warns that larger weights are clipped to it.
-    epsilon : float, Risk or None, default=1.0
-        Privacy budget of one ``fit``. A number, or a bound on membership-inference risk such as
-        ``skdp.Risk(advantage=0.1)`` (``docs/membership_inference.md``). Must be None if `noise_multiplier` is set.
-    delta : float or "auto", default="auto"
-        The delta of the (epsilon, delta) guarantee; it must be well below 1/n, where n is the public number of rows.
-        "auto" uses the delta of the accountant if it has one. Otherwise it is 1e-5 for at most 10,000 rows and 1/(10n),
-        rounded down to a power of ten, for more.
-    noise_multiplier : float or None, default=None
-        Standard deviation of the noise of a single release, divided by its sensitivity. If None, it is calibrated to
-        `epsilon`. Several releases divide the budget among them.
-    adjacency : {"zero_out", "replace_one"}, AddRemove or None, default=None
-        Neighboring relation: how two neighboring tables differ in one row, or in all rows of one group:
-
-        - "zero_out": it is replaced by a zeroed-out record, which adds nothing to any sum. The number of rows is
-          public.
-        - "replace_one": it is replaced by another one. The number of rows is public.
-        - ``skdp.AddRemove(n_public=10_000)``: it is added or removed. The number of rows is private, and every rule
-          uses `n_public`, a public number near it.
-
-        None uses the relation of `accountant`, otherwise "zero_out".
-    accountant : PrivacyAccountant, str, path-like or None, default=None
-        Accountant that records the privacy cost of each fit, before anything is learned from the rows, and rejects a
-        fit that exceeds its budget. A path refers to an existing budget file (see ``python -m skdp.accounting create``)
-        and is made absolute.
-    random_state : int, RandomState or Generator instance or None, default=None
-        Source of the noise. None draws a fresh secret key from the operating system. Any other value makes the fit
-        reproducible and issues a `PrivacyLeakWarning`, because the guarantee does not hold against anyone who knows the
-        value. It is independent of the `random_state` of ``sample``.
 
     Attributes
     ----------
@@ -210,12 +210,6 @@ class DPMarginalSynthesizer(SampledTables):
     class_prevalences: Any = "estimate"
     within_bins: str = "auto"
     weight_bound: Any = None
-    epsilon: Any = 1.0
-    delta: float | str = "auto"
-    noise_multiplier: float | None = None
-    adjacency: Any = None
-    accountant: Any = None
-    random_state: Any = None
 
     # --- the fit ---
 
