@@ -78,7 +78,7 @@ def roc_auc(tables: np.ndarray) -> np.ndarray:
     fine = refined(tables)
     negatives, positives = fine[:, 0], fine[:, 1]
     below = np.cumsum(negatives, axis=-1) - 0.5 * negatives
-    return _ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
+    return ratio((positives * below).sum(-1), positives.sum(-1) * negatives.sum(-1), 0.5)
 
 
 def auc_within_bins(tables: np.ndarray, side: int) -> np.ndarray:
@@ -94,7 +94,7 @@ def auc_within_bins(tables: np.ndarray, side: int) -> np.ndarray:
     wide[0], tied[:, 0] = 4.0, 1.0  # scores below 2^-53 are in the first bin, whatever they are
     rise = np.minimum(wide, 4.0) * np.minimum(wide, 1.0) / 12.0 * tied if side > 0 else 0.0
     room = negatives * positives * (rise + _change_of_odds(tables) ** 2 / 48.0)
-    return roc_auc(tables) + side * _ratio(room.sum(-1), pairs, 0.0)
+    return roc_auc(tables) + side * ratio(room.sum(-1), pairs, 0.0)
 
 
 def _change_of_odds(tables: np.ndarray) -> np.ndarray:
@@ -109,14 +109,14 @@ def brier_score(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
     """Mean squared difference between score and class."""
     fine = refined(tables, tied_at)
     at = centers(fine.shape[-1])
-    return _ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
+    return ratio(fine[:, 0] @ at**2 + fine[:, 1] @ (1.0 - at) ** 2, fine.sum((-2, -1)), 0.25)
 
 
 def log_loss(tables: np.ndarray, tied_at: float = 0.5) -> np.ndarray:
     """Mean negative logarithm of the probability of the true class."""
     fine = refined(tables, tied_at)
     negative, positive = losses(fine.shape[-1])
-    return _ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
+    return ratio(fine[:, 1] @ positive + fine[:, 0] @ negative, fine.sum((-2, -1)), np.log(2.0))
 
 
 def losses(n_bins: int) -> np.ndarray:
@@ -157,13 +157,13 @@ def confusion(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None
 def accuracy(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Fraction of correct predictions."""
     tn, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
-    return _ratio(tn + tp, tn + fp + fn + tp, 0.5)
+    return ratio(tn + tp, tn + fp + fn + tp, 0.5)
 
 
 def precision(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Fraction of positives among positive predictions; the prevalence if there is none."""
     predicted, share = above(tables, thresholds, loose_at), positive_rate(tables)
-    return _ratio(predicted[:, 1], predicted.sum(1), share[:, None])
+    return ratio(predicted[:, 1], predicted.sum(1), share[:, None])
 
 
 def recall(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
@@ -174,19 +174,19 @@ def recall(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = 
 def f1(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Harmonic mean of precision and recall."""
     _, fp, fn, tp = np.moveaxis(confusion(tables, thresholds, loose_at), 1, 0)
-    return _ratio(2.0 * tp, 2.0 * tp + fp + fn, 0.0)
+    return ratio(2.0 * tp, 2.0 * tp + fp + fn, 0.0)
 
 
 def positive_rate(tables: np.ndarray) -> np.ndarray:
     """Prevalence of the positive class."""
     totals = tables.sum(-1)
-    return _ratio(totals[:, 1], totals.sum(-1), 0.5)
+    return ratio(totals[:, 1], totals.sum(-1), 0.5)
 
 
 def rates(tables: np.ndarray, thresholds: np.ndarray, loose_at: float | None = None) -> np.ndarray:
     """Fractions of negatives and of positives at or above thresholds, of shape (n_tables, 2, n_thresholds)."""
     thresholds = np.asarray(thresholds, np.float64)
-    found = _ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
+    found = ratio(above(tables, thresholds, loose_at), tables.sum(-1)[..., None], 1.0 - np.clip(thresholds, 0.0, 1.0))
     return np.minimum(found, 1.0)  # rounding
 
 
@@ -200,19 +200,19 @@ def average_precision(tables: np.ndarray, side: int = 0) -> np.ndarray:
     held = np.cumsum(fine, axis=-1)
     # halves: half of the positives of a cell come before the others
     halves = held - 0.5 * fine
-    at = _ratio(halves[:, 1], halves.sum(1), 0.0)
+    at = ratio(halves[:, 1], halves.sum(1), 0.0)
     n_bins = tables.shape[-1]
     cells = slice((fine.shape[-1] // n_bins - 1) // 2, None, fine.shape[-1] // n_bins)  # of tied scores
-    at_ends, at_middles = _ratio(held[:, 1, cells], held[..., cells].sum(1), 0.0), at[:, cells]
+    at_ends, at_middles = ratio(held[:, 1, cells], held[..., cells].sum(1), 0.0), at[:, cells]
     steps = tied_share(tables)[:, 0, ::-1] * (at_ends - at_middles)
     if side > 0:
         steps = steps * (1.0 - np.minimum(ranges(n_bins), 1.0)[::-1])
     if side:
         both, change = tables.sum(1)[:, ::-1], np.abs(_change_of_odds(tables)[:, ::-1])
         change[:, 0] *= 2.0  # the first bin holds all scores beyond, and has a neighbor on one side only
-        part = _ratio(both, np.cumsum(both, axis=-1), 0.0)  # of all rows down to a bin
+        part = ratio(both, np.cumsum(both, axis=-1), 0.0)  # of all rows down to a bin
         steps = steps + side * at_middles * (1.0 - at_middles) * change * (part / 2.0 + change / 16.0)
-    return _ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)
+    return ratio((at * fine[:, 1]).sum(-1) + (steps * tables[:, 1, ::-1]).sum(-1), fine[:, 1].sum(-1), 0.0)
 
 
 def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
@@ -222,19 +222,19 @@ def calibration(tables: np.ndarray, n_groups: int) -> np.ndarray:
     member = np.arange(n_cells)[:, None] * n_groups // n_cells == np.arange(n_groups)
     both = fine.sum(1)
     held, middle = both @ member, centers(n_groups)
-    share = _ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
-    return np.stack([share, _ratio(both @ (member * centers(n_cells)[:, None]), held, middle)], axis=1)
+    share = ratio(fine[:, 1] @ member, held, positive_rate(tables)[:, None])
+    return np.stack([share, ratio(both @ (member * centers(n_cells)[:, None]), held, middle)], axis=1)
 
 
 def lift(tables: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Fraction of positives at or above thresholds, divided by the prevalence."""
-    return _ratio(precision(tables, thresholds), positive_rate(tables)[:, None], 1.0)
+    return ratio(precision(tables, thresholds), positive_rate(tables)[:, None], 1.0)
 
 
 def cost(tables: np.ndarray, thresholds: np.ndarray, false_positive: float, false_negative: float) -> np.ndarray:
     """Mean cost of a row."""
     _, fp, fn, _ = np.moveaxis(confusion(tables, thresholds), 1, 0)
-    return _ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
+    return ratio(false_positive * fp + false_negative * fn, tables.sum((-2, -1))[:, None], 0.0)
 
 
 def conformal_quantile(tables: np.ndarray, alpha: float) -> np.ndarray:
@@ -251,7 +251,8 @@ def conformal_quantile(tables: np.ndarray, alpha: float) -> np.ndarray:
     return np.where((order <= n) & (n > 0), found, 1.0)
 
 
-def _ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
+def ratio(above: np.ndarray, below: np.ndarray, otherwise: Any) -> np.ndarray:
+    """Ratio of counts; `otherwise` for empty denominators."""
     below = np.broadcast_to(below, np.shape(above))
     return np.divide(above, below, out=np.full(below.shape, otherwise, np.float64), where=below > 0)
 

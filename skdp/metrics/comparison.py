@@ -157,8 +157,7 @@ class PrivateComparison(CountedEvaluation, ComparisonMetrics):
 
     def _read_scores(self, X: Any) -> Any:
         if self.model is None:
-            scores = self._given(X)
-            return PairedScores(*(ScoredRows(None, scores[:, k : k + 1]) for k in range(2)))
+            return ScoredRows(None, self._given(X), width=(2,))
         return PairedScores(*(self._scored_by(each, X) for each in self.model))
 
     def _bins_of(self, scores: np.ndarray, n_bins: int) -> np.ndarray:

@@ -70,20 +70,12 @@ class RowsOfCounts(NamedTuple):
     """Data of each row beside its score: class or target, contribution, and subgroup."""
 
     labels: np.ndarray
-    amounts: np.ndarray | None
-    subgroups: np.ndarray | None
+    amounts: np.ndarray
+    subgroups: np.ndarray
 
-    def of_block(self, block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same for a slice of rows: by default each contributes 1 to the first subgroup."""
-        labels = self.labels[block]
-        amounts = np.ones(len(labels), np.int64) if self.amounts is None else self.amounts[block]
-        groups = np.zeros(len(labels), np.int64) if self.subgroups is None else self.subgroups[block]
-        return labels, amounts, groups
-
-    def take(self, rows: np.ndarray) -> RowsOfCounts:
+    def take(self, rows: np.ndarray | slice) -> RowsOfCounts:
         """Return the same of some rows."""
-        amounts, subgroups = (each if each is None else each[rows] for each in self[1:])
-        return RowsOfCounts(self.labels[rows], amounts, subgroups)
+        return RowsOfCounts(*(each[rows] for each in self))
 
 
 _LEAST_EPSILON = 1e-5
@@ -367,15 +359,15 @@ class CountedEvaluation(PrivateEstimator, TableEstimates):
         """Return the data of each row beside its score; `given` has labels, weights and subgroups."""
         labels = self._read_targets(given["y"], n_rows)
         weights = WeightReader.of(self.weight_bound).read(given["sample_weight"], n_rows)
-        amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else None
+        amounts = amounts_of(weights, units, n_rows) if self._adds_parts() else np.broadcast_to(np.int64(1), n_rows)
         return RowsOfCounts(labels, amounts, self._subgroups(given["by"], n_rows))
 
-    def _subgroups(self, by: Any, n_samples: int) -> np.ndarray | None:
-        """The index of each row's category, with "other" as the last."""
+    def _subgroups(self, by: Any, n_samples: int) -> np.ndarray:
+        """The index of each row's category, with "other" as the last; 0 without subgroups."""
         if (by is None) != (self.categories is None):
             raise ValueError("`by` and `categories` must be set together: subgroups of the rows and their public list.")
         if by is None:
-            return None
+            return np.broadcast_to(np.int64(0), n_samples)
         cells = values_of("by", by).reshape(-1, 1)
         if len(cells) != n_samples:
             raise ValueError(f"`by` must have one subgroup per row ({n_samples}), got {len(cells)}.")
@@ -485,15 +477,11 @@ def count_cells(
     rows: ScoredRows, targets: RowsOfCounts, shape: tuple[int, int, int], columns: Callable[..., np.ndarray]
 ) -> np.ndarray:
     """Exact counts, of shape (n_subgroups, n_classes, n_bins): sums of integers, in any order."""
-    counts = np.zeros(math.prod(shape), np.int64)
+    counts = np.zeros(shape, np.int64)
     for block, scores in rows.blocks():
-        cells = targets.labels[block] * shape[2] + columns(scores, shape[2])
-        if targets.subgroups is not None:
-            cells += targets.subgroups[block] * (shape[1] * shape[2])
-        amounts = None if targets.amounts is None else targets.amounts[block]
-        # float64 sums of a block are exact: of fewer than 2**17 numbers below 2**21
-        counts += np.bincount(cells, amounts, minlength=len(counts)).astype(np.int64)
-    return counts.reshape(shape)
+        labels, amounts, groups = targets.take(block)
+        np.add.at(counts, (groups, labels, columns(scores, shape[2])), amounts)
+    return counts
 
 
 # --- contribution of a row to the count of its cell ---

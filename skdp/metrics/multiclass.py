@@ -11,7 +11,7 @@ from skdp._checks.numbers import values_of
 from skdp._checks.rows import check_labels, column_names, encode_labels, is_continuous, number_of_columns
 from skdp.base.estimates import Estimate
 from skdp.metrics import binary as binary_metrics
-from skdp.metrics.binary import BinaryMetrics, checked_threshold
+from skdp.metrics.binary import BinaryMetrics, checked_threshold, ratio
 from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.metrics.replicates import N_DRAWS, Metric, Replicates, TableEstimates, project, rows_like
 from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of, score_of_each, scores_given
@@ -25,7 +25,7 @@ class ConfusionMetrics(TableEstimates):
     @property
     def accuracy(self) -> Estimate:
         """Fraction of correct predictions."""
-        return self._of_confusion(lambda tables: _ratio(_right(tables).sum(-1), tables.sum((-2, -1))))
+        return self._of_confusion(lambda tables: ratio(_right(tables).sum(-1), tables.sum((-2, -1)), 0.0))
 
     @property
     def balanced_accuracy(self) -> Estimate:
@@ -50,7 +50,7 @@ class ConfusionMetrics(TableEstimates):
     @property
     def class_prevalences(self) -> Estimate:
         """Prevalence of each class, arrays of shape (n_classes,)."""
-        return self._of_confusion(lambda tables: _ratio(tables.sum(-1), tables.sum((-2, -1))[:, None]))
+        return self._of_confusion(lambda tables: ratio(tables.sum(-1), tables.sum((-2, -1))[:, None], 0.0))
 
     @property
     def confusion_matrix(self) -> Estimate:
@@ -129,17 +129,11 @@ def _right(tables: np.ndarray) -> np.ndarray:
 
 
 def _recalls(tables: np.ndarray) -> np.ndarray:
-    return _ratio(_right(tables), tables.sum(-1))
+    return ratio(_right(tables), tables.sum(-1), 0.0)
 
 
 def _f1(tables: np.ndarray) -> np.ndarray:
-    return _ratio(2.0 * _right(tables), tables.sum(-1) + tables.sum(-2))
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Ratio of counts; 0 for empty denominators."""
-    below = np.broadcast_to(below, np.shape(above))
-    return np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
+    return ratio(2.0 * _right(tables), tables.sum(-1) + tables.sum(-2), 0.0)
 
 
 class MetricsOfEach(TableEstimates):
@@ -366,7 +360,7 @@ class OneVsRestEvaluation(OfEach, ClassMetrics, MulticlassEvaluation):
         n = len(self.classes_)
         table = np.zeros((self._n_parts(), n, n + 2 * n_bins), np.int64)
         for block, scores in rows.blocks():
-            y, amounts, group = targets.of_block(block)
+            y, amounts, group = targets.take(block)
             predicted = np.argmax(np.nan_to_num(scores, nan=-np.inf), axis=1)
             np.add.at(table, (group, y, predicted), (n - 1) * amounts)
             bins = bins_of(scores, n_bins)
@@ -463,7 +457,7 @@ class MultilabelEvaluation(OfEach, LabelMetrics):
         """See `CountedEvaluation`: of shape (n_subgroups, n_labels, 2 * n_bins)."""
         table = np.zeros((self._n_parts(), len(self.labels_), 2 * n_bins), np.int64)
         for block, scores in rows.blocks():
-            y, amounts, group = targets.of_block(block)
+            y, amounts, group = targets.take(block)
             columns = n_bins * y + bins_of(scores, n_bins)
             for label in range(len(self.labels_)):
                 np.add.at(table[:, label], (group, columns[:, label]), amounts)

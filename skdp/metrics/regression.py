@@ -304,7 +304,7 @@ class RegressionEvaluation(CountedEvaluation, ErrorMetrics):
         inner, half = edges(n_bins)[1:-1], (high - low) / 2
         table = np.zeros((self._n_parts(), n_bins + 2), np.int64)
         for block, predicted in rows.blocks():
-            y, amounts, group = targets.of_block(block)
+            y, amounts, group = targets.take(block)
             error = np.abs(np.clip(predicted, low, high) - y) / (high - low)
             places = np.where(np.isnan(error), n_bins - 1, np.searchsorted(inner, error, side="right"))
             t = np.clip((y - low) / half - 1.0, -1.0, 1.0)

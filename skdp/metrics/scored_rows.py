@@ -192,13 +192,13 @@ def score_of_two(model: Any, rows: Any) -> np.ndarray:
     if hasattr(model, "predict_proba"):
         chances = np.asarray(model.predict_proba(rows), np.float64)
         return chances[:, 1] if chances.shape[1:] == (2,) else np.empty((0, 0))
-    return 1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64)))
+    return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
 
 
 def score_of_each(model: Any, rows: Any) -> np.ndarray:
     """Probabilities of all classes or labels; without `predict_proba`, logistic functions of the decision function."""
     if not hasattr(model, "predict_proba"):
-        return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(model.decision_function(rows), np.float64))))
+        return score_of_two(model, rows)
     chances = model.predict_proba(rows)
     if isinstance(chances, list):  # one array of two columns for each label
         return np.column_stack([np.asarray(each, np.float64)[:, 1] for each in chances])

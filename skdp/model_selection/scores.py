@@ -395,7 +395,7 @@ class TableScore:
             Exact counts, to be released by a mechanism.
         """
         amounts = amounts_of(1.0 if weights is None else weights, units, len(y))
-        rows = RowsOfCounts(encode_labels(y, estimator.classes_), amounts, None)
+        rows = RowsOfCounts(encode_labels(y, estimator.classes_), amounts, np.zeros(len(y), np.int64))
         return count_cells(ScoredRows(estimator, X), rows, (1, 2, self.n_bins), bins_of)[0] / GRID
 
     total_of_all = total
