@@ -158,11 +158,6 @@ class _Factor(NamedTuple):
         """Scale of a number."""
         return 1.0 if self.degree or self.column.kind != "number" else (self.ends[1] - self.ends[0]) / 2.0
 
-    @property
-    def squared_norm(self) -> int:
-        """That of the columns of a row, at most."""
-        return max(self.degree, 1)
-
     def read(self, table: Table) -> np.ndarray:
         """The columns of all rows, each of its own cell alone."""
         if self.name not in table.names:
@@ -225,8 +220,8 @@ class _Encoder:
         return np.array([math.prod(each) for parts in scales for each in itertools.product(*parts)])
 
     def squared_norm(self) -> int:
-        """That of a row, at most: of a product it is the product."""
-        return sum(math.prod(self.factors[name].squared_norm for name in term) for term in self.terms)
+        """That of a row, at most: of a product it is the product, of a polynomial its degree."""
+        return sum(math.prod(max(self.factors[name].degree, 1) for name in term) for term in self.terms)
 
     def example(self) -> Any:
         """A public table of two rows, on which it is tested that rows are treated one by one."""

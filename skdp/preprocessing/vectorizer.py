@@ -388,7 +388,7 @@ class DPTableVectorizer(column_estimates.SchemaModel):
         check_is_fitted(self)
         are_codes = self._fitted_blocks[0].numbers == "codes"
         rows = X.tocsc() if sp.issparse(X) else check_array(X, dtype=np.float64, ensure_all_finite=not are_codes)
-        width = sum(block.width for block in self._fitted_blocks)
+        width = self._n_features_out
         if rows.shape[1] != width:
             raise ValueError(f"X must have {width} columns, as the output of transform, got {rows.shape[1]}.")
         made = np.full((rows.shape[0], self.n_features_in_), None, dtype=object)

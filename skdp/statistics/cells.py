@@ -249,7 +249,5 @@ class Merged:
 
 def add_up_cells(codes: Sequence[np.ndarray], sizes: Sequence[int], values: np.ndarray | None) -> np.ndarray:
     """Return the number of rows, or the sum of their values, for each combination of cells."""
-    places = np.zeros(len(codes[0]), np.int64)
-    for each, size in zip(codes, sizes, strict=True):
-        places = places * size + each
+    places = np.ravel_multi_index(tuple(codes), tuple(sizes))
     return np.bincount(places, values, minlength=math.prod(sizes)).astype(np.float64, copy=False).reshape(tuple(sizes))

@@ -202,13 +202,8 @@ class Block:
         return np.array([*(known.get(key, n) for key in keys), n + 1], np.int32)[codes]
 
     def entries(self, codes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """Iterate over the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
-        if self.is_line:
-            yield from self._entries_of_line(codes)
-        elif self.column.kind == "flag":
-            yield codes, None
-        else:
-            yield from self._entries_of_levels(codes)
+        """Generate the entries of each row: columns within the block, ascending, and values (None: all are 1)."""
+        return self._entries_of_line(codes) if self.is_line else self._entries_of_levels(codes)
 
     def _entries_of_line(self, values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         missing = np.isnan(values)
@@ -280,16 +275,9 @@ class Block:
             middles = np.append(self.line.unbend((bent[1:] + bent[:-1]) / 2.0), np.nan)
             values = middles[rows.argmax(axis=1)]
             missing = np.isnan(values)
-        if self.column.kind == "number":
-            made = values.astype(object)
-        else:
-            made = np.array(
-                [
-                    None if is_missing else day_text(day)
-                    for day, is_missing in zip(values.tolist(), missing, strict=True)
-                ]
-            )
-        made = made.astype(object)
+        made = values.astype(object)
+        if self.column.kind == "date":
+            made[~missing] = [day_text(day) for day in values[~missing].tolist()]
         made[missing] = None
         return made
 

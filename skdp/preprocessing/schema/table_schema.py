@@ -242,14 +242,8 @@ class TableSchema:
     def __len__(self) -> int:
         return len(self.items())
 
-    def __contains__(self, name: object) -> bool:
-        return any(name == each for each in self)
-
     def __getitem__(self, name: str) -> Column:
-        for each, column in self.items():
-            if each == name:
-                return column
-        raise KeyError(name)
+        return dict(self.items())[name]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TableSchema):

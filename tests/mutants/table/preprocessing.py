@@ -5,7 +5,7 @@ from fault import faults_of
 FAULTS = faults_of(
     {
         "skdp.preprocessing.formula": [
-            ("formula-spline-norm-of-one-column", "_Factor.squared_norm", "max(self.degree, 1)", "1"),
+            ("formula-spline-norm-of-one-column", "_Encoder.squared_norm", "max(self.factors[name].degree, 1)", "1"),
         ],
         "skdp.preprocessing.column_sums": [
             ("bounds-of-moments-not-charged", "EstimatedBounds.event_beside", "not self._n_open", "True"),
