@@ -210,16 +210,6 @@ def cells_of(codes: Sequence[np.ndarray], columns: ColumnSet, levels: Sequence[i
     return cells
 
 
-def noise_per_cell(levels: Sequence[int], sets: Sequence[ColumnSet], n: float, deviation: float) -> float:
-    """Return the mean over sets of half the sum of the absolute noise: a total variation distance, by public numbers.
-
-    `deviation` is that of the noise of a vector whose sets share a squared norm of one.
-    """
-    norm = sum(squared_norm(levels, columns) for columns in sets)
-    cells = float(np.mean([math.prod(levels[j] for j in columns) for columns in sets]))
-    return 0.5 * cells * math.sqrt(2.0 / math.pi * norm) * deviation / n
-
-
 # --- change of the vector when a row is replaced ---
 
 _ROOM = 1e-9  # for the rounding of sums, eigenvalues and products

@@ -1,4 +1,4 @@
-"""Public facts about a table, and private estimates of missing bounds and categories: plan, rows, columns."""
+"""Private estimates of missing bounds and categories: plan, rows, columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from skdp._checks.frames import letter_of
 from skdp._checks.groups import Units
 from skdp._checks.numbers import format_names, reject_not_finite
-from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show
 from skdp._checks.table import Table
 from skdp.accounting import DpEvent
 from skdp.mechanisms.gaussian import noise_ratio
@@ -26,18 +25,13 @@ from skdp.preprocessing.column_estimates import (
     rows_to_estimate,
 )
 from skdp.preprocessing.histogram_query import BINS_SHARE, THRESHOLD_SHARE, HistogramQuery
-from skdp.preprocessing.raw_columns import match_columns, read_schema
+from skdp.preprocessing.raw_columns import match_columns
 from skdp.preprocessing.schema.blocks import combinations_left
 from skdp.preprocessing.schema.column import Column
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.marginals.column_levels import exclusions_of, is_possible_to_exclude
-from skdp.synthesis.marginals.noisy_tables import MOST_COLUMNS, MOST_ESTIMATED, MOST_LEVELS, LevelRows, Measurement
+from skdp.synthesis.marginals.noisy_tables import MOST_ESTIMATED, LevelRows, Measurement
 from skdp.synthesis.marginals.table_form import TableForm, form_of
-
-N_ROUNDS = 2
-"""Rounds in which pairs are selected (benchmarks/README.md)."""
-
-PAIRS = ("auto", "all", "select")
 
 QUERY_SHARE = 0.1
 """Fraction of mu^2 for private estimates of missing bounds and categories."""
@@ -48,63 +42,6 @@ _MADE_UP: dict[str, dict[str, Any]] = {
     "category": {"categories": ("a",), "other": OTHER_CELL},
 }
 """Placeholder of private estimates, to check before the charge that the types can store it."""
-
-
-class StatedTable(NamedTuple):
-    """Parameters of a user about a table, and facts that follow from them before its rows are read.
-
-    Attributes
-    ----------
-    schema : TableSchema, mapping or None
-    bounds : (float, float), list of (float, float) or None
-    n_bins : int
-    pairs : {"auto", "all", "select"}
-    """
-
-    schema: Any
-    bounds: Any
-    n_bins: Any
-    pairs: Any
-
-    def given(self) -> TableSchema | None:
-        """Return the public schema of the parameters; None if bounds are set instead."""
-        if self.schema is None:
-            return TableSchema({}, others="estimate") if self.bounds is None else None
-        if self.bounds is not None:
-            raise ValueError(f"`bounds` must be None with a schema, got {show(self.bounds)}. Set them in the schema.")
-        return read_schema(self.schema, "or None, to estimate it")
-
-    def read(self, names: list[str]) -> TableSchema:
-        """Return the public schema of a table with columns of these names."""
-        schema = self.given()
-        if schema is not None:
-            return schema
-        if isinstance(found := check_bounds(self.bounds), list) and None in found:
-            raise ValueError(
-                "`schema` or `bounds` must cover all columns. Pass a TableSchema, or bounds=(low, high) if all columns "
-                "are numeric."
-            )
-        return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
-
-    def n_rounds(self, n_features: int) -> int:
-        """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
-        if check_choice("pairs", self.pairs, PAIRS) != "auto":
-            return N_ROUNDS if self.pairs == "select" else 0
-        n_bins = check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
-        schema = self.given()
-        named = () if schema is None else schema.items()
-        columns = [column for _, column in named if column.kind != "drop"]
-        sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
-        if schema is None or schema.others == "estimate":  # estimated columns have few enough levels
-            sizes += [n_bins] * (n_features - len(named))
-        return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
-
-    def queries(self, adjacency: str, delta: Any) -> tuple[TableQuery, ...]:
-        """Return the private estimates of the fit: missing bounds and categories, and bins within public bounds."""
-        schema = self.given()
-        if schema is None or (schema.is_complete and not _fits_bins(schema)):
-            return ()
-        return (TableQuery(schema, int(self.n_bins), adjacency, float(delta)),)
 
 
 class TableQuery(NamedTuple):
@@ -136,7 +73,7 @@ class TableQuery(NamedTuple):
     def _query(self) -> HistogramQuery:
         # Missing values and other categories have a level each: with these a column has at most MOST_ESTIMATED.
         given = self.n_bins, MOST_ESTIMATED - 2, self.adjacency, THRESHOLD_SHARE * self.delta
-        return planned_query(self.schema, *given, _fits_bins(self.schema))
+        return planned_query(self.schema, *given, fits_bins(self.schema))
 
     def _noise_at(self, noise_multiplier: float) -> float:
         return noise_ratio(BINS_SHARE if self.schema.is_complete else QUERY_SHARE) * noise_multiplier
@@ -187,7 +124,7 @@ class LevelTable(NamedTuple):
         return frozenset(j for j, is_whole in zip(self.fractions, found, strict=True) if is_whole)
 
 
-def _fits_bins(schema: TableSchema) -> bool:
+def fits_bins(schema: TableSchema) -> bool:
     """Whether bins within public bounds are estimated: not if an impossible combination can refer to them."""
     return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
 
@@ -222,7 +159,7 @@ def _read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any
                 f"Column {format_names([name])} must have a string type to estimate its categories. List them in "
                 "`schema`, or convert the column to strings."
             )
-    rows = rows_to_estimate(table, columns, _fits_bins(schema))
+    rows = rows_to_estimate(table, columns, fits_bins(schema))
     lines = [name for name, *_, column in columns if column.kind != "category" and column.is_wanted(rows.fits_bins)]
     for name, values in zip(lines, rows.numbers, strict=True):
         if bool(np.isinf(values).any()):

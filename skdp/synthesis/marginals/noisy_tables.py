@@ -16,15 +16,7 @@ from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion
-from skdp.synthesis.marginals.contingency_tables import (
-    ColumnSet,
-    Interaction,
-    TableSums,
-    count,
-    noise_per_cell,
-    squared_norm,
-    weighted,
-)
+from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, count, squared_norm, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
 
@@ -109,8 +101,6 @@ def _chance(expected: np.ndarray) -> float:
     return float(np.minimum(np.sqrt(2.0 * rates / math.pi), 2.0 * rates).sum())
 
 
-MOST_COLUMNS, MOST_LEVELS = 20, 128
-"""A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
 MOST_ESTIMATED = 50
 """Most levels of a column with privately estimated categories."""
 
@@ -141,17 +131,14 @@ Noisy = dict[ColumnSet, Interaction]
 class LevelRows(NamedTuple):
     """Rows as levels of columns, with weights in [0, 1] that can be summed exactly, or None for no weights. Private.
 
+    Whether there are weights is public; their sum is private, and is released with the first tables.
+
     Rows of units have weights.
     """
 
     codes: Sequence[np.ndarray]
     shares: np.ndarray | None = None
     units: Units | None = None
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether there are weights, which is public; their sum is private, and is released with the first tables."""
-        return self.shares is not None
 
 
 class ModelTerms(NamedTuple):
@@ -310,13 +297,13 @@ class Measurement(NamedTuple):
         targets : TargetTables
         mixture : Mixture
         """
-        levels, d = terms.levels, len(terms.levels)
+        levels, d, has_weights = terms.levels, len(terms.levels), rows.shares is not None
         of_shapes = SHAPE_SHARE * terms.with_shapes + WHOLE_SHARE * terms.with_wholes
         # First the columns alone, if pairs are selected, else all tables.
         if self.n_rounds:
-            first, share = weighted(levels, [([(j,) for j in range(d)], 1.0)], rows.has_weights), ROUND_SHARES[0]
+            first, share = weighted(levels, [([(j,) for j in range(d)], 1.0)], has_weights), ROUND_SHARES[0]
         else:
-            first, share = all_tables(levels, terms.has_label, terms.with_triples, rows.has_weights), 1.0
+            first, share = all_tables(levels, terms.has_label, terms.with_triples, has_weights), 1.0
         name = "columns" if self.n_rounds else "tables"
         noisy, n = self._interactions(share - of_shapes, first, rows, stream.spawn(name))
         n_iter = iterations(n / self.noise_of_rows, terms.with_triples) if terms.n_iter is None else terms.n_iter
@@ -370,7 +357,7 @@ class Measurement(NamedTuple):
     ) -> list[Interaction]:
         """Release how many rows are in each cell of some columns, with this share of mu**2."""
         columns: list[ColumnSet] = [(j,) for j in range(len(n_cells))]
-        sums = weighted(n_cells, [(columns, 1.0)], cells.has_weights)
+        sums = weighted(n_cells, [(columns, 1.0)], cells.shares is not None)
         noisy = self._interactions(share, sums, cells, stream)[0]
         return [noisy[each] for each in columns]
 
@@ -457,8 +444,11 @@ def triples_are_worth_it(levels: Sequence[int], n: float, noise_multiplier: floa
     sets = [each for each in triples_of(len(levels)) if all(levels[j] > 1 for j in each)]
     if not sets:
         return False
+    # The mean over triples of half the sum of the absolute noise; together they have a squared norm of one.
     deviation = noise_multiplier / math.sqrt(SHARES_WITH_TRIPLES[-1])
-    return noise_per_cell(levels, sets, n, deviation) <= 0.25
+    norm = sum(squared_norm(levels, each) for each in sets)
+    cells = float(np.mean([math.prod(levels[j] for j in columns) for columns in sets]))
+    return 0.5 * cells * math.sqrt(2.0 / math.pi * norm) * deviation / n <= 0.25
 
 
 def shapes_are_worth_it(bins_of_lines: Sequence[int], n: float, noise_multiplier: float) -> bool:

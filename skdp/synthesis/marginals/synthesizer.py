@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skdp._checks.parameters import check_bounds, check_choice, check_count, show, without_removed
+from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
 from skdp.accounting import DpEvent
@@ -19,12 +19,22 @@ from skdp.base.private_step import StepPlan
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.column_estimates import Remains, note_remains, warn_of_objects
 from skdp.preprocessing.histogram_query import event_with
+from skdp.preprocessing.raw_columns import read_schema
+from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import ClassesAndCodes
 from skdp.synthesis.marginals import noisy_columns
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.sampled_tables import Redrawing, SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
+
+N_ROUNDS = 2
+"""Rounds in which pairs are selected (benchmarks/README.md)."""
+
+PAIRS = ("auto", "all", "select")
+
+MOST_COLUMNS, MOST_LEVELS = 20, 128
+"""A table with more columns, or more levels in one, has its pairs selected unless all are asked for."""
 
 
 @with_parameters
@@ -214,18 +224,14 @@ class DPMarginalSynthesizer(SampledTables):
     # --- the fit ---
 
     def _plan_step(self, n_samples: int, n_features: int) -> StepPlan:
-        n_rounds = self._stated_table().n_rounds(n_features)
+        n_rounds = self._n_rounds(n_features)
         # A step before this one may change the width, and must not change what was planned.
         return StepPlan(self._event_at(n_features), {"pairs": "select" if n_rounds else "all"})
 
     def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
         """See `PrivateGenerator`: private estimates of the schema, and the marginals."""
-        n_rounds = self._stated_table().n_rounds(n_features or 1)
+        n_rounds = self._n_rounds(n_features or 1)
         return partial(event_with, self._queries(), partial(event_of, n_rounds=n_rounds))
-
-    def _queries(self) -> tuple[noisy_columns.TableQuery, ...]:
-        """Private estimates of the schema, if it is incomplete."""
-        return self._stated_table().queries(self.adjacency, self.delta)
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never rejected, cells of a schema can be."""
@@ -234,7 +240,7 @@ class DPMarginalSynthesizer(SampledTables):
         return super()._fault_of_lists(before)
 
     def _read_parameters(self, n_features: int | None) -> None:
-        check_choice("pairs", self.pairs, noisy_columns.PAIRS)
+        check_choice("pairs", self.pairs, PAIRS)
         check_choice("within_bins", self.within_bins, WITHIN_BINS)
         if not isinstance(self.triples, bool):
             check_choice("triples", self.triples, ("auto",))
@@ -247,17 +253,17 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError(f"`other` must be a mapping such as {{'job': 'other'}}, got {show(self.other)}.")
         found = check_bounds(self.bounds)
         width = n_features or (len(found) if isinstance(found, list) else 1)
-        self._stated_table().read([f"x{j}" for j in range(width)])
+        self._schema_of([f"x{j}" for j in range(width)])
         if self.schema is None and self.other:
             raise ValueError("`other` requires a schema with categorical columns. Remove `other`.")
-        selects = self.pairs == "select" or (n_features and self._stated_table().n_rounds(n_features))
+        selects = self.pairs == "select" or (n_features and self._n_rounds(n_features))
         if selects and self.triples is True:
             raise ValueError("`pairs` must be 'all' with triples=True. Set pairs='all' or triples=False.")
 
     def _read_rows(self, X: Any, *, reset: bool) -> noisy_columns.LevelTable:
         """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
         table = LocalTable(X, self)
-        schema = self._stated_table().read(table.names)
+        schema = self._schema_of(table.names)
         warn_of_objects(self, schema, table)
         given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._queries())
         rows = noisy_columns.read_rows(table, schema, *given)
@@ -278,7 +284,7 @@ class DPMarginalSynthesizer(SampledTables):
         return found
 
     def _learn(self, fit: Fit, rows: noisy_columns.LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
-        n_rounds, stream = self._stated_table().n_rounds(fit.n_features or 1), fit.spawn("marginals")
+        n_rounds, stream = self._n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
         assert rows.form is not None  # complete
         # The label is one more column of levels.
@@ -319,8 +325,45 @@ class DPMarginalSynthesizer(SampledTables):
 
     # --- rules in public quantities ---
 
-    def _stated_table(self) -> noisy_columns.StatedTable:
-        return noisy_columns.StatedTable(self.schema, self.bounds, self.n_bins, self.pairs)
+    def _public_schema(self) -> TableSchema | None:
+        """Return the public schema of the parameters; None if bounds are set instead."""
+        if self.schema is None:
+            return TableSchema({}, others="estimate") if self.bounds is None else None
+        if self.bounds is not None:
+            raise ValueError(f"`bounds` must be None with a schema, got {show(self.bounds)}. Set them in the schema.")
+        return read_schema(self.schema, "or None, to estimate it")
+
+    def _schema_of(self, names: list[str]) -> TableSchema:
+        """Return the public schema of a table with columns of these names."""
+        schema = self._public_schema()
+        if schema is not None:
+            return schema
+        if isinstance(found := check_bounds(self.bounds), list) and None in found:
+            raise ValueError(
+                "`schema` or `bounds` must cover all columns. Pass a TableSchema, or bounds=(low, high) if all columns "
+                "are numeric."
+            )
+        return TableSchema(dict(zip(names, bounds_of_columns(self.bounds, len(names)), strict=True)))
+
+    def _n_rounds(self, n_features: int) -> int:
+        """Return the rounds of selection, 0 if all pairs are measured: from schema and width alone."""
+        if check_choice("pairs", self.pairs, PAIRS) != "auto":
+            return N_ROUNDS if self.pairs == "select" else 0
+        n_bins = check_count("n_bins", self.n_bins, constraint="a positive integer, such as 16")
+        schema = self._public_schema()
+        named = () if schema is None else schema.items()
+        columns = [column for _, column in named if column.kind != "drop"]
+        sizes = [len(column.categories or ()) or len(column.edges or ()) or n_bins for column in columns]
+        if schema is None or schema.others == "estimate":  # estimated columns have few enough levels
+            sizes += [n_bins] * (n_features - len(named))
+        return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
+
+    def _queries(self) -> tuple[noisy_columns.TableQuery, ...]:
+        """Return the private estimates of the fit: missing bounds and categories, and bins within public bounds."""
+        schema = self._public_schema()
+        if schema is None or (schema.is_complete and not noisy_columns.fits_bins(schema)):
+            return ()
+        return (noisy_columns.TableQuery(schema, int(self.n_bins), self.adjacency, float(self.delta)),)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
