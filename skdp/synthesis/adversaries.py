@@ -91,10 +91,6 @@ class ConvolutionalCritic:
         parts = np.split(theta, stops[:-1], axis=-1)
         return [part.reshape(*theta.shape[:-1], *shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
-    def start(self, theta: np.ndarray, stream: SecretStream) -> None:
-        """Fill the parameters, which are zeros, with random weights."""
-        start_tables(self.tables(theta), stream)
-
     def forward(
         self, theta: np.ndarray, images: np.ndarray, codes: np.ndarray | None
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -399,7 +395,7 @@ class Adversaries(NamedTuple):
         # Random weights of both networks, in one vector.
         n_critic = self.critic.n_parameters
         theta: np.ndarray = np.zeros(n_critic + count_parameters(self.generator.widths), dtype)
-        self.critic.start(theta[:n_critic], stream.spawn("weights of the critic"))
+        start_tables(self.critic.tables(theta[:n_critic]), stream.spawn("weights of the critic"))
         generator = split_tables(theta[n_critic:], self.generator.widths)
         start_tables(generator, stream.spawn("weights of the generator"))
         # The generator learns from the critic, after every few of its noisy steps.

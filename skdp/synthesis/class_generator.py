@@ -223,13 +223,11 @@ class DPClassMixtureGenerator(PrivateGenerator):
         self.class_count_ = WeightReader.of(self.weight_bound).bound * counts.of_classes
         self._fitted_dtype = np.dtype(blocks.dtype).name
         if labels is not None:
-            self.class_prevalences_ = self._chosen_shares()
+            total = self.class_count_.sum()
+            noisy = self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
+            self.class_prevalences_ = self._chosen_shares(noisy)
 
     # --- samples ---
-
-    def _estimated_shares(self) -> np.ndarray:
-        total, n_classes = self.class_count_.sum(), len(self.class_count_)
-        return self.class_count_ / total if total > 0.0 else np.full(n_classes, 1.0 / n_classes)
 
     def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         with np.errstate(under="ignore"):

@@ -88,6 +88,8 @@ class ClassRows:
     ----------
     have_weights : bool
         Whether the sum of the weights is private.
+    shape : (int, int)
+        Of `X`.
 
     Notes
     -----
@@ -96,16 +98,10 @@ class ClassRows:
     """
 
     def __init__(self, X: np.ndarray, codes: np.ndarray, box: Box, weights: np.ndarray | None = None) -> None:
-        self.X, self.codes, self.box = X, codes, box
+        self.X, self.codes, self.box, self.shape = X, codes, box, X.shape
         self.have_weights = weights is not None
         self.weights = weight_of_each(1.0 if weights is None else weights, len(X))
         self.dtype = box.dtype_for(X)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        n, d = self.X.shape
-        return n, d
 
     def residuals(self, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield positions, and the scaled rows less the centers of their classes, of shape (C, d).

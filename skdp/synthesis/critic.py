@@ -45,7 +45,7 @@ from skdp._dpsgd.models.network import count_parameters, split_tables
 from skdp._kernels import critic as kernel
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.generator import MARK, GeneratorNetwork, start_tables, with_labels
+from skdp.synthesis.generator import MARK, GeneratorNetwork, with_labels
 
 SLOPE = 0.2
 """Slope of a critic's activation below zero."""
@@ -85,13 +85,13 @@ class CriticNetwork:
     def n_parameters(self) -> int:
         return count_parameters(self.widths)
 
-    def start(self, theta: np.ndarray, stream: SecretStream) -> None:
-        """Fill the parameters, which are zeros, with random weights."""
-        start_tables(split_tables(theta, self.widths), stream)
+    def tables(self, theta: np.ndarray) -> list[np.ndarray]:
+        """Views of the layers' tables."""
+        return split_tables(theta, self.widths)
 
     def by_features(self, theta: np.ndarray, rows: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """Derivative of the score of each row by its features, of the shape of `rows`."""
-        tables = split_tables(theta, self.widths)
+        tables = self.tables(theta)
         values, slopes = with_labels(rows, codes, self.n_classes), []
         for table in tables[:-1]:
             scores = values @ table
@@ -214,8 +214,7 @@ class CriticModel(PairModel):
     def clipped_gradient_sum(self, theta: np.ndarray, lot: Lot, max_norm: float) -> np.ndarray:
         """Sum over the lot of clipped gradients by the parameters of the critic, which `theta` begins with."""
         total = np.zeros(self.critic.n_parameters)
-        tables = split_tables(theta, self.critic.widths)
-        totals = split_tables(total, self.critic.widths)
+        tables, totals = self.critic.tables(theta), self.critic.tables(total)
         weights = tables[0][: self.critic.n_features]
         between = np.zeros((weights.shape[1],) * 2)
         with np.errstate(all="ignore"):  # a row that overflows adds nothing, and a warning would reveal it

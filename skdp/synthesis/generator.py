@@ -123,8 +123,8 @@ class PrivateGenerator(BudgetedEstimator):
     """Base class of private generators.
 
     Subclasses have the parameters of `BudgetedEstimator`, ``classes``, ``class_prevalences`` and ``weight_bound``. They
-    implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`, and `_estimated_shares` if labels can
-    be drawn by noisy counts. With labels, `_learn` stores `_chosen_shares` as ``class_prevalences_``.
+    implement `_read_parameters`, `_event_at`, `_read_rows`, `_learn` and `_draw`. With labels, `_learn` stores
+    `_chosen_shares` as ``class_prevalences_``.
 
     Notes
     -----
@@ -258,10 +258,6 @@ class PrivateGenerator(BudgetedEstimator):
         """Return n rows in the form of those of the fit, and the positions of their labels, which are `labels`."""
         raise NotImplementedError(f"{type(self).__name__} must implement _draw.")
 
-    def _estimated_shares(self) -> np.ndarray:
-        """Return the noisy class prevalences."""
-        raise NotImplementedError(f"{type(self).__name__} must implement _estimated_shares.")
-
     # --- labels ---
 
     def _check_label_parameters(self) -> None:
@@ -300,12 +296,12 @@ class PrivateGenerator(BudgetedEstimator):
         """Whether labels of samples are drawn by noisy class prevalences."""
         return isinstance(self.class_prevalences, str) and self.class_prevalences == "estimate"
 
-    def _chosen_shares(self) -> np.ndarray:
-        """Return the class prevalences of samples, after the release of the noisy ones."""
+    def _chosen_shares(self, estimated: np.ndarray) -> np.ndarray:
+        """Return the class prevalences of samples; `estimated` are noisy ones, if they are released."""
         n_classes = len(self.classes_)
         if not isinstance(self.class_prevalences, str):
             return _read_shares(self.class_prevalences)
-        return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else self._estimated_shares()
+        return np.full(n_classes, 1.0 / n_classes) if self.class_prevalences == "uniform" else estimated
 
 
 def _read_shares(given: Any) -> np.ndarray:

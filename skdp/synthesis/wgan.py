@@ -344,11 +344,12 @@ class DPWGAN(PrivateGenerator):
 
     def _settle_shares(self, steps: DPSGDPlan, codes: np.ndarray, stream: SecretStream, n_public: int) -> np.ndarray:
         """Release the class counts if they are estimated, and store the class prevalences."""
+        estimated = np.zeros(0)
         if self._estimates_shares():
             counts = np.bincount(codes, minlength=len(self.classes_)).astype(np.float64)
             noisy = GaussianMechanism(COUNT_NOISE * steps.noise_multiplier, 1.0).release(counts, stream.spawn("counts"))
-            self.class_prevalences_ = onto_simplex(noisy / n_public)
-        self.class_prevalences_ = self._chosen_shares()
+            estimated = onto_simplex(noisy / n_public)
+        self.class_prevalences_ = self._chosen_shares(estimated)
         return self.class_prevalences_
 
     # --- rules in public quantities, and checks ---
@@ -384,9 +385,6 @@ class DPWGAN(PrivateGenerator):
         return StepProgress(steps.n_steps, epsilon_of)
 
     # --- samples ---
-
-    def _estimated_shares(self) -> np.ndarray:
-        return self.class_prevalences_
 
     def _draw(self, n: int, labels: np.ndarray | None, rng: np.random.Generator) -> tuple[Any, np.ndarray | None]:
         n_classes, hidden = 0 if labels is None else len(self.classes_), tuple(map(len, self.intercepts_[:-1]))

@@ -109,7 +109,7 @@ class SampledTables(PrivateGenerator):
         names = [*form.names, "y"]
         self.marginals_, self.components_ = targets.ones, mixture.probabilities
         if terms.has_label:
-            self.class_prevalences_ = self._chosen_shares()
+            self.class_prevalences_ = self._chosen_shares(self._estimated_shares())
         self.pairs_ = [(names[i], names[j]) for i, j in targets.pairs]
         self.schema_ = TableSchema({each.block.name: each.block.column for each in form.columns}, impossible=impossible)
 

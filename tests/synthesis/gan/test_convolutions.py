@@ -29,7 +29,7 @@ def networks(n_classes=3, capacity=2, shape=SHAPE):
 def start(critic, generator, dtype=np.float64):
     theta = np.zeros(critic.n_parameters + count_parameters(generator.widths), dtype)
     stream = SecretStream.from_random_state(0, "test")
-    critic.start(theta[: critic.n_parameters], stream.spawn("critic"))
+    start_tables(critic.tables(theta[: critic.n_parameters]), stream.spawn("critic"))
     start_tables(split_tables(theta[critic.n_parameters :], generator.widths), stream.spawn("generator"))
     rng = np.random.default_rng(0)
     for table in critic.tables(theta[: critic.n_parameters]):
