@@ -55,11 +55,12 @@ class Shares(NamedTuple):
 
 
 class DescribedRows(NamedTuple):
-    """Columns that were read, the index of the subgroup of each row, and weights or None. Private."""
+    """Columns that were read, the index of the subgroup of each row, weights or None, and its cells. Private."""
 
     values: list[np.ndarray]
     groups: np.ndarray
     weights: np.ndarray | None
+    codes: Sequence[np.ndarray] = ()
 
 
 class Questions(NamedTuple):
@@ -255,14 +256,14 @@ class TableRelease:
             Noise of these releases alone.
         """
         shares = self.shares or Shares.by_rule(len(asked.numbers), len(asked.tables) + len(asked.sums))
-        codes = [cells.codes(values) for cells, values in zip(asked.cells, rows.values, strict=True)]
-        asked, codes, tallies = self._all_counts(rows, codes, asked, shares.counts, stream)
+        rows = rows._replace(codes=[each.codes(values) for each, values in zip(asked.cells, rows.values, strict=True)])
+        asked, rows, tallies = self._all_counts(rows, asked, shares.counts, stream)
         whole = add_up(tallies, asked.n)
         if asked.numbers and shares.moments:
             found = self._moments(rows, asked, whole, shares.moments, stream.spawn("moments"))
             tallies = [replace(each, moments=moments) for each, moments in zip(tallies, found, strict=True)]
         if (asked.tables or asked.sums) and shares.pairs:
-            pairs = self._pairs(rows, codes, asked, whole, shares.pairs, stream.spawn("pairs"))
+            pairs = self._pairs(rows, asked, whole, shares.pairs, stream.spawn("pairs"))
             tallies = [replace(each, tables=a, sums=b) for each, (a, b) in zip(tallies, pairs, strict=True)]
         return asked, tallies
 
@@ -274,25 +275,24 @@ class TableRelease:
         return GaussianMechanism(self.noise_multiplier / math.sqrt(share), self.weight_limit * bound)
 
     def _all_counts(
-        self, rows: DescribedRows, codes: list[np.ndarray], asked: Questions, share: float, stream: SecretStream
-    ) -> tuple[Questions, list[np.ndarray], list[Tally]]:
-        """Release the counts, and return them with the cells of skewed columns and the cell of each row."""
+        self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream
+    ) -> tuple[Questions, DescribedRows, list[Tally]]:
+        """Release the counts, and return them with the cells of skewed columns and the rows in these."""
         if self.noise == DISCRETE or not any(cells.may_be_skewed for cells in asked.cells):
-            return asked, codes, self._counts(rows, codes, asked, share, stream.spawn("counts"))
-        first = self._counts(rows, codes, asked, _LOOK * share, stream.spawn("first counts"))
+            return asked, rows, self._counts(rows, asked, share, stream.spawn("counts"))
+        first = self._counts(rows, asked, _LOOK * share, stream.spawn("first counts"))
         whole = add_up(first, asked.n)
         cells = [each.refined(count, whole.deviation) for each, count in zip(asked.cells, whole.counts, strict=True)]
         changed = [j for j, (before, now) in enumerate(zip(asked.cells, cells, strict=True)) if now is not before]
+        codes = list(rows.codes)
         for j in changed:
             codes[j] = cells[j].codes(rows.values[j])
-        asked = asked._replace(cells=cells)
-        second = self._counts(rows, codes, asked, (1.0 - _LOOK) * share, stream.spawn("counts"))
-        return asked, codes, second if changed else list(map(_averaged, first, second))
+        asked, rows = asked._replace(cells=cells), rows._replace(codes=codes)
+        second = self._counts(rows, asked, (1.0 - _LOOK) * share, stream.spawn("counts"))
+        return asked, rows, second if changed else list(map(_averaged, first, second))
 
-    def _counts(
-        self, rows: DescribedRows, codes: list[np.ndarray], asked: Questions, share: float, stream: SecretStream
-    ) -> list[Tally]:
-        n_groups = len(asked.groups)
+    def _counts(self, rows: DescribedRows, asked: Questions, share: float, stream: SecretStream) -> list[Tally]:
+        n_groups, codes = len(asked.groups), rows.codes
         several = n_groups > 1
         mechanism = self._mechanism(share, column_sensitivity(len(codes) + several, self.adjacency), len(codes))
         sizes = [cells.size for cells in asked.cells]
@@ -344,13 +344,7 @@ class TableRelease:
         return found
 
     def _pairs(
-        self,
-        rows: DescribedRows,
-        codes: list[np.ndarray],
-        asked: Questions,
-        whole: Tally,
-        share: float,
-        stream: SecretStream,
+        self, rows: DescribedRows, asked: Questions, whole: Tally, share: float, stream: SecretStream
     ) -> list[tuple[dict[ColumnPair, NoisyTable], dict[ColumnPair, NoisySums]]]:
         bound = pairs_sensitivity(len(asked.tables), len(asked.sums), self.adjacency)
         mechanism = self._mechanism(share, bound, len(asked.tables))
@@ -363,12 +357,12 @@ class TableRelease:
             sums[number, words] = Merged.frequent(asked.cells[place[words]], counts, least, _LEVELS)
         exact = []
         for (first, second), (a, b) in tables.items():
-            cells = [a.places[codes[place[first]]], b.places[codes[place[second]]]]
+            cells = [a.places[rows.codes[place[first]]], b.places[rows.codes[place[second]]]]
             exact.append(_add_up(rows, asked, cells, [a.size, b.size], rows.weights))
         for (number, words), levels in sums.items():
             values = asked.cells[place[number]].scaled(rows.values[place[number]], 0.0)
             weighted = values if rows.weights is None else values * rows.weights
-            exact.append(_add_up(rows, asked, [levels.places[codes[place[words]]]], [levels.size], weighted))
+            exact.append(_add_up(rows, asked, [levels.places[rows.codes[place[words]]]], [levels.size], weighted))
         # Add noise to all of them at once, and give each subgroup its own.
         noisy = released(mechanism, [each.ravel() for each in exact], stream)
         parts = [each.reshape(like.shape) for each, like in zip(noisy, exact, strict=True)]
