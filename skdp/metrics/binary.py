@@ -267,8 +267,7 @@ class BinaryMetrics(TableEstimates):
     @property
     def roc_auc(self) -> Estimate:
         """Area under the ROC curve, with linear densities of scores within bins."""
-        metric, ends = roc_auc, sides(auc_within_bins, side=(-1, 1))
-        return self._hidden_if_few(self._spanning(self._share(metric), metric, ends))
+        return self._hidden_if_few(self._spanning(roc_auc, sides(auc_within_bins, side=(-1, 1))))
 
     @property
     def average_precision(self) -> Estimate:
@@ -276,20 +275,18 @@ class BinaryMetrics(TableEstimates):
         metric = average_precision
         found, whole = self._without_tails(metric, 1.0), self._share(metric).value
         ends = [*sides(metric, side=(-1, 1)), lambda tables: metric(tables) + whole - found.value]  # with all bins
-        return self._hidden_if_few(self._spanning(found, metric, ends))
+        return self._hidden_if_few(self._spanning(metric, ends, found=found))
 
     @property
     def brier_score(self) -> Estimate:
         """Mean squared difference between score and class."""
-        metric = brier_score
-        return self._spanning(self._share(metric), metric, sides(metric, tied_at=(0.0, 1.0)))
+        return self._spanning(brier_score, sides(brier_score, tied_at=(0.0, 1.0)))
 
     @property
     def log_loss(self) -> Estimate:
         """Mean negative logarithm, in nats, of the probability of the true class. Scores are spread over their bin."""
-        metric = log_loss
-        found, ends = self._without_tails(metric, FARTHEST), sides(metric, tied_at=(0.0, 1.0))
-        return self._hidden_if_few(self._spanning(found, metric, ends, most=FARTHEST), most=FARTHEST)
+        found, ends = self._without_tails(log_loss, FARTHEST), sides(log_loss, tied_at=(0.0, 1.0))
+        return self._hidden_if_few(self._spanning(log_loss, ends, most=FARTHEST, found=found), most=FARTHEST)
 
     @property
     def positive_rate(self) -> Estimate:
@@ -498,7 +495,7 @@ class BinaryMetrics(TableEstimates):
         def at_threshold(tables: np.ndarray, loose_at: float | None = None) -> np.ndarray:
             return np.asarray(metric(tables, at, loose_at)[..., 0])
 
-        return self._spanning(self._share(at_threshold), at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
+        return self._spanning(at_threshold, sides(at_threshold, loose_at=(0.0, 1.0)))
 
     def _without_tails(self, metric: Metric, most: float) -> Estimate:
         """Estimate a metric in which far bins have large weight, without those that contain only noise."""

@@ -53,7 +53,7 @@ class ComparisonMetrics(TableEstimates):
             return lambda tables: first(_of_model(tables, 0)) - second(_of_model(tables, 1))
 
         apart = [between(*pair) for end in ends for pair in ((end, metric), (metric, end))]
-        found = self._spanning(self.difference(metric, most), between(metric, metric), apart, -most, most)
+        found = self._spanning(between(metric, metric), apart, -most, most)
         return self._hidden_if_few(found, -most, most)
 
     def accuracy(self, threshold: float = 0.5) -> Estimate:

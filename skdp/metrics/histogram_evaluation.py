@@ -134,14 +134,10 @@ class CountedEvaluation(PrivateEstimator, TableEstimates):
             return super().__repr__(N_CHAR_MAX)
         return f"{type(self).__name__}, epsilon={self.epsilon_:.6g}, {self.level:.0%} intervals\n{self}"
 
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        def draw() -> str:
-            if "_fitted_tables" not in self.__dict__:
-                return f"<pre>{html.escape(repr(self))}</pre>"
-            return epsilon_caption(self) + self._metrics_as_html()
-
-        return draw
+    def _repr_html_(self) -> Any:
+        if "_fitted_tables" not in self.__dict__:
+            return f"<pre>{html.escape(repr(self))}</pre>"
+        return epsilon_caption(self) + self._metrics_as_html()
 
     def fit(self, X: Any, y: Any, *, groups: Any = None, sample_weight: Any = None, by: Any = None) -> Self:
         """Count the scores, charge the accountant and release the histogram. See `skdp.evaluate`.

@@ -191,7 +191,7 @@ class ErrorMetrics(TableEstimates):
         def metric(tables: np.ndarray, tied_at: int | None = None) -> np.ndarray:
             return self._range * quantile(tables, self._fitted_terms[2], at, tied_at)
 
-        return self._of_errors(metric, self._range)
+        return self._spanning(metric, sides(metric, tied_at=(0, 1)), most=self._range)
 
     def prediction_interval(self, alpha: float = 0.1) -> Estimate:
         """Half-width of prediction intervals with coverage 1 - alpha.
@@ -221,10 +221,7 @@ class ErrorMetrics(TableEstimates):
             counts = clipped(tables, self._fitted_terms[2])
             return np.asarray(form(mean_power(counts, power, tied_at)))
 
-        return self._of_errors(metric, high)
-
-    def _of_errors(self, metric: Any, high: float) -> Estimate:
-        return self._spanning(self.estimate(metric, 0.0, high), metric, sides(metric, tied_at=(0, 1)), most=high)
+        return self._spanning(metric, sides(metric, tied_at=(0, 1)), most=high)
 
 
 class RegressionEvaluation(CountedEvaluation, ErrorMetrics):

@@ -273,13 +273,16 @@ class TableEstimates:
         return self.estimate(metric, 0.0, 1.0)
 
     def _spanning(
-        self, found: Estimate, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0
+        self, metric: Metric, ends: list[Metric], least: float = 0.0, most: float = 1.0, found: Estimate | None = None
     ) -> Estimate:
         """Widen an interval by the effect of the positions of rows within bins, which the histogram does not contain.
+
+        The interval is that of `metric`, or of `found`.
 
         With d the difference that `ends` make, an end is z sqrt(s^2 + d^2) away if it was z s, or z s + d if that is
         less: an error of at most d, in addition to a Gaussian one, keeps the coverage.
         """
+        found = self.estimate(metric, least, most) if found is None else found
         z, released = NormalDist().inv_cdf(0.5 + float(self.level) / 2), self._fitted_tables.released
         moved = [float(each(released)[0] - metric(released)[0]) for each in ends]
 
