@@ -15,7 +15,7 @@ from skdp.accounting import DpEvent, GaussianDpEvent, compose
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
-from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion
+from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, Exclusion, exclusions_of
 from skdp.synthesis.marginals.contingency_tables import ColumnSet, Interaction, TableSums, count, squared_norm, weighted
 from skdp.synthesis.marginals.denoising import TargetTables, targets_of
 from skdp.synthesis.marginals.product_mixture import MOST_TOGETHER, Mixture, fit_mixture
@@ -166,8 +166,8 @@ class ModelTerms(NamedTuple):
     exclusions: Sequence[Exclusion]
     n_components: int
     n_iter: int | None
-    with_shapes: bool = False
-    with_wholes: bool = False
+    with_shapes: bool
+    with_wholes: bool
 
 
 class Measurement(NamedTuple):
@@ -215,32 +215,22 @@ class Measurement(NamedTuple):
         """Standard deviation of the noise, in sensitivities of one row."""
         return self.noise_multiplier * self.reach
 
-    def terms_of(
-        self,
-        levels: Sequence[int],
-        has_label: bool,
-        exclusions: Sequence[Exclusion],
-        triples: bool | str,
-        n_components: Any,
-        max_iter: Any,
-        bins_of_lines: Sequence[int],
-        n_fractions: int = 0,
-    ) -> ModelTerms:
+    def terms_of(self, model: Any, table: Any, levels: Sequence[int], has_label: bool) -> ModelTerms:
         """Return what is measured and fitted; "auto" is by public numbers. Of selected pairs there is no more.
 
-        `bins_of_lines` are the numbers of bins of columns of numbers that have cells, and `n_fractions` is the number
-        of columns of numbers of another type than whole numbers.
+        `model` has the parameters, and `table` is the `LevelTable`.
         """
-        finer = not self.n_rounds
+        triples, n_components, columns = model.triples, model.n_components, table.form.columns
         if not isinstance(triples, bool):
-            triples = finer and triples_are_worth_it(levels, self.n, self.noise_of_rows)
+            triples = not self.n_rounds and triples_are_worth_it(levels, self.n, self.noise_of_rows)
         triples = has_label and triples
-        n_iter = None if max_iter is None else int(max_iter)
+        n_iter = None if model.max_iter is None else int(model.max_iter)
         n_components = (2 if triples else 1) * MOST_TOGETHER if n_components is None else int(n_components)
-        shaped = shapes_are_worth_it(bins_of_lines, self.n, self.noise_of_rows)
-        terms = ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, shaped)
-        noise = self.noise_of_rows * math.sqrt(n_fractions / WHOLE_SHARE)
-        return terms._replace(with_wholes=0.0 < noise <= LARGEST_FRACTION * self.n)
+        shaped = shapes_are_worth_it([columns[j].n_listed for j in table.cells], self.n, self.noise_of_rows)
+        noise = self.noise_of_rows * math.sqrt(len(table.fractions) / WHOLE_SHARE)
+        with_wholes = 0.0 < noise <= LARGEST_FRACTION * self.n
+        exclusions = exclusions_of(columns, table.schema.impossible)
+        return ModelTerms(levels, has_label, triples, exclusions, n_components, n_iter, shaped, with_wholes)
 
     def _add_noise(
         self, share: float, vector: np.ndarray, sensitivity: float, stream: SecretStream

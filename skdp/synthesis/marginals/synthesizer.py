@@ -23,7 +23,7 @@ from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import ClassesAndCodes
 from skdp.synthesis.marginals import noisy_columns
-from skdp.synthesis.marginals.column_levels import WITHIN_BINS, exclusions_of
+from skdp.synthesis.marginals.column_levels import WITHIN_BINS
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.sampled_tables import Redrawing, SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
@@ -296,10 +296,7 @@ class DPMarginalSynthesizer(SampledTables):
         # What is measured and fitted follows from public numbers.
         reach = 1.0 if fit.units is None else min(unit_reach(fit.n, fit.noise_multiplier), self._largest_reach)
         measurement = Measurement(fit.noise_multiplier, n_rounds, self.adjacency, fit.n, reach)
-        bins_of_lines = [rows.form.columns[j].n_listed for j in rows.cells]
-        rules = self.triples, self.n_components, self.max_iter, bins_of_lines
-        exclusions = exclusions_of(rows.form.columns, rows.schema.impossible)
-        terms = measurement.terms_of(levels, labels is not None, exclusions, *rules, len(rows.fractions))
+        terms = measurement.terms_of(self, rows, levels, labels is not None)
         # Release the marginals and the distributions within bins, and fit.
         exact = None if weights is None else exactly_summable(weight_of_each(weights, len(codes[0])))
         given_rows = LevelRows(codes, exact, fit.units)
