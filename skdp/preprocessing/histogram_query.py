@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -409,11 +409,6 @@ def _held_numbers(cells: cell_tree.Cells | None, bounds: tuple[float, float]) ->
     out |= np.append(-np.inf, cells.breaks) >= high
     beyond = max(float(mass[out].sum()), 0.0) + 2.0 * math.sqrt(float(cells.variances[out].sum()))
     return Held(float(mass.sum()), math.sqrt(float(cells.variances.sum())), beyond)
-
-
-def event_with(queries: Iterable[Any], event_at: Callable[[float], DpEvent], noise_multiplier: float) -> DpEvent:
-    """Event of these releases together with a fit's own releases, if these have this noise multiplier."""
-    return compose([*(each.event_at(noise_multiplier) for each in queries), event_at(noise_multiplier)])
 
 
 def released(

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._checks.frames import letter_of
-from skdp._checks.groups import Units
 from skdp._checks.numbers import format_names, reject_not_finite
 from skdp._checks.table import Table
-from skdp.accounting import DpEvent
 from skdp.mechanisms.gaussian import noise_ratio
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing.cell_tree import lie_at_a_bound
@@ -20,7 +18,6 @@ from skdp.preprocessing.column_estimates import (
     OTHER_CELL,
     EstimatedColumns,
     SchemaRows,
-    estimated_columns,
     planned_query,
     rows_to_estimate,
 )
@@ -44,17 +41,10 @@ _MADE_UP: dict[str, dict[str, Any]] = {
 """Placeholder of private estimates, to check before the charge that the types can store it."""
 
 
-class TableQuery(NamedTuple):
-    """Private estimates beside the marginals. All fields are public.
+def query_of(model: Any, schema: TableSchema | None) -> tuple[HistogramQuery, float] | None:
+    """Return the private estimates beside the marginals, and the ratio of their noise multiplier to that of these.
 
-    Attributes
-    ----------
-    schema : TableSchema
-        It is incomplete, or has bounds of numbers.
-    n_bins : int
-    adjacency : str
-    delta : float
-        Of the whole fit.
+    They are missing bounds and categories, and bins within public bounds; None if there are none of them.
 
     Notes
     -----
@@ -63,30 +53,12 @@ class TableQuery(NamedTuple):
     which is public after its release (adaptive composition). Every cell has a level of an estimated column, so no row
     is rejected because of an estimate.
     """
-
-    schema: TableSchema
-    n_bins: int
-    adjacency: str
-    delta: float
-
-    @property
-    def _query(self) -> HistogramQuery:
-        # Missing values and other categories have a level each: with these a column has at most MOST_ESTIMATED.
-        given = self.n_bins, MOST_ESTIMATED - 2, self.adjacency, THRESHOLD_SHARE * self.delta
-        return planned_query(self.schema, *given, fits_bins(self.schema))
-
-    def _noise_at(self, noise_multiplier: float) -> float:
-        return noise_ratio(BINS_SHARE if self.schema.is_complete else QUERY_SHARE) * noise_multiplier
-
-    def event_at(self, noise_multiplier: float) -> DpEvent:
-        """Event of the estimates if the marginals have this noise multiplier."""
-        return self._query.event_at(self._noise_at(noise_multiplier))
-
-    def estimate(
-        self, rows: SchemaRows, noise_multiplier: float, n_public: int, stream: SecretStream, units: Units | None
-    ) -> EstimatedColumns:
-        """Release the missing bounds and categories, with that event."""
-        return estimated_columns(self._query, rows, self._noise_at(noise_multiplier), n_public, stream, units)
+    if schema is None or (schema.is_complete and not _fits_bins(schema)):
+        return None
+    # Missing values and other categories have a level each: with these a column has at most MOST_ESTIMATED.
+    given = int(model.n_bins), MOST_ESTIMATED - 2, model.adjacency, THRESHOLD_SHARE * float(model.delta)
+    share = BINS_SHARE if schema.is_complete else QUERY_SHARE
+    return planned_query(schema, *given, _fits_bins(schema)), noise_ratio(share)
 
 
 class LevelTable(NamedTuple):
@@ -124,7 +96,7 @@ class LevelTable(NamedTuple):
         return frozenset(j for j, is_whole in zip(self.fractions, found, strict=True) if is_whole)
 
 
-def fits_bins(schema: TableSchema) -> bool:
+def _fits_bins(schema: TableSchema) -> bool:
     """Whether bins within public bounds are estimated: not if an impossible combination can refer to them."""
     return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
 
@@ -159,7 +131,7 @@ def _read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any
                 f"Column {format_names([name])} must have a string type to estimate its categories. List them in "
                 "`schema`, or convert the column to strings."
             )
-    rows = rows_to_estimate(table, columns, fits_bins(schema))
+    rows = rows_to_estimate(table, columns, _fits_bins(schema))
     lines = [name for name, *_, column in columns if column.kind != "category" and column.is_wanted(rows.fits_bins)]
     for name, values in zip(lines, rows.numbers, strict=True):
         if bool(np.isinf(values).any()):

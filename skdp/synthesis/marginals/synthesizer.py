@@ -12,13 +12,13 @@ import numpy as np
 from skdp._checks.parameters import bounds_of_columns, check_bounds, check_choice, check_count, show, without_removed
 from skdp._checks.rows import check_schema
 from skdp._checks.weights import exactly_summable, weight_of_each
-from skdp.accounting import DpEvent
+from skdp.accounting import DpEvent, compose
 from skdp.base.estimator import with_parameters
 from skdp.base.fit import Fit
 from skdp.base.private_step import StepPlan
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.column_estimates import Remains, note_remains, warn_of_objects
-from skdp.preprocessing.histogram_query import event_with
+from skdp.preprocessing.column_estimates import Remains, estimated_columns, note_remains, warn_of_objects
+from skdp.preprocessing.histogram_query import HistogramQuery
 from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import ClassesAndCodes
@@ -230,8 +230,11 @@ class DPMarginalSynthesizer(SampledTables):
 
     def _event_at(self, n_features: int | None) -> Callable[[float], DpEvent]:
         """See `PrivateGenerator`: private estimates of the schema, and the marginals."""
-        n_rounds = self._n_rounds(n_features or 1)
-        return partial(event_with, self._queries(), partial(event_of, n_rounds=n_rounds))
+        tables = partial(event_of, n_rounds=self._n_rounds(n_features or 1))
+        if (found := self._query()) is None:
+            return tables
+        query, ratio = found
+        return lambda noise: compose([query.event_at(ratio * noise), tables(noise)])
 
     def _fault_of_lists(self, before: Any) -> str:
         """See `PrivateEstimator`: numbers between bounds are never rejected, cells of a schema can be."""
@@ -265,7 +268,7 @@ class DPMarginalSynthesizer(SampledTables):
         table = LocalTable(X, self)
         schema = self._schema_of(table.names)
         warn_of_objects(self, schema, table)
-        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", bool(self._queries())
+        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", self._query() is not None
         rows = noisy_columns.read_rows(table, schema, *given)
         check_schema(self, table.source, reset=reset)
         self._fitted_n_columns = rows.n_columns
@@ -310,11 +313,13 @@ class DPMarginalSynthesizer(SampledTables):
 
     def _complete(self, fit: Fit, rows: noisy_columns.LevelTable, stream: SecretStream) -> noisy_columns.LevelTable:
         """Return the rows as levels, after the private estimation of the schema."""
-        if rows.to_estimate is None:
+        found = self._query()
+        if found is None or rows.to_estimate is None:
             self._fitted_remains: dict[str, Remains] = {}
             return rows
-        (query,) = self._queries()
-        estimates = query.estimate(rows.to_estimate, fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units)
+        query, ratio = found
+        given = ratio * fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units
+        estimates = estimated_columns(query, rows.to_estimate, *given)
         note_remains(self, estimates, fit.n)
         return noisy_columns.complete_rows(
             rows, estimates, int(self.n_bins), self.other or {}, self.within_bins == "auto"
@@ -355,12 +360,9 @@ class DPMarginalSynthesizer(SampledTables):
             sizes += [n_bins] * (n_features - len(named))
         return N_ROUNDS if len(sizes) > MOST_COLUMNS or max(sizes, default=0) > MOST_LEVELS else 0
 
-    def _queries(self) -> tuple[noisy_columns.TableQuery, ...]:
-        """Return the private estimates of the fit: missing bounds and categories, and bins within public bounds."""
-        schema = self._public_schema()
-        if schema is None or (schema.is_complete and not noisy_columns.fits_bins(schema)):
-            return ()
-        return (noisy_columns.TableQuery(schema, int(self.n_bins), self.adjacency, float(self.delta)),)
+    def _query(self) -> tuple[HistogramQuery, float] | None:
+        """Private estimates of the schema, if it is incomplete or has bounds of numbers."""
+        return noisy_columns.query_of(self, self._public_schema())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,12 +39,6 @@ FAULTS = faults_of(
             ("threshold-delta-not-charged", "HistogramQuery.event_at", "self.n_words", "False"),
             ("threshold-group-counted-by-row", "HistogramQuery._locate", "columns.units", "None", "guarantees_units"),
             (
-                "query-not-charged",
-                "event_with",
-                "compose([*(each.event_at(noise_multiplier) for each in queries), event_at(noise_multiplier)])",
-                "event_at(noise_multiplier)",
-            ),
-            (
                 "threshold-delta-per-column",
                 "stability_threshold",
                 "-math.expm1(math.log1p(-delta) / n_columns)",

@@ -125,8 +125,8 @@ FAULTS = faults_of(
             (
                 "synthesizer-schema-not-charged",
                 "DPMarginalSynthesizer._event_at",
-                "partial(event_with, self._queries(), partial(event_of, n_rounds=n_rounds))",
-                "partial(event_of, n_rounds=n_rounds)",
+                "compose([query.event_at(ratio * noise), tables(noise)])",
+                "tables(noise)",
             ),
         ],
         "skdp.synthesis.pair_quality": [
