@@ -62,7 +62,7 @@ def query_of(model: Any, schema: TableSchema | None) -> tuple[HistogramQuery, fl
 
 
 class LevelTable(NamedTuple):
-    """A table that was read as levels; or whose columns are read before the estimation of its schema.
+    """A table that was read as levels.
 
     `cells` are those of numbers within bins, by the position of their column; `fractions` indicate whether numbers are
     integers (`TableForm.read_fractions`).
@@ -70,22 +70,13 @@ class LevelTable(NamedTuple):
 
     shape: tuple[int, int]
     schema: TableSchema
-    form: TableForm | None
+    form: TableForm
     codes: list[np.ndarray]
-    cells: Mapping[int, np.ndarray] = {}
-    to_estimate: SchemaRows | None = None
-    fractions: Mapping[int, np.ndarray] = {}
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns that are not dropped."""
-        if self.to_estimate is not None:
-            return sum(column.kind != "drop" for _, _, column in self.to_estimate.columns)
-        return len(self.codes)
+    cells: Mapping[int, np.ndarray]
+    fractions: Mapping[int, np.ndarray]
 
     def shaped_form(self, measurement: Measurement, weighted: LevelRows, stream: SecretStream) -> TableForm:
         """Release the distribution of numbers within bins, of the same weighted rows; return the form with it."""
-        assert self.form is not None  # complete
         n_cells = [self.form.columns[j].n_cells for j in self.cells]
         cells = weighted._replace(codes=list(self.cells.values()))
         return self.form.shaped(dict(zip(self.cells, measurement.shapes(cells, n_cells, stream), strict=True)))
@@ -101,20 +92,17 @@ def _fits_bins(schema: TableSchema) -> bool:
     return not schema.impossible and any(column.may_be_skewed for _, column in schema.items())
 
 
-def read_rows(
-    table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool, estimates: bool
-) -> LevelTable:
+def read_rows(table: Table, schema: TableSchema, n_bins: int, other: Any, has_cells: bool) -> LevelTable:
     """Read all cells, and reject before the charge any that could not be synthesized after it."""
-    if estimates:
-        return LevelTable(table.shape, schema, None, [], to_estimate=_read_to_estimate(table, schema, n_bins, other))
     form = form_of(table, match_columns(schema, table), n_bins, other)
     exclusions_of(form.columns, schema.impossible)
     form = form.cut() if has_cells else form
     cells, fractions = form.read_cells(table), form.read_fractions(table)
-    return LevelTable(table.shape, schema, form, form.read(table), cells, fractions=fractions)
+    return LevelTable(table.shape, schema, form, form.read(table), cells, fractions)
 
 
-def _read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
+def read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any) -> SchemaRows:
+    """Read the columns before the estimation of their schema, and reject cells as `read_rows` does."""
     columns = [(name, j, _by_type(schema, name, column, table, j)) for name, j, column in match_columns(schema, table)]
     made_up = [
         (name, j, replace(column, **_MADE_UP[column.kind]) if column.is_estimated else column)
@@ -140,24 +128,21 @@ def _read_to_estimate(table: Table, schema: TableSchema, n_bins: int, other: Any
 
 
 def complete_rows(
-    rows: LevelTable, estimates: EstimatedColumns, n_bins: int, other: Any, has_cells: bool
+    rows: SchemaRows, schema: TableSchema, estimates: EstimatedColumns, n_bins: int, other: Any, has_cells: bool
 ) -> LevelTable:
     """Return the rows as levels of the estimated columns. No cell is rejected because of an estimate."""
-    to_estimate = rows.to_estimate
-    assert to_estimate is not None  # there is an estimate
     columns = [
         (name, j, _between(estimates.columns.get(name, column), estimates.spans.get(name), column.bounds))
-        for name, j, column in to_estimate.columns
+        for name, j, column in rows.columns
     ]
-    form = form_of(to_estimate.table, columns, n_bins, other)
-    left = combinations_left(rows.schema.impossible, {name: column for name, _, column in columns})
+    form = form_of(rows.table, columns, n_bins, other)
+    left = combinations_left(schema.impossible, {name: column for name, _, column in columns})
     left = tuple(each for each in left if is_possible_to_exclude(form.columns, each))
     schema = TableSchema({name: column for name, _, column in columns}, impossible=left)
     form = form.cut() if has_cells else form
-    levels, cells = form.read(to_estimate.table), form.read_cells(to_estimate.table)
+    levels, cells = form.read(rows.table), form.read_cells(rows.table)
     lost = {name for name, each in estimates.remains.items() if each.is_lost and each.kind != "category"}
-    fractions = form.read_fractions(to_estimate.table)
-    return LevelTable(rows.shape, schema, form.without(lost), levels, cells, fractions=fractions)
+    return LevelTable(rows.shape, schema, form.without(lost), levels, cells, form.read_fractions(rows.table))
 
 
 def _by_type(schema: TableSchema, name: str, column: Column, table: Table, j: int) -> Column:

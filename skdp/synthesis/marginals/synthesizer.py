@@ -17,13 +17,14 @@ from skdp.base.estimator import with_parameters
 from skdp.base.fit import Fit
 from skdp.base.private_step import StepPlan
 from skdp.mechanisms.streams import SecretStream
-from skdp.preprocessing.column_estimates import Remains, estimated_columns, note_remains, warn_of_objects
+from skdp.preprocessing.column_estimates import Remains, SchemaRows, estimated_columns, note_remains, warn_of_objects
 from skdp.preprocessing.histogram_query import HistogramQuery
 from skdp.preprocessing.raw_columns import read_schema
 from skdp.preprocessing.schema.table_schema import TableSchema
 from skdp.synthesis.generator import ClassesAndCodes
 from skdp.synthesis.marginals import noisy_columns
 from skdp.synthesis.marginals.column_levels import WITHIN_BINS
+from skdp.synthesis.marginals.noisy_columns import LevelTable
 from skdp.synthesis.marginals.noisy_tables import LARGEST_REACH, LevelRows, Measurement, event_of, unit_reach
 from skdp.synthesis.marginals.sampled_tables import Redrawing, SampledTables
 from skdp.synthesis.marginals.table_form import LocalTable
@@ -263,15 +264,20 @@ class DPMarginalSynthesizer(SampledTables):
         if selects and self.triples is True:
             raise ValueError("`pairs` must be 'all' with triples=True. Set pairs='all' or triples=False.")
 
-    def _read_rows(self, X: Any, *, reset: bool) -> noisy_columns.LevelTable:
+    def _read_rows(self, X: Any, *, reset: bool) -> LevelTable | SchemaRows:
         """See `PrivateGenerator`: all cells are read, since a rejection after the charge would be charged."""
         table = LocalTable(X, self)
         schema = self._schema_of(table.names)
         warn_of_objects(self, schema, table)
-        given = int(self.n_bins), self.other or {}, self.within_bins == "auto", self._query() is not None
-        rows = noisy_columns.read_rows(table, schema, *given)
+        given = table, schema, int(self.n_bins), self.other or {}
+        rows: Any
+        if self._query() is not None:
+            rows = noisy_columns.read_to_estimate(*given)
+            self._fitted_n_columns = sum(column.kind != "drop" for _, _, column in rows.columns)
+        else:
+            rows = noisy_columns.read_rows(*given, self.within_bins == "auto")
+            self._fitted_n_columns = len(rows.codes)
         check_schema(self, table.source, reset=reset)
-        self._fitted_n_columns = rows.n_columns
         return rows
 
     def _read_labels(self, y: Any, n_samples: int, n_public: int) -> ClassesAndCodes | None:
@@ -286,10 +292,9 @@ class DPMarginalSynthesizer(SampledTables):
             raise ValueError("`y` must be set with triples=True. Pass y, or set triples=False.")
         return found
 
-    def _learn(self, fit: Fit, rows: noisy_columns.LevelTable, labels: ClassesAndCodes | None, weights: Any) -> None:
+    def _learn(self, fit: Fit, rows: Any, labels: ClassesAndCodes | None, weights: Any) -> None:
         n_rounds, stream = self._n_rounds(fit.n_features or 1), fit.spawn("marginals")
         rows = self._complete(fit, rows, stream)
-        assert rows.form is not None  # complete
         # The label is one more column of levels.
         codes, levels = list(rows.codes), [column.n_levels for column in rows.form.columns]
         if labels is not None:
@@ -311,19 +316,19 @@ class DPMarginalSynthesizer(SampledTables):
         self._fitted_redrawing = None if weights is not None else Redrawing(*again)
         self._publish(form, rows.schema.impossible, terms, found, mixture)
 
-    def _complete(self, fit: Fit, rows: noisy_columns.LevelTable, stream: SecretStream) -> noisy_columns.LevelTable:
+    def _complete(self, fit: Fit, rows: LevelTable | SchemaRows, stream: SecretStream) -> LevelTable:
         """Return the rows as levels, after the private estimation of the schema."""
-        found = self._query()
-        if found is None or rows.to_estimate is None:
+        if isinstance(rows, LevelTable):
             self._fitted_remains: dict[str, Remains] = {}
             return rows
+        found = self._query()
+        assert found is not None  # otherwise the rows are levels
         query, ratio = found
         given = ratio * fit.noise_multiplier, fit.n, stream.spawn("purchase"), fit.units
-        estimates = estimated_columns(query, rows.to_estimate, *given)
+        estimates = estimated_columns(query, rows, *given)
         note_remains(self, estimates, fit.n)
-        return noisy_columns.complete_rows(
-            rows, estimates, int(self.n_bins), self.other or {}, self.within_bins == "auto"
-        )
+        asked = self._schema_of([]), estimates, int(self.n_bins), self.other or {}, self.within_bins == "auto"
+        return noisy_columns.complete_rows(rows, *asked)
 
     # --- rules in public quantities ---
 
