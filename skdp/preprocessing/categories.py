@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skdp._checks.parameters import check_count, reject_fit_params, silent_arithmetic, stated_adjacency
+from skdp._checks.parameters import check_count, reject_fit_params, silent_arithmetic
 from skdp._checks.table import Table, fitted_table
 from skdp.base.estimator import BudgetedEstimator, with_parameters
 from skdp.base.fit import begin
@@ -16,8 +16,7 @@ from skdp.base.private_step import StepPlan, StepTraits
 from skdp.preprocessing.histogram_query import THRESHOLD_SHARE, HistogramQuery
 from skdp.preprocessing.raw_columns import ReadsRawColumns, read_columns
 from skdp.preprocessing.schema.column import Column
-from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.vectorizer import DPTableVectorizer
+from skdp.preprocessing.vectorizer import vectorizer_of
 
 
 @with_parameters
@@ -184,12 +183,8 @@ class DPOneHotEncoder(ReadsRawColumns, BudgetedEstimator):
         """Return the fitted attributes."""
         named = zip(table.names, categories, strict=True)
         columns = {name: Column("category", categories=tuple(keys)) for name, keys in named}
-        schema, adjacency = TableSchema(columns), stated_adjacency(self)
-        vectorizer = DPTableVectorizer(
-            schema, sparse_output=bool(self.sparse_output), dtype="float64", adjacency=adjacency
-        )
         found = [np.array(keys, dtype=object) for keys in categories]
-        return {"categories_": found, "_fitted_rows": vectorizer.fit(table.given)}
+        return {"categories_": found, "_fitted_rows": vectorizer_of(self, columns, table, bool(self.sparse_output))}
 
     def __step_traits__(self) -> StepTraits:
         """See `PrivateEstimator`: the number of released categories depends on the rows."""

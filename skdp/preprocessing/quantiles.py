@@ -18,8 +18,7 @@ from skdp.preprocessing.cell_tree import all_edges
 from skdp.preprocessing.histogram_query import HistogramQuery
 from skdp.preprocessing.raw_columns import ReadsRawColumns, numbers_of, read_columns
 from skdp.preprocessing.schema.column import Column
-from skdp.preprocessing.schema.table_schema import TableSchema
-from skdp.preprocessing.vectorizer import DPTableVectorizer
+from skdp.preprocessing.vectorizer import vectorizer_of
 
 
 @with_parameters
@@ -201,15 +200,11 @@ class DPQuantileBinner(ReadsRawColumns, BudgetedEstimator):
         """Return the fitted attributes."""
         named = zip(table.names, map(all_edges, edges, bounds), strict=True)
         columns = {name: Column("number", (ends[0], ends[-1]), edges=ends) for name, ends in named}
-        schema, adjacency = TableSchema(columns), parameters.stated_adjacency(self)
-        vectorizer = DPTableVectorizer(
-            schema, sparse_output=self.encode == "onehot", dtype="float64", adjacency=adjacency
-        )
         return {
             "bin_edges_": edges,
             "bounds_": bounds,
             "n_bins_": np.array([len(each) + 1 for each in edges]),
-            "_fitted_rows": vectorizer.fit(table.given),
+            "_fitted_rows": vectorizer_of(self, columns, table, self.encode == "onehot"),
         }
 
     def __step_traits__(self) -> StepTraits:

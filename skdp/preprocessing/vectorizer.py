@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.parameters import check_choice, reject_fit_params, show, silent_arithmetic
+from skdp._checks.parameters import check_choice, reject_fit_params, show, silent_arithmetic, stated_adjacency
 from skdp._checks.rows import check_schema, with_row_norm, with_row_schema
 from skdp._checks.table import Table, fitted_table
 from skdp.accounting import NoOpDpEvent
@@ -423,6 +423,13 @@ class DPTableVectorizer(column_estimates.SchemaModel):
     @property
     def _n_features_out(self) -> int:
         return sum(block.width for block in self._fitted_blocks)
+
+
+def vectorizer_of(model: Any, columns: dict[str, Column], table: Table, sparse_output: bool) -> DPTableVectorizer:
+    """Return a fitted vectorizer of columns that a transformer has released, under its neighboring relation."""
+    adjacency = stated_adjacency(model)
+    made = DPTableVectorizer(TableSchema(columns), sparse_output=sparse_output, dtype="float64", adjacency=adjacency)
+    return made.fit(table.given)
 
 
 # --- rows from entries ---
