@@ -177,7 +177,7 @@ def numbers_of(labels: np.ndarray) -> tuple[NDArray[np.int64], int]:
         return codes.astype(np.int64, copy=False), len(found)
     seen: dict[Any, int] = {}
     numbered = (seen.setdefault(key, len(seen)) for key in labels.tolist())
-    numbers: NDArray[np.int64] | None = or_none(lambda: np.fromiter(numbered, np.int64, len(labels)))
+    numbers: NDArray[np.int64] | None = or_none(np.fromiter, numbered, np.int64, len(labels))
     return (_reject_kind() if numbers is None else numbers), len(seen)
 
 

@@ -65,10 +65,10 @@ def values_of(name: str, given: Any) -> np.ndarray:
     return values
 
 
-def or_none(function: Callable[[], Value | None]) -> Value | None:
-    """Return ``function()``, or None if it fails: its message may contain a private value."""
+def or_none(function: Callable[..., Value | None], *given: Any) -> Value | None:
+    """Return ``function(*given)``, or None if it fails: its message may contain a private value."""
     try:
-        return function()
+        return function(*given)
     except MemoryError:
         raise
     except Exception:

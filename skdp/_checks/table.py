@@ -138,7 +138,7 @@ class Table:
     def cells(self, j: int) -> CellValues:
         """Read column j, or reject it if it has complex or nested cells."""
         self.kind(j)
-        found, fault = numbers.or_none(lambda: _read(self._raw(j))) or (None, numbers.OTHER)
+        found, fault = numbers.or_none(_read, self._raw(j)) or (None, numbers.OTHER)
         return found or reject_cells(fault, self.names[j])
 
     def _raw(self, j: int) -> Any:
