@@ -19,8 +19,7 @@ from skdp import (
 from skdp._checks.parameters import adjacency_of, public_n, stated_adjacency
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator
-from skdp.base.budget import Budget, cost_of, read_budget, releases_of, root_stream
-from skdp.base.fit import new_release
+from skdp.base.budget import Budget, Release, cost_of, read_budget, releases_of, root_stream
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.second_moments import MomentSum
 from skdp.model_selection import DPGridSearchCV
@@ -125,7 +124,7 @@ def test_no_lot_is_capped_in_silence(bad):
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 def test_the_price_covers_earlier_events(method, adjacency):
     estimator = Newcomer(accountant=PrivacyAccountant(method=method), adjacency=adjacency, delta=1e-5)
-    first = (new_release(STEP, adjacency),)
+    first = (Release(STEP, adjacency),)
     estimator._set_cost(cost_of(read_budget(estimator), STEP), first)
     assert estimator.privacy_event_ == STEP
     assert releases_of(estimator) == first
@@ -134,7 +133,7 @@ def test_the_price_covers_earlier_events(method, adjacency):
     assert one == get_epsilon(STEP, 1e-5, method=method, adjacency=adjacency)
     estimator.delta = 1e-6
     cost = cost_of(read_budget(estimator), compose([estimator.privacy_event_, SelfComposedDpEvent(STEP, 3)]))
-    estimator._set_cost(cost, (*first, new_release(SelfComposedDpEvent(STEP, 3), adjacency)))
+    estimator._set_cost(cost, (*first, Release(SelfComposedDpEvent(STEP, 3), adjacency)))
     assert estimator.privacy_event_ == compose([STEP] * 4)
     assert estimator.delta_ == 1e-6
     assert estimator.epsilon_ == get_epsilon(compose([STEP] * 4), 1e-6, method=method, adjacency=adjacency) > one

@@ -117,7 +117,7 @@ PRIVATE_CALLS = {
     "record releases, with known keys": ({"RUNNING", "Transcript", "running"}, set()),
     "use another generator": (
         {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "token_bytes", "token_hex"},
-        {"_kernels.caching", "_checks.groups", "_dpsgd.checkpoint", "base.fit"}  # names and keys, no noise
+        {"_kernels.caching", "_checks.groups", "_dpsgd.checkpoint", "base.budget"}  # names and keys, no noise
         | {"mechanisms.release_log", "mechanisms.streams"}
         # Public seeds, simulated records, or post-processing of releases.
         | {"base.row_wise", "cluster.kmeans", "ensemble.embedding", "ensemble.isolation_forest", "ensemble.trees"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from skdp._checks.groups import ROW
@@ -24,10 +26,10 @@ class Release:
     `unit` is the privacy unit: a row, or all rows of a group.
     """
 
-    id: str = field(compare=False, repr=False)
     event: DpEvent
     adjacency: str
     unit: str = ROW
+    id: str = field(default_factory=partial(secrets.token_hex, 8), compare=False, repr=False)
 
 
 def releases_of(fitted: Any) -> tuple[Release, ...]:

@@ -22,7 +22,7 @@ from skdp._checks.rows import row_form_of, row_norm_of
 from skdp.accounting import DpEvent, compose, get_epsilon
 from skdp.accounting.ledger.report import caption_of, to_digits
 from skdp.base.budget import PrivacyCost, Release, releases_of
-from skdp.base.fit import PUBLICATION, new_release, unit_of
+from skdp.base.fit import PUBLICATION, unit_of
 from skdp.base.foreign_fits import Watched
 from skdp.base.private_step import PrivateStep, StepPlan, StepTraits, traits_of
 from skdp.base.saved_state import PlainState
@@ -294,7 +294,7 @@ class PrivateEstimator(Watched, Diagram, PlainState, BaseEstimator):
         """Set the privacy cost of the learned state and its releases; by default a new release."""
         self.privacy_unit_ = self._unit()
         self.adjacency_ = adjacency_of(self)
-        releases = (new_release(cost.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
+        releases = (Release(cost.event, self.adjacency_, self.privacy_unit_),) if releases is None else releases
         self.privacy_event_, self.epsilon_, self.delta_ = cost
         self._fitted_releases = releases
 

@@ -7,10 +7,10 @@ each release is made once.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -81,11 +81,6 @@ def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
 def _is_learned(name: str) -> bool:
     """Return whether an attribute of this name is a result of ``fit``, by the conventions of scikit-learn or skdp."""
     return name.startswith("_fitted") or (name.endswith("_") and not name.endswith("__"))
-
-
-def new_release(event: DpEvent, adjacency: str, unit: str = ROW, given: str | None = None) -> Release:
-    """Return a release with the given id, or with a new one on which no other state depends."""
-    return Release(given or secrets.token_hex(8), event, adjacency, unit)
 
 
 # --- a fit ---
@@ -466,9 +461,9 @@ class Fit:
 
     def _note_cost(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases
-        # A fit with a file keeps the id of its release when it resumes.
-        given = None if self.file is None else self.file.receipt
-        release = new_release(self.event, model.adjacency, model.privacy_unit_, given)
+        release = Release(self.event, model.adjacency, model.privacy_unit_)
+        if self.file is not None:  # which keeps the id of the release for a fit that resumes
+            release = replace(release, id=self.file.receipt)
         model.privacy_event_, model.epsilon_, model.delta_ = self.cost
         model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
 

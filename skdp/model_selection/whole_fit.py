@@ -40,9 +40,9 @@ from skdp._checks.sources import reject_rows_elsewhere
 from skdp._checks.weights import WeightReader, check_weights, warn_of_no_bound
 from skdp.accounting import DpEvent, get_epsilon, resolve_accountant
 from skdp.accounting.statements.targets import Risk, RiskTarget
-from skdp.base.budget import PrivacyCost, read_epsilon, root_stream
+from skdp.base.budget import PrivacyCost, Release, read_epsilon, root_stream
 from skdp.base.estimator import JointPrivacyCost, reject_foreign, reject_foreign_in_init
-from skdp.base.fit import BEGUN, Account, Fit, copy_to_fit, new_release, recording_rejections, unit_of, units_of
+from skdp.base.fit import BEGUN, Account, Fit, copy_to_fit, recording_rejections, unit_of, units_of
 from skdp.base.private_step import private_steps
 from skdp.base.public_steps import check_types, takes_any_types
 from skdp.mechanisms.streams import SecretStream
@@ -203,7 +203,7 @@ class WholeFit(Fit):
 
     def _admit(self) -> None:
         super()._admit()
-        self.releases = (new_release(self.cost.event, self.adjacency, unit_of(self.model)),)
+        self.releases = (Release(self.cost.event, self.adjacency, unit_of(self.model)),)
 
     def public_stream(self, what: str) -> SecretStream:
         """Return the stream of public random draws, made before a row is read."""

@@ -23,9 +23,9 @@ from skdp._checks.rows import column_names, row_indicators_of, row_norm_of, tabl
 from skdp.accounting import DpEvent, compose, get_epsilon
 from skdp.accounting.calibration import calibrate_jointly_to
 from skdp.base import public_steps
-from skdp.base.budget import ids_of, read_epsilon
+from skdp.base.budget import Release, ids_of, read_epsilon
 from skdp.base.estimator import PrivateEstimator
-from skdp.base.fit import new_release, publish
+from skdp.base.fit import publish
 from skdp.base.pipeline_issues import check_structure
 from skdp.base.private_step import PrivateStep, StepPlan, private_steps, step_of, traits_of
 from skdp.base.row_wise import RowWiseError
@@ -495,7 +495,7 @@ def take_fit(pipeline: Any, fit: JointFit, event: Any) -> None:
         raise RuntimeError(f"The fit spent {fit.event!r}, but {event!r} was planned. Please report this as a bug.")
     adjacency = private_steps(pipeline.steps)[0][1].adjacency
     pipeline.steps = merge_steps(pipeline.steps, fit.steps)
-    pipeline._fitted_releases = (new_release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
+    pipeline._fitted_releases = (Release(event, adjacency, pipeline.__dict__.get("privacy_unit_", ROW)),)
     pipeline._fitted_inside = ids_of(pipeline._private_parts())
     note_leaks(pipeline)
     pipeline.delta_, pipeline.adjacency_ = pipeline.delta, adjacency
