@@ -17,7 +17,7 @@ from skdp._dpsgd import defaults
 from skdp._dpsgd.checkpoint import Checkpoint, RunLock
 from skdp._dpsgd.loop import run_dpsgd, start_of_run
 from skdp._dpsgd.mean_correction import OFFSET_SHARE, Means, ScoredSum
-from skdp._dpsgd.models.duplicate_rows import GroupedModel, GroupLimit, find_groups, taken
+from skdp._dpsgd.models.duplicate_rows import GroupedModel, find_groups, taken
 from skdp._dpsgd.models.linear import UnitLayout
 from skdp._dpsgd.plan import OFFSET, START, DPSGDPlan, PlannedReleases, Stage, falling_noise
 from skdp._kernels.threads import blas_within_quota
@@ -264,13 +264,13 @@ class DescentSolver(Solver, Protocol):
             rows, values = taken(X, layout.order, X.dtype), targets.values[layout.order]
             return self.factory(run, X.dtype)(rows, values, layout.in_order(weights), units=layout)
         by_place = self.rounds_by_place(run, X.dtype)
-        limit = _limit_of_groups(self.model, X.shape[0], run.plan.sampling, by_place)
-        groups = None if limit is None else find_groups(X, targets.values, weights, limit)
+        lot_size = _lot_of_groups(self.model, X.shape[0], run.plan.sampling, by_place)
+        groups = None if lot_size is None else find_groups(X, targets.values, weights, lot_size)
         if groups is None:
             return self.factory(run, X.dtype)(X, targets.values, weights)
         dtype = np.float64 if by_place else X.dtype
         make = self.factory(run, dtype)
-        return GroupedModel.of_groups(make, groups, taken(X, groups.first, dtype), targets.values, weights)
+        return GroupedModel(make, groups, taken(X, groups.first, dtype), targets.values, weights)
 
     def rounds_by_place(self, run: Run, dtype: Any) -> bool:
         """Whether the gradient of a row of this dtype is rounded in single precision, and otherwise at another place.
@@ -367,15 +367,19 @@ def weak_signal(solver: Solver, run: Run, n_features: int, outputs: Any) -> str:
     return " ".join(filter(None, (few, few_a_column)))
 
 
-def _limit_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool) -> GroupLimit | None:
-    """Return how many groups equal rows may have if they are to be grouped, None where they are not."""
+_LEAST_LOT = 4096  # lots of fewer rows have no time to lose
+
+
+def _lot_of_groups(model: Any, n_rows: int, sampling: Sampling, by_place: bool) -> float | None:
+    """Return the lot size by which `find_groups` limits the groups of equal rows, None where rows are not grouped."""
     if model.merge_equal_rows != "auto":
-        return GroupLimit.none() if model.merge_equal_rows else None
+        return math.inf if model.merge_equal_rows else None
     if by_place:
         return None  # groups are computed in float64: the choice would change the rounding of every row
     if sampling.rate < 1.0 and model.checkpoint is not None and model._is_seeded():
         return None  # positions in the file would tell of the choice
-    return GroupLimit.where_it_pays(n_rows, sampling)
+    lot_size = sampling.rate * n_rows
+    return lot_size if lot_size >= _LEAST_LOT else None
 
 
 # --- a fit by one run ---

@@ -15,7 +15,6 @@ from skdp._kernels import grouping as kernel
 from skdp.mechanisms.sampling import Sampling
 from skdp.mechanisms.streams import SecretStream
 
-_LEAST_LOT = 4096  # lots of fewer rows have no time to lose
 _ROWS_A_GROUP = 8  # of a lot
 _WORDS_READ = 1 << 25
 _WORDS, _ROWS = 1 << 16, 4096  # of a block, which stays in cache
@@ -30,44 +29,19 @@ class Groups(NamedTuple):
     copies: NDArray[np.int64]
 
 
-class GroupLimit(NamedTuple):
-    """How many groups may be found before the search for them ends.
+def most_groups(lot_size: float, n_rows: int, n_read: int, width: float) -> float:
+    """Most groups among the first `n_read` rows of a table, of this many words on average.
 
-    Attributes
-    ----------
-    n_rows : int
-        Of the table.
-    lot_size : float or None
-        Expected rows of a lot, None for no limit.
+    An eighth of a lot, and of the rows that were read, or would be by 2**25 words: where hardly a row repeats, the
+    search reads no more than that.
     """
-
-    n_rows: int
-    lot_size: float | None
-
-    @classmethod
-    def none(cls) -> GroupLimit:
-        """Return no limit."""
-        return cls(0, None)
-
-    @classmethod
-    def where_it_pays(cls, n_rows: int, sampling: Sampling) -> GroupLimit | None:
-        """Return a limit below which lots of a sampling take less time in groups, None if there is none."""
-        lot_size = sampling.rate * n_rows
-        return cls(n_rows, lot_size) if lot_size >= _LEAST_LOT else None
-
-    def most(self, n_read: int, width: float) -> float:
-        """Most groups among the first `n_read` rows, of this many words on average.
-
-        An eighth of a lot, and of the rows that were read, or would be by 2**25 words: where hardly a row repeats, the
-        search reads no more than that.
-        """
-        if self.lot_size is None:
-            return math.inf
-        judged = max(n_read, min(self.n_rows, _WORDS_READ / width))
-        return min(self.lot_size, judged) / _ROWS_A_GROUP
+    if lot_size == math.inf:
+        return math.inf
+    judged = max(n_read, min(n_rows, _WORDS_READ / width))
+    return min(lot_size, judged) / _ROWS_A_GROUP
 
 
-def find_groups(rows: Any, values: Any, weights: Any, limit: GroupLimit) -> Groups | None:
+def find_groups(rows: Any, values: Any, weights: Any, lot_size: float) -> Groups | None:
     """Find the groups of rows that are equal in every bit, target and weight included.
 
     Parameters
@@ -77,12 +51,13 @@ def find_groups(rows: Any, values: Any, weights: Any, limit: GroupLimit) -> Grou
     values : ndarray of shape (n,) or (n, n_outputs)
         Targets.
     weights : ndarray of shape (n,), or float
-    limit : GroupLimit
+    lot_size : float
+        Expected rows of a lot, infinity for no limit.
 
     Returns
     -------
     Groups or None
-        None if there are more groups than the limit.
+        None if there are more groups than `most_groups`.
 
     Notes
     -----
@@ -97,7 +72,7 @@ def find_groups(rows: Any, values: Any, weights: Any, limit: GroupLimit) -> Grou
     for packed, ends in blocks:
         state.add(packed, ends, n_read)
         n_read += len(ends) - 1
-        if state.n_groups > limit.most(n_read, ends[-1] / (len(ends) - 1)):
+        if state.n_groups > most_groups(lot_size, len(values), n_read, ends[-1] / (len(ends) - 1)):
             return None
     return Groups(state.first[: state.n_groups].copy(), state.copies[: state.n_groups].copy())
 
@@ -225,10 +200,13 @@ class GroupedModel(Model):
 
     Parameters
     ----------
-    model : Model
-        Of the distinct rows, with float64 sums (see below).
-    copies : ndarray of shape (n_groups,), int64
-        How many rows each of them represents. They sum to `n_rows`.
+    make : callable
+        Makes the model of the distinct rows, with float64 sums (see below), of rows, targets and weights.
+    groups : Groups
+    rows : ndarray, CSR matrix or OneHotRows
+        The distinct rows.
+    values, weights : ndarray
+        Targets and weights of all rows.
 
     Notes
     -----
@@ -248,23 +226,18 @@ class GroupedModel(Model):
     depend on the place of a row are grouped in float64.
     """
 
-    def __init__(self, model: Any, copies: NDArray[np.int64]) -> None:
-        self._model, self._copies = model, copies
-        self.n_rows = int(copies.sum())
+    def __init__(
+        self, make: Callable[[Any, Any, Any], Any], groups: Groups, rows: Any, values: np.ndarray, weights: Any
+    ) -> None:
+        weights = weights[groups.first] if isinstance(weights, np.ndarray) else weights
+        self._model, self._copies = make(rows, values[groups.first], weights), groups.copies
+        self.n_rows = int(groups.copies.sum())
         self._sampling: Sampling | None = None
         self._draw: Callable[[SecretStream], _Counts]
 
     @property
     def n_parameters(self) -> int:
         return int(self._model.n_parameters)
-
-    @classmethod
-    def of_groups(
-        cls, make: Callable[[Any, Any, Any], Any], groups: Groups, rows: Any, values: np.ndarray, weights: Any
-    ) -> GroupedModel:
-        """Return the model that `make` makes of the distinct rows, and of the targets and weights of all rows."""
-        weights = weights[groups.first] if isinstance(weights, np.ndarray) else weights
-        return cls(make(rows, values[groups.first], weights), groups.copies)
 
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> tuple[NDArray[np.int64] | None, _Counts]:
         """See `Model`. A stream of the step has all draws: how many there are would tell of the rows."""

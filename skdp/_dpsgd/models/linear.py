@@ -337,6 +337,7 @@ class LinearModel(SpanModel):
         self.n_rows, self.n_features = X.shape
         self.units, self._by_lot = units, by_lot
         self.n_outputs, self.geometry = n_outputs, geometry
+        self._several = kernel.several_outputs(n_outputs)
         self._dense = isinstance(X, np.ndarray)
         # Over all rows, each fact is read as one array. By lot, the four of a row share a cache line, which is that of
         # the features where these are few.
@@ -392,7 +393,7 @@ class LinearModel(SpanModel):
         # One sum per segment, so that threads never write to the same memory.
         totals = np.zeros((parts, self.n_outputs, self.n_features + 1))
         X, facts = self._X, self._facts
-        public = counts, units, kernel.several_outputs(self.n_outputs), weights, bias, max_norm, icpt
+        public = counts, units, self._several, weights, bias, max_norm, icpt
 
         def add_segment(segment: int) -> None:
             start, stop = first + n * segment // parts, first + n * (segment + 1) // parts

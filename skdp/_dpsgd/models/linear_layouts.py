@@ -193,7 +193,6 @@ class WideLinearModel(LinearModel):
         # One sum per part, so that threads never write to the same memory.
         sums, icpt_sums = np.zeros((parts, d, self.n_outputs)), np.zeros((parts, self.n_outputs))
         clip = max(0.0, (max_norm - self._lost) / self._slack)
-        several = linear.several_outputs(self.n_outputs)
 
         def add_part(part: int) -> None:
             try:
@@ -207,7 +206,7 @@ class WideLinearModel(LinearModel):
                     scores = scratch.scores[: n - start]
                     chosen = self._score(rows, start, weights, scratch, scores)
                     linear.clip_scores(
-                        scores, self._facts, rows, counts, start, several, bias, clip, icpt, self._tiny,
+                        scores, self._facts, rows, counts, start, self._several, bias, clip, icpt, self._tiny,
                         icpt_sums[part],
                     )  # fmt: skip
                     if chosen is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import warnings
 
@@ -19,8 +20,7 @@ from test_one_hot import geometry_of, rows_of
 from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant
 from skdp._dpsgd import solver
 from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
-from skdp._dpsgd.models import duplicate_rows
-from skdp._dpsgd.models.duplicate_rows import GroupedModel, GroupLimit, Groups, find_groups, taken
+from skdp._dpsgd.models.duplicate_rows import GroupedModel, Groups, find_groups, taken
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel
 from skdp._dpsgd.models.linear_layouts import WideLinearModel
 from skdp._dpsgd.models.network import Architecture, Clip, NetworkModel
@@ -119,11 +119,11 @@ def models_of(name):
     """The table of a case, its model of all rows, and that of its distinct rows."""
     form, n_classes, make = CASES[name]
     data = Table(form, n_classes)
-    groups = find_groups(data.rows, data.values, data.weights, GroupLimit.none())
+    groups = find_groups(data.rows, data.values, data.weights, math.inf)
     assert groups.first.tolist() == list(range(N_DISTINCT))
     np.testing.assert_array_equal(groups.copies, np.bincount(data.group))
     distinct = taken(data.rows, groups.first, data.rows.dtype)
-    grouped = GroupedModel.of_groups(make, groups, distinct, data.values, data.weights)
+    grouped = GroupedModel(make, groups, distinct, data.values, data.weights)
     return data, make(data.rows, data.values, data.weights), grouped
 
 
@@ -222,7 +222,7 @@ def test_noise_and_divisor_are_those_of_all_rows(rate):
             model, plan, momentum_sgd(constant(1.0), 0.9, 0.0), np.zeros(4), stream(5), averaging=last_iterate(),
             on_step=lambda step: None,
         )[0]
-        for model in (make(X, y, 0.0), GroupedModel.of_groups(make, groups, X[:1], y, 0.0))
+        for model in (make(X, y, 0.0), GroupedModel(make, groups, X[:1], y, 0.0))
     ]  # fmt: skip
     np.testing.assert_array_equal(*results)
 
@@ -239,13 +239,13 @@ def repeated(draw, n=320, n_distinct=20, n_classes=2, dtype=np.float64):
 @pytest.fixture
 def grouped_fits(monkeypatch):
     """Numbers of groups of the fits so far."""
-    found, of_groups = [], GroupedModel.of_groups.__func__
+    found, init = [], GroupedModel.__init__
 
-    def recorded(cls, make, groups, *arguments):
+    def recorded(self, make, groups, *arguments):
         found.append(len(groups.first))
-        return of_groups(cls, make, groups, *arguments)
+        init(self, make, groups, *arguments)
 
-    monkeypatch.setattr(GroupedModel, "of_groups", classmethod(recorded))
+    monkeypatch.setattr(GroupedModel, "__init__", recorded)
     return found
 
 
@@ -307,7 +307,7 @@ def test_auto_groups_where_it_pays_and_rounding_is_that_of_float64(
     draw, kind, dtype, parameters, grouped, grouped_fits, monkeypatch
 ):
     grouped_fits.clear()
-    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(solver, "_LEAST_LOT", 16)
     X, y = repeated(draw, dtype=dtype)
     seeded(kind=kind, **parameters).fit(X, y)
     assert grouped_fits == ([20] if grouped else [])
@@ -332,7 +332,7 @@ def test_merge_equal_rows_invalid_raises_before_charge(draw, tmp_path):
 
 def test_a_file_does_not_tell_how_rows_repeat(draw, tmp_path, monkeypatch, grouped_fits):
     """Positions of the streams of a seeded, sampled run are the same."""
-    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(solver, "_LEAST_LOT", 16)
     monkeypatch.setattr(DPLogisticRegression, "_make_progress", lambda *arguments: StopAfter(13, SystemError("killed")))
     headers = []
     for n_distinct in (2, 20, 300):
@@ -362,7 +362,7 @@ def test_muting_a_copy_moves_releases_by_the_clip_and_nothing_else(
 ):
     """A muted row is a group of its own, of weight 0. By itself, a fit merges 40 groups of 320 rows, and not 41."""
     grouped_fits.clear()
-    monkeypatch.setattr(duplicate_rows, "_LEAST_LOT", 16)
+    monkeypatch.setattr(solver, "_LEAST_LOT", 16)
     X, y = repeated(draw, n_distinct=n_distinct)
     X[:n_distinct], y[:n_distinct] = draw(n_distinct)
     weights = np.ones(320)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import reference
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
 
-from skdp._dpsgd.models.duplicate_rows import GroupLimit, _Found, find_groups, taken
+from skdp._dpsgd.models.duplicate_rows import _Found, find_groups, taken
 from skdp._dpsgd.models.one_hot import Blocks, OneHotRows
-from skdp.mechanisms.sampling import FullBatch
 from skdp.mechanisms.streams import SecretStream
 
-ALL = GroupLimit.none()
+ALL = math.inf
 
 
 def of_levels(levels, widths):
@@ -165,5 +165,5 @@ def test_more_groups_than_pay_are_no_groups(n_groups):
     X = np.concatenate([X, X[:1].repeat(8 * 1000 - len(X), axis=0)])
     if n_groups == 1001:
         X[-1] = -1.0
-    groups = find_groups(X, np.zeros(8000), 1.0, GroupLimit.where_it_pays(8000, FullBatch()))
+    groups = find_groups(X, np.zeros(8000), 1.0, 8000.0)
     assert (groups is None) == (n_groups == 1001)
