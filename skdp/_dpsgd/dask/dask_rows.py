@@ -131,9 +131,7 @@ class DaskRows(RowSource):
         """Rows of each partition."""
         if not engine.is_frame(self._X) and not any(np.isnan(self._X.chunks[0])):
             return [int(size) for size in self._X.chunks[0]]
-        return list(
-            engine.results("counting rows", [engine.task(partitions.count_rows, block) for block in self._blocks])
-        )
+        return list(engine.results("counting rows", [engine.task(len, block) for block in self._blocks]))
 
     def find_units(self) -> CountedUnits:
         """See `RowSource`. Labels are hashed where they lie, and no unit may be in two partitions.
@@ -232,7 +230,8 @@ class DaskRows(RowSource):
             )
         ]
         what = "reading the rows (after the budget was charged)"
-        return partitions.merge_sums(new_sum, engine.results(what, engine.in_a_tree(partial(_merge, new_sum), parts)))
+        merge = partial(engine.task, partitions.merge_sums, new_sum)
+        return partitions.merge_sums(new_sum, engine.results(what, engine.in_a_tree(merge, parts)))
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """See `RowSource`. One partition after the other comes here, so that no estimator is sent anywhere."""
@@ -293,10 +292,6 @@ def reject_partition(number: int, rejected: partitions.Rejected) -> None:
     )
 
 
-def _merge(new_sum: Callable[[], Any], parts: list[Any]) -> Any:
-    return engine.task(partitions.merge_sums, new_sum, parts)
-
-
 # --- the model of rows on many machines, as the loop of noisy gradient descent sees it ---
 
 _SENT_WITH_A_TASK = 1 << 16  # bytes of parameters; more are sent once, at the cost of a task that others wait for
@@ -334,14 +329,8 @@ class DistributedModel(Model):
 
     def _keep(self, bound: list[Any]) -> None:
         """Keep partitions on their workers, those of few rows with their neighbors: a task takes milliseconds."""
-        parts = [
-            bound[each.start]
-            if len(each) == 1
-            else engine.task(partitions.gather_partitions, *bound[each.start : each.stop])
-            for each in self._together
-        ]
-        if len(parts) < len(bound):
-            parts = list(engine.results(f"gathering partitions {_STANDS}", parts, persist=True))
+        parts = [engine.task(partitions.gather_partitions, *bound[each.start : each.stop]) for each in self._together]
+        parts = list(engine.results(f"gathering partitions {_STANDS}", parts, persist=True))
         self._partitions, self._engine = parts, engine.Asking(parts)
 
     def _restore(self) -> None:
@@ -376,12 +365,11 @@ class DistributedModel(Model):
     def _sum(self, theta: np.ndarray, lots: list[partitions.PartitionLot], max_norm: float) -> np.ndarray:
         shared = theta if theta.nbytes <= _SENT_WITH_A_TASK else engine.constant(theta)
         sums = [
-            engine.task(partitions.sum_partition, part, shared, lots[each.start], max_norm)
-            if len(each) == 1
-            else engine.task(partitions.sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
+            engine.task(partitions.sum_partitions, part, shared, lots[each.start : each.stop], max_norm)
             for part, each in zip(self._partitions, self._together, strict=True)
         ]
-        total = partitions.add_sums(self._engine.results(f"computing a step {_STANDS}", engine.in_a_tree(_add, sums)))
+        parts = engine.in_a_tree(partial(engine.task, partitions.add_sums), sums)
+        total = partitions.add_sums(self._engine.results(f"computing a step {_STANDS}", parts))
         return np.zeros(len(theta)) if total is None else np.asarray(total)
 
     def close(self) -> None:
@@ -397,7 +385,3 @@ def neighbors(sizes: Sequence[int], most: int) -> list[range]:
             starts.append(number)
             n_rows = size
     return [range(start, stop) for start, stop in pairwise([*starts, len(sizes)])]
-
-
-def _add(parts: list[Any]) -> Any:
-    return engine.task(partitions.add_sums, parts)

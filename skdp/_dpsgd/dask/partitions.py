@@ -113,24 +113,24 @@ class Layout(NamedTuple):
     groups: str | None = None
     type_of_groups: str = ""
 
-    def split(self, block: Any, labels: Any, weights: Any, groups: Any = None) -> tuple[Any, Any, Any, Any]:
-        """Return features, labels, weights and labels of units of a partition."""
-        if self.labels is not None:
-            labels = block[self.labels]
-        if self.weights is not None:
-            weights = block[self.weights]
-        if self.groups is not None:
-            groups = block[self.groups]
-        return (block if self.features is None else block[self.features]), labels, weights, groups
-
-    def fault_of(self, rows: Any) -> str:
-        """Return the fault in the shape or the types of a partition; "" if nothing is."""
+    def read(
+        self, block: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
+    ) -> tuple[Any, Any, Any, Units | None]:
+        """Return features, labels, weights and units of a partition, None without any, or reject what does not fit."""
+        rows = block if self.features is None else block[self.features]
+        labels = labels if self.labels is None else block[self.labels]
+        weights = weights if self.weights is None else block[self.weights]
+        groups = groups if self.groups is None else block[self.groups]
         if len(rows.shape) != 2 or rows.shape[1] != self.n_features:
-            return f"The partition has shape {rows.shape}, but the collection has {self.n_features} columns."
-        found = [str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]
-        if found == self.types:
-            return ""
-        return "The types differ from those of the collection. Cast the columns."
+            raise ValueError(f"The partition has shape {rows.shape}, but the collection has {self.n_features} columns.")
+        if self.types != ([str(rows.dtype)] if self.features is None else [str(dtype) for dtype in rows.dtypes]):
+            raise ValueError("The types differ from those of the collection. Cast the columns.")
+        for name, column in (("y", labels), ("sample_weight", weights)):
+            if column is not None and len(column) != len(rows):
+                raise ValueError(
+                    f"{name} has {len(column)} entries, but X has {len(rows)} rows. Partition both in the same way."
+                )
+        return rows, labels, weights, None if seen is None else seen.units(self, groups, len(rows))
 
 
 class SeenLabels(NamedTuple):
@@ -157,7 +157,7 @@ class SeenLabels(NamedTuple):
 
 def hash_units(key: bytes, kind: str, groups: Any) -> Any:
     """Return the hashes of the units of a partition, each once and sorted, or say why its labels are rejected."""
-    return _or_rejected(lambda: _hashes(key, kind, groups, len(groups)))
+    return _or_rejected(_hashes, key, kind, groups, len(groups))
 
 
 def _hashes(key: bytes, kind: str, groups: Any, n_rows: int) -> Any:
@@ -185,7 +185,7 @@ class BoundPartition:
     def __init__(self, recipe: BlockRecipe, rows: Any, labels: Any, weights: Any, units: Units | None = None) -> None:
         self._given = recipe, rows, labels, weights, units
         self.n_rows, self._layout = len(rows), None if units is None else UnitLayout(units)
-        self.model = recipe(rows, labels, weights, self._layout) if self.n_rows else None
+        self.model: Any = recipe(rows, labels, weights, self._layout) if self.n_rows else None
 
     @property
     def n_records(self) -> int:
@@ -205,23 +205,13 @@ class BoundPartition:
         return int(getattr(self._given[1], "nbytes", 0)) + 64 * self.n_rows
 
 
-def bind_partition(
-    recipe: BlockRecipe,
-    layout: Layout,
-    block: Any,
-    labels: Any,
-    weights: Any,
-    groups: Any = None,
-    seen: SeenLabels | None = None,
-) -> Any:
-    """Bind the rows of a partition, or say why they are rejected."""
-    return _or_rejected(lambda: _bind(recipe, layout, *layout.split(block, labels, weights, groups), seen))
+def bind_partition(recipe: BlockRecipe, layout: Layout, *parts: Any) -> Any:
+    """Bind the rows of a partition, or say why they are rejected; `parts` are those of `Layout.read`."""
+    return _or_rejected(_bind, recipe, layout, parts)
 
 
-def _bind(
-    recipe: BlockRecipe, layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
-) -> Any:
-    units = _units_of(layout, rows, labels, weights, groups, seen)
+def _bind(recipe: BlockRecipe, layout: Layout, parts: tuple[Any, ...]) -> Any:
+    rows, labels, weights, units = layout.read(*parts)
     if layout.features is not None and len(rows):  # the array alone is kept, and not the frame beside it
         rows = np.ascontiguousarray(read_cells(rows), dtype=recipe.dtype)
         labels, weights = (column.copy() if hasattr(column, "iloc") else column for column in (labels, weights))
@@ -233,29 +223,22 @@ def size_of(bound: Any) -> int | Rejected:
     return bound.n_rows if isinstance(bound, BoundPartition) else bound
 
 
-def count_records(bound: BoundPartition | list[BoundPartition]) -> list[int]:
-    """Return the numbers of rows, or of units, of one or several partitions."""
-    return [each.n_records for each in (bound if isinstance(bound, list) else [bound])]
+def count_records(bound: list[BoundPartition]) -> list[int]:
+    """Return the numbers of rows, or of units, of partitions."""
+    return [each.n_records for each in bound]
 
 
 def gather_partitions(*bound: BoundPartition) -> list[BoundPartition]:
-    """Return neighboring partitions of few rows as one result, on one worker."""
+    """Return neighboring partitions as one result, on one worker."""
     return list(bound)
 
 
 def sum_partitions(
     bound: list[BoundPartition], theta: Any, lots: list[PartitionLot], max_norm: float
 ) -> NDArray[np.float64] | None:
-    """Sum of what `sum_partition` gives for each of several partitions and its lot."""
-    return add_sums([sum_partition(part, theta, lot, max_norm) for part, lot in zip(bound, lots, strict=True)])
-
-
-def sum_partition(bound: BoundPartition, theta: Any, lot: PartitionLot, max_norm: float) -> NDArray[np.float64] | None:
-    """Sum of the clipped gradients of the lot of a partition, of shape (p,); None for a partition without rows."""
-    if bound.model is None:
-        return None
-    sums: NDArray[np.float64] = bound.model.clipped_gradient_sum(theta, bound.drawn(lot), max_norm)
-    return sums
+    """Sum of the clipped gradients of the lots of partitions, of shape (p,); None if these have no rows."""
+    filled = [(part, lot) for part, lot in zip(bound, lots, strict=True) if part.model is not None]
+    return add_sums([part.model.clipped_gradient_sum(theta, part.drawn(lot), max_norm) for part, lot in filled])
 
 
 def add_sums(parts: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
@@ -271,41 +254,19 @@ def add_up_partition(
     new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, number: int, *parts: Any
 ) -> Any:
     """Return a new sum to which the rows of a partition are added, or say why they are rejected."""
-    *sides, seen = parts
-    found = _or_rejected(lambda: _add_up(new_sum, read_targets, layout, *layout.split(*sides), seen))
+    found = _or_rejected(_add_up, new_sum, read_targets, layout, parts)
     return found._replace(number=number) if isinstance(found, Rejected) else found
 
 
 def _add_up(
-    new_sum: Callable[[], Any],
-    read_targets: TargetReading | None,
-    layout: Layout,
-    rows: Any,
-    labels: Any,
-    weights: Any,
-    groups: Any,
-    seen: SeenLabels | None,
+    new_sum: Callable[[], Any], read_targets: TargetReading | None, layout: Layout, parts: tuple[Any, ...]
 ) -> Any:
-    units = _units_of(layout, rows, labels, weights, groups, seen)
+    rows, labels, weights, units = layout.read(*parts)
     total = new_sum()
     if len(rows):
         targets = () if read_targets is None else read_targets(labels, weights, len(rows))
         total.add(read_cells(rows, layout.features), *targets, **({} if units is None else {"units": units}))
     return total
-
-
-def _units_of(
-    layout: Layout, rows: Any, labels: Any, weights: Any, groups: Any, seen: SeenLabels | None
-) -> Units | None:
-    """Return the units of a partition, None without any, or reject its shape, its types or what is beside its rows."""
-    if fault := layout.fault_of(rows):
-        raise ValueError(fault)
-    for name, column in (("y", labels), ("sample_weight", weights)):
-        if column is not None and len(column) != len(rows):
-            raise ValueError(
-                f"{name} has {len(column)} entries, but X has {len(rows)} rows. Partition both in the same way."
-            )
-    return None if seen is None else seen.units(layout, groups, len(rows))
 
 
 def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
@@ -318,14 +279,9 @@ def merge_sums(new_sum: Callable[[], Any], parts: Sequence[Any]) -> Any:
     return total
 
 
-def count_rows(block: Any) -> int:
-    """Return the number of rows of a partition."""
-    return len(block)
-
-
-def _or_rejected(function: Callable[[], Any]) -> Any:
+def _or_rejected(function: Callable[..., Any], *given: Any) -> Any:
     try:
-        return function()
+        return function(*given)
     except (TypeError, ValueError) as error:  # of checks that quote no cell
         return Rejected(" ".join(str(error).split()))
     except Exception as error:  # of a stranger's array: its text is nobody's business
