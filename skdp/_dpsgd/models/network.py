@@ -243,13 +243,10 @@ class NetworkModel(SpanModel):
 
     def _pack(self, theta: np.ndarray) -> None:
         """Pack the tables of the layers, and those for the way back: transposed, without intercepts."""
-        start = 0
-        for k, (above, below) in enumerate(pairwise(self.architecture.widths)):
-            table = theta[start : start + (above + 1) * below].reshape(above + 1, below)
+        for k, table in enumerate(self.architecture.tables(theta)):
             tiles.pack(table, self._packed[k])
             if k:
-                tiles.pack(table[:above].T, self._packed_back[k])
-            start += (above + 1) * below
+                tiles.pack(table[:-1].T, self._packed_back[k])
 
     def _spans(self, m: int) -> list[slice]:
         """Cut a chunk into spans of rows, of whole tiles, that are each worth a call."""

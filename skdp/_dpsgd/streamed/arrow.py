@@ -179,36 +179,21 @@ def is_label(kind: pa.DataType) -> bool:
     return is_string or (dtype_of_column(kind) is not None and not pa.types.is_decimal(kind))
 
 
-def numbers_of_column(column: Any, name: str, *, gaps: bool = False) -> np.ndarray:
-    """Return the numbers of an Arrow array. Missing values are rejected, or become NaN with `gaps`."""
-    return _values_of(column, "X", f" in column {format_names([name])}", gaps=gaps)
-
-
 def targets_of_column(column: Any, name: str) -> np.ndarray:
     """Return the labels or weights in an Arrow array; missing values, which change the dtype, are rejected."""
     return _values_of(column, name, "", as_stored=True)
 
 
-def unit_labels_of_column(column: Any) -> np.ndarray:
-    """Return the group identifiers in an Arrow array, without missing values and nested cells."""
-    _reject_nested(column, "groups")
-    if column.null_count:
-        reject_gaps()
-    return _values_of(column, "groups", "", as_stored=True)
-
-
-def subgroups_of_column(column: Any) -> np.ndarray:
-    """Return the labels of subgroups in an Arrow array, with its missing values, rejected if it has nested cells.
+def labels_of_column(column: Any, name: str) -> np.ndarray:
+    """Return group identifiers, or labels of subgroups with their missing values, rejected if they have nested cells.
 
     A gap changes no other label: truth values stay what they are beside it, and numbers have the same keys.
     """
-    _reject_nested(column, "by")
-    return _values_of(column, "by", "", as_stored=True, gaps=True)
-
-
-def _reject_nested(column: Any, name: str) -> None:
     if pa.types.is_nested(column.type):
         raise ValueError(f"`{name}` must be a column of numbers, strings or dates, got a column of type {column.type}.")
+    if name == "groups" and column.null_count:
+        reject_gaps()
+    return _values_of(column, name, "", as_stored=True, gaps=name == "by")
 
 
 def _values_of(column: Any, name: str, where: str, *, as_stored: bool = False, gaps: bool = False) -> np.ndarray:
@@ -315,7 +300,7 @@ class ArrowRows(BlockSource):
         runs = RunReader()
         for part in self._parts:
             for batch in part.batches([self._groups], _LABELS, charged=False):
-                runs.add(unit_labels_of_column(batch.column(self._groups)))
+                runs.add(labels_of_column(batch.column(self._groups), "groups"))
         return self._keep_runs(runs.finish(self._groups))
 
     def check_targets(self) -> None:
@@ -327,10 +312,9 @@ class ArrowRows(BlockSource):
     def read_column(self, parameter: str, column: str) -> np.ndarray:
         reject_unknown_column(parameter, column, self._columns.names)
         _check_same_types(self._parts, [column], self._columns)
-        others: dict[str, Callable[[Any], np.ndarray]] = {"groups": unit_labels_of_column, "by": subgroups_of_column}
-        read = others.get(parameter, partial(targets_of_column, name=parameter))
+        read = labels_of_column if parameter in ("groups", "by") else targets_of_column
         batches = (batch for part in self._parts for batch in part.batches([column], _LABELS, charged=False))
-        return np.concatenate([read(batch.column(column)) for batch in batches])
+        return np.concatenate([read(batch.column(column), parameter) for batch in batches])
 
     def map_blocks(self, function: Callable[[Any], np.ndarray]) -> np.ndarray:
         """See `RowSource`. Missing values are NaN, which the function rejects, or not."""
@@ -371,8 +355,11 @@ class ArrowRows(BlockSource):
 
     def _write(self, batch: Any, table: np.ndarray, start: int) -> None:
         where = f"Rows {start} to {start + len(table) - 1} of X"
-        numbers = partial(numbers_of_column, gaps=self._keeps_gaps)
-        columns = [after_the_charge(where, numbers, batch.column(name), name) for name in self.names or ()]
+        numbers = partial(_values_of, gaps=self._keeps_gaps)
+        columns = [
+            after_the_charge(where, numbers, batch.column(name), "X", f" in column {format_names([name])}")
+            for name in self.names or ()
+        ]
         with np.errstate(all="ignore"):  # a number too large becomes infinite, and is rejected as that
             tile = _TILE if table.strides[1] == table.itemsize else max(1, len(table))
             for first in range(0, len(table), tile):
