@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from skdp._checks.notices import few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
-from skdp._checks.parameters import check_count, check_real
+from skdp._checks.parameters import check_count, check_data_norm, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights, found_to_fit, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
 from skdp._dpsgd import defaults
@@ -201,10 +201,7 @@ class Solver(Protocol):
 
     def _check_radius(self, n_features: int) -> float:
         """Return the norm to which rows are clipped."""
-        if self.model.data_norm is None:
-            return self.model._fitted_row_norm or math.sqrt(n_features)
-        constraint = "a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.model.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
+        return check_data_norm(self.model.data_norm) or self.model._fitted_row_norm or math.sqrt(n_features)
 
 
 class DescentSolver(Solver, Protocol):
@@ -291,8 +288,7 @@ class DescentSolver(Solver, Protocol):
             counts = self.target.counts(run.outputs)
             _, noisy, deviation = self._release_means(START, counts, run, rows, targets)
             names = run.outputs.classes.tolist()
-            if notice := rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation):
-                note_notice(self.model, notice)
+            note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation))
             self._origin = counts.offset(noisy, deviation)
         return rows, targets
 

@@ -300,8 +300,7 @@ class Fit:
 
     def warn(self, notice: str) -> None:
         """Issue a quality warning, which depends only on public numbers, once. "" issues none."""
-        if notice:
-            tell_now(self.model, notice)
+        tell_now(self.model, notice)
 
     # --- read ---
 

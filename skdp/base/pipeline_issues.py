@@ -558,11 +558,9 @@ def holds_private(node: Any) -> bool:
 
 def _holds_frozen(node: Any) -> bool:
     """Whether a frozen private estimator is all that a listed composition has: its rows are declared public."""
-    if isinstance(node, FrozenEstimator):
-        return public_steps.is_ours(node.estimator)
-    children = [child for _, child, _ in children_of(node)] if known_name(node) else []
-    are_frozen = all(isinstance(each, FrozenEstimator) and public_steps.is_ours(each.estimator) for each in children)
-    return bool(children) and are_frozen
+    parts = [child for _, child, _ in children_of(node)] if known_name(node) else [node]
+    are_frozen = all(isinstance(each, FrozenEstimator) and public_steps.is_ours(each.estimator) for each in parts)
+    return bool(parts) and are_frozen
 
 
 def private_fits(node: Any) -> list[tuple[Any, int | None]]:

@@ -102,7 +102,7 @@ class StepFit(Fit):
 
     def warn(self, notice: str) -> None:
         """See `Fit`: if the width is known only after the charge, a warning waits for the end."""
-        if notice and not self._is_rehearsal:
+        if not self._is_rehearsal:
             (note_notice if self._until == "publish" else tell_now)(self.model, notice)
 
     def _admit(self) -> None:

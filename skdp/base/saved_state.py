@@ -8,9 +8,9 @@ imported. Pickle and copy use ``__reduce_ex__``, which keeps the complete state,
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from contextvars import ContextVar
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ def _part_to_plain(value: Any) -> Any:
         return _named("schema", value.to_json())
     if _PARTS.get(name) != type(value).__module__:
         return value  # an estimator, which has a state of its own
-    if name == "PrivateScore" and _module("skdp.model_selection.scores").SCORES.get(value.name) == value:
+    if name == "PrivateScore" and import_module("skdp.model_selection.scores").SCORES.get(value.name) == value:
         return _named("score", value.name)
     fields = list(value) if isinstance(value, tuple) else [[key, each] for key, each in vars(value).items()]
     return _named(name, to_plain(fields))
@@ -210,17 +210,17 @@ def from_plain(content: Any) -> Any:
     if named == "dict":
         return {from_plain(key): from_plain(each) for key, each in value}
     if named == "schema":
-        return _module("skdp.preprocessing.schema.table_schema").TableSchema.from_json(value)
+        return import_module("skdp.preprocessing.schema.table_schema").TableSchema.from_json(value)
     if named == "score":
-        return _module("skdp.model_selection.scores").SCORES[value]
+        return import_module("skdp.model_selection.scores").SCORES[value]
     if named == "dtype":
         return np.dtype(value)
     if named == "pandas dtype":
-        return _module("pandas").api.types.pandas_dtype(value)
+        return import_module("pandas").api.types.pandas_dtype(value)
     if named in _SEQUENCES:
         return range(*value) if named == "range" else _SEQUENCES[named](map(from_plain, value))
     if named in _PARTS:
-        return _part_of(getattr(_module(_PARTS[named]), named), from_plain(value))
+        return _part_of(getattr(import_module(_PARTS[named]), named), from_plain(value))
     raise ValueError(f"{named!r} is not an allowed type in a saved model. The file was altered.")
 
 
@@ -233,8 +233,3 @@ def _part_of(made_of: type, fields: Any) -> Any:
             raise ValueError(f"{name!r} is not a field of {made_of.__name__}. The file was altered.")
         object.__setattr__(made, name, value)
     return made
-
-
-def _module(name: str) -> Any:
-    """A module of an upper layer, imported when it is needed."""
-    return importlib.import_module(name)
