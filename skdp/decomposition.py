@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from skdp._checks.parameters import check_count, check_real, silent_arithmetic
-from skdp._checks.rows import check_schema, check_table, read_cells
-from skdp._checks.sources import RowSource, source_of, source_to_predict
+from skdp._checks.parameters import check_count, check_data_norm, silent_arithmetic
+from skdp._checks.rows import check_table
+from skdp._checks.sources import RowSource, map_rows, source_of
 from skdp._checks.weights import WeightReader
 from skdp._kernels.threads import blas_within_quota, single_threaded_blas
 from skdp.accounting import GaussianDpEvent
@@ -399,8 +399,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
             raise ValueError(
                 f"`data_norm` must be None with normalize=True, because rows then have norm 1, got {self.data_norm!r}."
             )
-        constraint = "a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
+        return check_data_norm(self.data_norm)
 
     @silent_arithmetic
     def _decompose(self, sums: _Sums) -> dict[str, Any]:
@@ -460,11 +459,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator)
         """
         check_is_fitted(self)
         _reject_iterator(X, "transform")
-        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
-        if source is not None:
-            check_schema(self, source.like(), reset=False)
-            return source.map_blocks(lambda rows: self._project(read_cells(rows, source.names)))
-        return self._project(check_table(self, X, reset=False, by_blocks=True))
+        return map_rows(self, X, self._project, by_blocks=True)
 
     def _project(self, X: np.ndarray) -> np.ndarray:
         """Transform checked rows."""

@@ -46,6 +46,14 @@ def check_real(
     raise ValueError(f"`{name}` must be {constraint}, got {show(value)}.")
 
 
+def check_data_norm(data_norm: Any) -> float | None:
+    """Return `data_norm` if it is None or a number from 1e-30 to 1e30, else raise."""
+    if data_norm is None:
+        return None
+    constraint = "a public number from 1e-30 to 1e30, or None"
+    return check_real("data_norm", data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
+
+
 def check_count(name: str, value: Any, *, at_least: int = 1, constraint: str) -> int:
     """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):

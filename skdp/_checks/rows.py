@@ -594,8 +594,3 @@ def take_rows(X: Any, rows: np.ndarray) -> Any:
     if row_form_of(X) is not None:
         taken = with_row_form(taken, row_form_of(X))
     return taken if row_schema_of(X) is None else with_row_schema(taken, row_schema_of(X), row_names_of(X))
-
-
-def first_row(X: Any, n_rows: int) -> Any:
-    """Return the first row of an `indexable` table, as a table, which is empty if there is none."""
-    return take_rows(X, np.arange(min(1, n_rows)))

@@ -21,7 +21,7 @@ from numpy.lib import format as npy
 
 from skdp._checks.numbers import format_names
 from skdp._checks.parameters import number_is_private, show
-from skdp._checks.rows import read_cells
+from skdp._checks.rows import check_schema, check_table, read_cells
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others may unpack a few bytes to gigabytes at a time
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -333,6 +333,15 @@ def source_to_predict(X: Any, names: Any, **named: str) -> RowSource | None:
     if found is None:
         return None
     return _read(found, names if found.columns is None else found.columns, **named)
+
+
+def map_rows(fitted: Any, X: Any, function: Callable[[Any], np.ndarray], **how: Any) -> np.ndarray:
+    """Return the results of a function of rows as ``predict`` reads them, by blocks if they are not in memory."""
+    source = source_to_predict(X, getattr(fitted, "feature_names_in_", None))
+    if source is None:
+        return function(check_table(fitted, X, reset=False, **how))
+    check_schema(fitted, source.like(), reset=False)
+    return source.map_blocks(lambda rows: function(read_cells(rows, source.names)))
 
 
 def reject_unknown_column(parameter: str, name: str, names: list[str]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdp._checks.parameters import public_n, show, silent_arithmetic
-from skdp._checks.rows import check_schema, check_table, read_cells
-from skdp._checks.sources import source_to_predict
+from skdp._checks.rows import check_table
+from skdp._checks.sources import map_rows
 from skdp.accounting import compose
 from skdp.base.budget import cost_of, read_budget
 from skdp.base.estimator import PrivateEstimator
@@ -171,11 +171,9 @@ class GradientEstimator(PrivateEstimator):
     @silent_arithmetic
     def _score_rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        source = source_to_predict(X, getattr(self, "feature_names_in_", None)) if self._streams else None
-        if source is None:
-            return self._scores(self._read_rows(X, reset=False))
-        check_schema(self, source.like(), reset=False)
-        return source.map_blocks(lambda rows: self._scores(read_cells(rows, source.names)))
+        if self._streams:
+            return map_rows(self, X, self._scores, sparse=True)
+        return self._scores(self._read_rows(X, reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks import targets as target_checks
 from skdp._checks.groups import Units, check_row_limit
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import check_real, check_switch, show, silent_arithmetic
-from skdp._checks.rows import check_schema, check_table, check_targets, read_cells
-from skdp._checks.sources import RowSource, source_to_fit, source_to_predict
+from skdp._checks.parameters import check_data_norm, check_switch, show, silent_arithmetic
+from skdp._checks.rows import check_table, check_targets
+from skdp._checks.sources import RowSource, map_rows, source_to_fit
 from skdp._checks.targets import TargetBounds, TargetReader, TargetScale, check_y_bounds
 from skdp._checks.weights import WeightReader, warn_of_no_bound, weight_of_each
 from skdp._dpsgd.models.linear import clipped_scores
@@ -229,7 +229,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     # --- what it releases ---
 
     def _query(self, n_features: int) -> TargetMoments:
-        radius = self._check_data_norm() or self._fitted_row_norm or math.sqrt(n_features)
+        radius = check_data_norm(self.data_norm) or self._fitted_row_norm or math.sqrt(n_features)
         ball, intercept = UnitBall(np.zeros(n_features), radius), INTERCEPT if self.fit_intercept else 0.0
         return TargetMoments(ball, intercept, not self._shifts_rows(), self._group_limit())
 
@@ -247,7 +247,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     def _read_parameters(self) -> TargetBounds | None:
         """Check parameters, and return the public bounds of the targets, None where they are read from them."""
-        self._check_data_norm()
+        check_data_norm(self.data_norm)
         self._ridge(1.0, 1.0)
         check_switch("inference", self.inference)
         return check_y_bounds(self.y_bounds)
@@ -301,12 +301,6 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
         inference.estimate[d:] += scale.middle
         return inference
 
-    def _check_data_norm(self) -> float | None:
-        if self.data_norm is None:
-            return None
-        constraint = "a public number from 1e-30 to 1e30, or None"
-        return check_real("data_norm", self.data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
-
     # --- predictions ---
 
     def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
@@ -328,11 +322,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
             Predicted targets, clipped to `y_bounds_`.
         """
         check_is_fitted(self)
-        source = source_to_predict(X, getattr(self, "feature_names_in_", None))
-        if source is None:
-            return self._predict(check_table(self, X, reset=False, sparse=True))
-        check_schema(self, source.like(), reset=False)
-        return source.map_blocks(lambda rows: self._predict(read_cells(rows, source.names)))
+        return map_rows(self, X, self._predict, sparse=True)
 
     def _predict(self, X: Any) -> np.ndarray:
         """Predict the targets of checked rows."""

@@ -29,7 +29,6 @@ from skdp._checks.rows import (
     check_labels,
     check_targets,
     classes_of,
-    first_row,
     indexable,
     number_of_columns,
     table_shape,
@@ -94,7 +93,8 @@ class PartRows(NamedTuple):
         rows = self.places(marked)
         weights = None if self.weights is None else self.weights.take(rows)
         units = self.units and self.units.take(rows)
-        return PartRows(take_rows(self.X, rows), self.y[rows], weights, units, first_row(self.X, len(self.y)))
+        first = take_rows(self.X, np.arange(min(1, len(self.y))))
+        return PartRows(take_rows(self.X, rows), self.y[rows], weights, units, first)
 
 
 def last_of(pipeline: PrivatePipeline) -> Any:
