@@ -361,7 +361,7 @@ class RunReader:
         texts = texts_of(labels[heads])
         goes_on = texts[0] == self._last
         self._last = texts[-1]
-        self.hashes.add(texts[goes_on:])
+        self.hashes.add(hashes_of(texts[goes_on:], self.hashes.key))
         self._starts.add(self._n_rows + heads[goes_on:])
         self._n_rows += len(labels)
 
@@ -380,12 +380,8 @@ class RepeatedHashes:
         self.key = secrets.token_bytes(32)
         self._kept = _Kept(_DIGEST, np.sort)
 
-    def add(self, texts: list[str]) -> None:
-        """Add the hashes of texts."""
-        self._kept.add(hashes_of(texts, self.key))
-
-    def add_hashes(self, hashes: np.ndarray) -> None:
-        """Add what `hashes_of` returned elsewhere, under the key of these."""
+    def add(self, hashes: np.ndarray) -> None:
+        """Add what `hashes_of` returned, here or elsewhere, under the key of these."""
         self._kept.add(hashes)
 
     def repeat(self) -> bool:

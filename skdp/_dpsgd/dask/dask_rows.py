@@ -153,7 +153,7 @@ class DaskRows(RowSource):
             for number, found in enumerate(engine.results("reading the labels of groups", asked), start):
                 if isinstance(found, partitions.Rejected):
                     raise ValueError(f"Partition {number} of the collection: {found.why}")
-                hashes.add_hashes(found)
+                hashes.add(found)
                 n_units += len(found)
                 self._seen[number] = partitions.SeenLabels(hashes.key, partitions.digest_of(found))
         # Equal hashes of two partitions are one unit in both.

@@ -185,16 +185,15 @@ class BlockSource(RowSource):
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
         rows = np.empty((len(places), self.n_features), self.dtype)
-        labels: Any = None
-        weights: Any = None
+        labels, weights = list[Any](), list[Any]()
         with closing(self.read()) as blocks:
             for block in blocks:
                 first, last = np.searchsorted(places, (block.start, block.stop))
                 chosen = places[first:last] - block.start
                 np.take(block.rows, chosen, axis=0, out=rows[first:last], mode="clip")
-                labels = _take(block.labels, chosen, labels, slice(first, last), len(places))
-                weights = _take(block.weights, chosen, weights, slice(first, last), len(places))
-        return RowBlock(0, rows, labels, weights)
+                labels.append(part_of(block.labels, chosen))
+                weights.append(part_of(block.weights, chosen))
+        return RowBlock(0, rows, _joined(labels), _joined(weights))
 
     def bind(self, recipe: BlockRecipe, plan: Any) -> StreamedModel:
         return StreamedModel(self, recipe, plan.n_steps)
@@ -236,15 +235,9 @@ def _cut(values: Any, start: int, stop: int) -> Any:
     return values[start:stop] if isinstance(values, np.ndarray) and values.ndim else values
 
 
-def _take(values: Any, chosen: NDArray[np.int64], into: Any, where: slice, n_rows: int) -> Any:
-    """Write chosen values of a block to an array for all of them, which is made at the first block."""
-    if values is None:
-        return None
-    values = np.asarray(values)
-    if into is None:
-        into = np.empty(n_rows, values.dtype)
-    into[where] = values[chosen]
-    return into
+def _joined(parts: list[Any]) -> Any:
+    """Return labels or weights of blocks as one array, None if they have none."""
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 class MappedModel(StreamedModel):
