@@ -11,7 +11,7 @@ import numpy as np
 
 from skdp._checks.parameters import check_choice, check_count, check_real
 from skdp._dpsgd import defaults, loop
-from skdp._dpsgd.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel
+from skdp._dpsgd.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 from skdp._dpsgd.plan import DPSGDPlan, PlannedReleases
 from skdp._dpsgd.solver import DescentSolver, Run
 from skdp._dpsgd.targets import REGRESSION_LOSSES
@@ -238,6 +238,14 @@ class NetworkSolver(DescentSolver):
     def moved(self, offset: np.ndarray) -> dict[str, Any]:
         *hidden, last = self.model.intercepts_
         return {"intercepts_": [*hidden, (last + offset).astype(last.dtype)]}
+
+
+def network_scorer(model: Any) -> Callable[[Any], np.ndarray]:
+    """Return what computes the scores of checked rows by a fitted network; see `GradientEstimator`."""
+    return partial(
+        network_scores, radius=model.data_norm_, coefs=model.coefs_, intercepts=model.intercepts_,
+        activation=model.activation,
+    )  # fmt: skip
 
 
 def _out_activation(loss: str) -> str:

@@ -313,9 +313,7 @@ class DPLogisticRegression(HasCoefficientTable, GradientClassifier):
 
     # --- predictions ---
 
-    def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
-        """Rows of a report on the columns; `whole` is this model, or the pipeline that ends in it."""
-        return report_rows(whole)
+    _effect_rows = staticmethod(report_rows)  # of a report, given this model or the pipeline that ends in it
 
     def _scorer(self) -> Callable[[Any], np.ndarray]:
         return partial(clipped_scores, radius=self.data_norm_, coef=self.coef_, intercept=self.intercept_)

@@ -26,7 +26,7 @@ from skdp.linear_model.likelihoods import LIKELIHOODS, Likelihood, LikelihoodSco
 from skdp.linear_model.scores import Equations, Noise, ScoreQuery, is_longer, scores_of
 from skdp.mechanisms.bounded_sum import clip_groups
 from skdp.mechanisms.gaussian import noise_ratio
-from skdp.mechanisms.sampling import FullBatch, Sampling
+from skdp.mechanisms.sampling import FullBatch
 from skdp.mechanisms.second_moments import UnitBall
 
 STEP_SHARES = (0.03, 0.03, 0.03, 0.03, 0.03, 0.05, 0.3, 0.5)
@@ -407,16 +407,13 @@ class NewtonSolver(Solver):
     _steps: list[Step]
     _theta: np.ndarray
 
-    def sampling_and_steps(self, n: int, n_features: int, n_outputs: int) -> tuple[Sampling, int]:
-        return FullBatch(), len(STEP_SHARES)
-
     def planned_releases(self, n: int, n_features: int, n_outputs: int) -> PlannedReleases:
         """See `Solver`: the intercept needs no correction, and the first step provides the starting point."""
         self._reject_settings()
-        sampling, n_steps = self.sampling_and_steps(n, n_features, n_outputs)
+        n_steps = len(STEP_SHARES)
         stages = tuple(Stage(1, 1.0 / math.sqrt(share * n_steps)) for share in STEP_SHARES)
-        scores = noise_ratio(SCORES_SHARE, sampling.rate, n_steps)
-        return PlannedReleases(sampling, n_steps, stages, {_SCORES: scores}, last_iterate())
+        scores = noise_ratio(SCORES_SHARE, 1.0, n_steps)
+        return PlannedReleases(FullBatch(), n_steps, stages, {_SCORES: scores}, last_iterate())
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         likelihood = Outcome.of(self.target, outputs).likelihood
@@ -434,15 +431,10 @@ class NewtonSolver(Solver):
             raise ValueError(f"`classes` must have at most {MOST_COLUMNS + 1} classes.")
         radius = self._check_radius(n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
-        limit = self._group_limit
+        limit = float(self.model.rows_per_group or 1)  # rows that a record counts as, the norm of what it adds
         plan = DPSGDPlan(releases.sampling, limit, noise, releases.n_steps, n / limit, releases.stages)
         optimizer = momentum_sgd(constant(1.0), 0.0, 0.0)
         return Run(releases, plan, outputs, n, scale, radius, 1.0, optimizer)
-
-    @property
-    def _group_limit(self) -> float:
-        """Number of rows that a record counts as at most, which is the norm of what it adds."""
-        return float(self.model.rows_per_group or 1)
 
     def _reject_settings(self) -> None:
         model = self.model
@@ -469,13 +461,10 @@ class NewtonSolver(Solver):
         return len(Outcome.of(self.target, outputs).likelihood.start(run.shape.width(n_features), 1.0))
 
     def _bind(self, run: Run, rows: Any, targets: Targets) -> BoundRows:
-        outcome = self._outcome(run)
+        outcome = Outcome.of(self.target, run.outputs)
         values, weights = targets.values / outcome.unit, cast_weights(targets.weights, np.float64)
         given = targets.units, run.shape, outcome.likelihood, run.plan.max_grad_norm
         return BoundRows(rows, values, weights, *given)
-
-    def _outcome(self, run: Run) -> Outcome:
-        return Outcome.of(self.target, run.outputs)
 
     def train(self, run: Run, rows: Any, targets: Targets) -> tuple[np.ndarray, int]:
         """See `Solver`: the coefficients of z."""
@@ -499,7 +488,7 @@ class NewtonSolver(Solver):
         return theta, len(self._steps)
 
     def learned(self, theta: np.ndarray, run: Run, n_done: int) -> dict[str, Any]:
-        self._theta, outcome = theta.astype(np.float64), self._outcome(run)
+        self._theta, outcome = theta.astype(np.float64), Outcome.of(self.target, run.outputs)
         form = outcome.likelihood.form(run.shape.units(self.model.n_features_in_))
         coefs = (form @ theta).reshape(outcome.likelihood.n_blocks, -1)
         others = {"learning_rate_": run.learning_rate, "_fitted_inference": None, "_fitted_form_of_coef": None}
@@ -512,7 +501,7 @@ class NewtonSolver(Solver):
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """See `Solver`: nothing is corrected; the moments of the scores are released, and standard errors follow."""
         model, bound, theta, entry = self.model, self._bound, self._theta, entry_of(run.shape)
-        outcome, likelihood = self._outcome(run), bound.likelihood
+        outcome, likelihood = Outcome.of(self.target, run.outputs), bound.likelihood
         # Doubts in all coefficients, by what the steps released.
         pool, settled = settled_pool(self._steps, likelihood, entry, run.n_public)
         rows_left, doubt = likelihood.rows(pool.equations.gram, pool.counts, entry), "" if settled else NOT_SETTLED

@@ -303,9 +303,7 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
 
     # --- predictions ---
 
-    def _effect_rows(self, whole: Any) -> list[dict[str, Any]]:
-        """Rows of a report on the columns; `whole` is this model, or the pipeline that ends in it."""
-        return report_rows(whole)
+    _effect_rows = staticmethod(report_rows)  # of a report, given this model or the pipeline that ends in it
 
     @silent_arithmetic
     def predict(self, X: ArrayLike) -> np.ndarray:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,8 +13,7 @@ from skdp._checks.parameters import show
 from skdp._checks.rows import number_of_columns
 from skdp._checks.weights import WeightReader
 from skdp._dpsgd import defaults as rule
-from skdp._dpsgd.models.network import network_scores
-from skdp._dpsgd.network_solver import NetworkSolver
+from skdp._dpsgd.network_solver import NetworkSolver, network_scorer
 from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import Classification, GradientClassifier, Outputs
 from skdp.base.estimator import with_parameters
@@ -295,11 +293,7 @@ class DPMLPClassifier(GradientClassifier):
 
     # --- predictions ---
 
-    def _scorer(self) -> Callable[[Any], np.ndarray]:
-        return partial(
-            network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
-            activation=self.activation,
-        )  # fmt: skip
+    _scorer = network_scorer
 
     def _outputs_are_labels(self, scores: np.ndarray) -> bool:
         return scores.shape[1] > 1 and self.out_activation_ == "logistic"

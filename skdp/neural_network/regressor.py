@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from skdp._dpsgd.models.network import network_scores
-from skdp._dpsgd.network_solver import NetworkSolver
+from skdp._dpsgd.network_solver import NetworkSolver, network_scorer
 from skdp._dpsgd.solver import fit_run
 from skdp._dpsgd.targets import REGRESSION_LOSSES, GradientRegressor
 from skdp.base.estimator import with_parameters
@@ -281,8 +277,4 @@ class DPMLPRegressor(GradientRegressor):
     def _solver(self, target: Any, n_features: int, *, anew: bool = True) -> NetworkSolver:
         return NetworkSolver(self, target, lambda n_outputs: REGRESSION_LOSSES[self.loss].rule, anew=anew)
 
-    def _scorer(self) -> Callable[[Any], np.ndarray]:
-        return partial(
-            network_scores, radius=self.data_norm_, coefs=self.coefs_, intercepts=self.intercepts_,
-            activation=self.activation,
-        )  # fmt: skip
+    _scorer = network_scorer
