@@ -122,23 +122,6 @@ _TILE = 512
 
 
 @njit
-def _careful_norm(X, i):
-    """Euclidean norm of row i, without overflow or underflow on the way; NaN where a value is NaN or infinite."""
-    top = 0.0
-    for j in range(len(X)):
-        value = abs(np.float64(X[j, i]))
-        if not value < np.inf:
-            return np.nan
-        top = max(top, value)
-    if top == 0.0:
-        return 0.0
-    square = 0.0
-    for j in range(len(X)):
-        square += (np.float64(X[j, i]) / top) ** 2
-    return max(top * math.sqrt(square), _SMALLEST_NORMAL)
-
-
-@njit
 def _norms(X, low, m, norm):
     """Euclidean norms of m rows from `low`."""
     norm[:m] = 0.0
@@ -156,7 +139,7 @@ def _norms(X, low, m, norm):
     if n_wild:
         for i in range(m):
             if not 1e-140 < norm[i] < 1e140:
-                norm[i] = _careful_norm(X, low + i)
+                norm[i] = _norm(X[:, low + i])
 
 
 @njit

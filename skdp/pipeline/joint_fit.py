@@ -211,7 +211,7 @@ class JointFit:
         for number, (name, step) in enumerate(behind):
             private = self._private.get(name)
             if private is None:
-                rows = rehearse(name, step, rows, None, {})
+                rows = rehearse(name, step, rows)
                 continue
             private.check_parameters(self._n, table_shape(rows)[1])
             if number == len(behind) - 1 or not private.width_is_public:
@@ -299,13 +299,13 @@ def _zero_row_like(X: Any) -> Any:
     return with_row_norm(made, row_norm_of(X))
 
 
-def rehearse(name: str, step: Any, X: Any, y: Any, params: dict[str, Any]) -> Any:
+def rehearse(name: str, step: Any, X: Any) -> Any:
     """Transform simulated rows by a stateless step before the charge. The message of an error may be shown."""
     if public_steps.passes_rows(step):
         return X
     try:
         with public_steps.quietly(), config_context(assume_finite=True):
-            made = step.fit_transform(X, y, **params)
+            made = step.fit_transform(X, None)
             # Whether the next step can read cells without a type of their own would depend on the rows.
             if np.dtype(object) in (list(made.dtypes) if hasattr(made, "iloc") else [getattr(made, "dtype", None)]):
                 raise TypeError("the output has dtype object, but the next step requires numbers or strings")
