@@ -54,6 +54,11 @@ def check_data_norm(data_norm: Any) -> float | None:
     return check_real("data_norm", data_norm, at_least=1e-30, at_most=1e30, constraint=constraint)
 
 
+def radius_of(model: Any, n_features: int) -> float:
+    """Return the norm to which the rows of a fit are clipped: `data_norm`, or a public bound on what rows can have."""
+    return check_data_norm(model.data_norm) or model._fitted_row_norm or math.sqrt(n_features)
+
+
 def check_count(name: str, value: Any, *, at_least: int = 1, constraint: str) -> int:
     """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):

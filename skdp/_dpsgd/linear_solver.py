@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from skdp._checks.groups import ROW
-from skdp._checks.parameters import check_real, count_threads
+from skdp._checks.parameters import check_real, count_threads, radius_of
 from skdp._checks.weights import weight_of_each
 from skdp._dpsgd import defaults
-from skdp._dpsgd.loop import last_iterate, momentum_sgd, tail_average
+from skdp._dpsgd.loop import Optimizer, last_iterate, momentum_sgd, tail_average
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model
 from skdp._dpsgd.models.linear_layouts import MOST_PARAMETERS, ColumnModel, WideLinearModel, is_wide
 from skdp._dpsgd.models.one_hot import OneHotForm, OneHotGeometry, OneHotModel, rows_of_sparse
@@ -32,19 +32,10 @@ class LinearSteps(DescentSolver):
 
     _n_threads: int  # once a run is planned
 
-    def _linear_run(
-        self,
-        releases: PlannedReleases,
-        plan: DPSGDPlan,
-        outputs: Any,
-        n: int,
-        geometry: Any,
-        radius: float,
-        rate_by_rule: float,
-        penalty: np.ndarray,
-        n_columns: float,
-    ) -> Run:
-        """Return the run of a plan.
+    def _read_optimizer(
+        self, plan: DPSGDPlan, rate_by_rule: float, penalty: np.ndarray, n_columns: float
+    ) -> tuple[float, Optimizer, float]:
+        """Return the step size, the optimizer, and the factor of the coefficients that is kept after the last step.
 
         `penalty` is the second derivative of the penalty of strength 1. `n_columns` is the number of columns of a table
         that the rows came from, each with one entry in a row; 0 where none is known.
@@ -63,7 +54,7 @@ class LinearSteps(DescentSolver):
         )
         optimizer = momentum_sgd(lambda step: learning_rate, momentum, alpha * penalty if alpha else 0.0)
         self._n_threads = count_threads(self.model.n_jobs)
-        return Run(releases, plan, outputs, n, geometry, radius, learning_rate, optimizer, kept)
+        return learning_rate, optimizer, kept
 
     def averaging(self, n_steps: int) -> Any:
         return tail_average(n_steps) if self.model.average else last_iterate()
@@ -110,7 +101,7 @@ class LinearSolver(LinearSteps):
         return self._rows_by_work(n, n_parameters, defaults.N_STEPS, defaults.AFFORDABLE)
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
-        geometry = LinearGeometry(self._check_radius(n_features), bool(self.model.fit_intercept))
+        geometry = LinearGeometry(radius_of(self.model, n_features), bool(self.model.fit_intercept))
         width, row_norm = n_features + geometry.fit_intercept, self.model._fitted_row_norm
         lot_size, n_steps = releases.sampling.rate * n, releases.n_steps
         if outputs.n_outputs == 1:
@@ -124,9 +115,8 @@ class LinearSolver(LinearSteps):
         rate = defaults.default_learning_rate(noise, clip, lot_size, n_steps)
         penalty = np.zeros((outputs.n_outputs, width))
         penalty[:, :n_features] = geometry.unit**2  # on coefficients of unscaled rows; `unit` scales theta
-        return self._linear_run(
-            releases, plan, outputs, n, geometry, geometry.radius, rate, penalty.ravel(), (row_norm or 0.0) ** 2
-        )
+        learning = self._read_optimizer(plan, rate, penalty.ravel(), (row_norm or 0.0) ** 2)
+        return Run(releases, plan, outputs, n, geometry, geometry.radius, *learning)
 
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs * (n_features + run.shape.fit_intercept))
@@ -226,7 +216,8 @@ class LookupSolver(LinearSteps):
         rate = by_rule.learning_rate(plan, signal)
         penalty = np.zeros((outputs.n_outputs, geometry.width))
         penalty[:, : form.blocks.n_columns] = self._scale(geometry) ** 2
-        return self._linear_run(releases, plan, outputs, n, geometry, 1.0, rate, penalty.ravel(), float(form.n_plain))
+        learning = self._read_optimizer(plan, rate, penalty.ravel(), float(form.n_plain))
+        return Run(releases, plan, outputs, n, geometry, 1.0, *learning)
 
     def n_free(self, run: Run, n_features: int, outputs: Any) -> int:
         return int(outputs.n_outputs) * (run.shape.form.n_free + 1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skdp._dpsgd.checkpoint import Checkpoint, Streams, TrainingState
-from skdp._kernels.sums import adam_update, momentum_update, move_towards, shrink
+from skdp._kernels.sums import adam_update, momentum_update
 
 Schedule = Callable[[int], float]
 
@@ -78,7 +78,7 @@ def momentum_sgd(learning_rate: Schedule, momentum: float, penalty: np.ndarray |
         new_velocity, new_theta = np.empty_like(velocity), np.empty_like(theta)
         momentum_update(gradient, velocity, theta, rate, momentum, new_velocity, new_theta)
         if strength.any():
-            shrink(new_theta, rate, strength)
+            new_theta /= 1.0 + rate * strength
         return new_theta, MomentumState(new_velocity, n_done + 1)
 
     return Optimizer(init, update)
@@ -117,7 +117,7 @@ def adam(
             new_first, new_second, new_theta,
         )  # fmt: skip
         if strength.any():
-            shrink(new_theta, rate, strength)
+            new_theta /= 1.0 + rate * strength
         return new_theta, AdamState(new_first, new_second, n_done + 1)
 
     return Optimizer(init, update)
@@ -170,9 +170,8 @@ def ema_average(n_steps: int) -> Averaging:
     def update(step: int, theta: np.ndarray, state: Any) -> Any:
         mean, weight = state
         weight = decay * weight + 1.0  # the sum of all weights so far, which makes them sum to one
-        moved = np.empty_like(mean)
-        move_towards(mean, theta, 1.0 / weight, moved)
-        return moved, weight
+        moved = mean + (theta - mean).astype(np.float64) * (1.0 / weight)
+        return moved.astype(mean.dtype), weight
 
     def result(theta: np.ndarray, state: Any) -> np.ndarray:
         mean, weight = state

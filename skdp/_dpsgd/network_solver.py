@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skdp._checks.parameters import check_choice, check_count, check_real
+from skdp._checks.parameters import check_choice, check_count, check_real, radius_of
 from skdp._dpsgd import defaults, loop
 from skdp._dpsgd.models.network import ACTIVATIONS, CLIPPINGS, Architecture, Clip, NetworkModel, network_scores
 from skdp._dpsgd.plan import DPSGDPlan, PlannedReleases
@@ -59,7 +59,7 @@ class NetworkSolver(DescentSolver):
 
     def plan_run(self, releases: PlannedReleases, noise: float, n: int, n_features: int, outputs: Any) -> Run:
         architecture = self._architecture(n_features, outputs)
-        radius = self._check_radius(n_features)
+        radius = radius_of(self.model, n_features)
         by_rule = self.rule_of(outputs.n_outputs)
         max_norm, clip = self._clip(architecture.n_layers, by_rule)
         unit = self._input_norm(by_rule) / radius

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from skdp._checks.notices import few_a_column_notice, few_rows_notice, note_notice, rare_classes_notice
-from skdp._checks.parameters import check_count, check_data_norm, check_real
+from skdp._checks.parameters import check_count, check_real
 from skdp._checks.sources import BlockRecipe, RowSource, cast_weights, found_to_fit, source_to_fit
 from skdp._checks.weights import warn_of_no_bound
 from skdp._dpsgd import defaults
@@ -199,10 +199,6 @@ class Solver(Protocol):
     def corrected(self, run: Run, rows: Any, targets: Targets) -> dict[str, Any]:
         """Make the last release, and return what it changes. The model has what was learned in the steps."""
 
-    def _check_radius(self, n_features: int) -> float:
-        """Return the norm to which rows are clipped."""
-        return check_data_norm(self.model.data_norm) or self.model._fitted_row_norm or math.sqrt(n_features)
-
 
 class DescentSolver(Solver, Protocol):
     """What solvers by noisy gradient descent share, whatever the model."""
@@ -288,7 +284,8 @@ class DescentSolver(Solver, Protocol):
             counts = self.target.counts(run.outputs)
             _, noisy, deviation = self._release_means(START, counts, run, rows, targets)
             names = run.outputs.classes.tolist()
-            note_notice(self.model, rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation))
+            if notice := rare_classes_notice(names, counts.rarest(noisy), run.epsilon, deviation):
+                note_notice(self.model, notice)
             self._origin = counts.offset(noisy, deviation)
         return rows, targets
 

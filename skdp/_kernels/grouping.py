@@ -16,27 +16,6 @@ from skdp._kernels.caching import njit
 
 
 @njit
-def copy_words(source, start, place, packed):
-    """Copy rows of words from `start` on to the columns from `place` on, as many as `packed` has rows."""
-    for i in range(packed.shape[0]):
-        words, row = source[start + i], packed[i, place:]
-        for j in range(len(words)):
-            row[j] = words[j]
-
-
-@njit
-def copy_codes(codes, start, packed):
-    """Copy the codes of rows, of shape (n_codes, n), to the first columns of `packed`, of shape (m, at least n_codes).
-
-    Both are of one unsigned type.
-    """
-    for g in range(codes.shape[0]):
-        code = codes[g]
-        for i in range(packed.shape[0]):
-            packed[i, g] = code[start + i]
-
-
-@njit
 def pack_sparse(data, indices, indptr, start, tails, packed, ends):
     """Write the number of entries, the indices and the values of CSR rows, and their tails, one row after the other.
 

@@ -136,17 +136,12 @@ def _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_
 def residuals(several, z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part):
     """Clipped residuals of the logistic loss for one output, of the multinomial one for more; see the two above.
 
-    `several` is `several_outputs` of their number. Types choose what is compiled: two classes pay for one loss alone.
+    `several` is True, or None for one output. Types choose what is compiled: two classes pay for one loss alone.
     """
     if several is None:
         _logistic_residuals(z[0], label, weight, scale, length, max_norm, icpt, feature_part[0], icpt_part[0])
     else:
         _softmax_residuals(z, label, weight, scale, length, max_norm, icpt, feature_part, icpt_part)
-
-
-def several_outputs(n_outputs: int) -> bool | None:
-    """True for several outputs, None for one output."""
-    return True if n_outputs > 1 else None
 
 
 @njit
@@ -706,11 +701,3 @@ def clip_scores(scores, facts, rows, counts, start, several, bias, max_norm, icp
             value = feature_part[k, i]
             scores[i, k] = value if tiny <= abs(value) <= 1.0 / tiny else 0.0  # 1 / tiny is finite
         icpt_sums[k] += _sum(icpt_part[k], m)
-
-
-@njit
-def add_to(product, total):
-    """Add `product` to `total`, arrays of one shape in C order, in the dtype of `total`."""
-    flat, sums = product.reshape(product.size), total.reshape(total.size)
-    for j in range(len(sums)):
-        sums[j] += flat[j]

@@ -245,22 +245,3 @@ def adam_update(
         new_first[j] = m
         new_second[j] = v
         new_theta[j] = theta[j] - rate * (m * unbias_1) / (np.sqrt(v * unbias_2) + epsilon)
-
-
-@njit
-def shrink(theta, rate, penalty):
-    """Divide by ``1 + rate * penalty`` in place; `penalty` has shape (p,), or (1,) for one of all."""
-    if len(penalty) == 1:
-        factor = 1.0 + rate * penalty[0]
-        for j in range(len(theta)):
-            theta[j] = theta[j] / factor
-    else:
-        for j in range(len(theta)):
-            theta[j] = theta[j] / (1.0 + rate * penalty[j])
-
-
-@njit
-def move_towards(mean, theta, share, moved):
-    """Write ``mean + share * (theta - mean)`` to `moved`, all of shape (p,)."""
-    for j in range(len(mean)):
-        moved[j] = mean[j] + share * (theta[j] - mean[j])

@@ -300,7 +300,8 @@ class Fit:
 
     def warn(self, notice: str) -> None:
         """Issue a quality warning, which depends only on public numbers, once. "" issues none."""
-        tell_now(self.model, notice)
+        if notice:
+            tell_now(self.model, notice)
 
     # --- read ---
 

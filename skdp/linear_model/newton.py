@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.optimize import brentq
 
 from skdp._checks.groups import Units, check_row_limit
-from skdp._checks.parameters import check_switch, show
+from skdp._checks.parameters import check_switch, radius_of, show
 from skdp._checks.sources import cast_weights
 from skdp._checks.weights import weight_of_each
 from skdp._dpsgd.estimator import GradientEstimator
@@ -429,7 +429,7 @@ class NewtonSolver(Solver):
             )
         if likelihood.n_lines > MOST_COLUMNS:
             raise ValueError(f"`classes` must have at most {MOST_COLUMNS + 1} classes.")
-        radius = self._check_radius(n_features)
+        radius = radius_of(self.model, n_features)
         scale = RowScale(radius, INTERCEPT_ENTRY if getattr(self.model, "fit_intercept", True) else 0.0)
         limit = float(self.model.rows_per_group or 1)  # rows that a record counts as, the norm of what it adds
         plan = DPSGDPlan(releases.sampling, limit, noise, releases.n_steps, n / limit, releases.stages)

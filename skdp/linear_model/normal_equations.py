@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdp._checks import targets as target_checks
 from skdp._checks.groups import Units, check_row_limit
 from skdp._checks.notices import few_rows_notice
-from skdp._checks.parameters import check_data_norm, check_switch, show, silent_arithmetic
+from skdp._checks.parameters import check_data_norm, check_switch, radius_of, show, silent_arithmetic
 from skdp._checks.rows import check_table, check_targets
 from skdp._checks.sources import RowSource, map_rows, source_to_fit
 from skdp._checks.targets import TargetBounds, TargetReader, TargetScale, check_y_bounds
@@ -229,8 +229,8 @@ class MomentsRegressor(HasCoefficientTable, RegressorMixin, PrivateEstimator):
     # --- what it releases ---
 
     def _query(self, n_features: int) -> TargetMoments:
-        radius = check_data_norm(self.data_norm) or self._fitted_row_norm or math.sqrt(n_features)
-        ball, intercept = UnitBall(np.zeros(n_features), radius), INTERCEPT if self.fit_intercept else 0.0
+        ball = UnitBall(np.zeros(n_features), radius_of(self, n_features))
+        intercept = INTERCEPT if self.fit_intercept else 0.0
         return TargetMoments(ball, intercept, not self._shifts_rows(), self._group_limit())
 
     def _group_limit(self) -> int | None:

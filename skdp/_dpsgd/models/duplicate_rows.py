@@ -157,9 +157,9 @@ def _word_blocks(codes: Any, parts: list[_WordRows]) -> tuple[Iterator[tuple[_Wo
         for start in range(0, n, len(room)):
             block, place = room[: n - start], n_words
             if codes is not None:
-                kernel.copy_codes(codes, start, block.view(codes.dtype))
+                block.view(codes.dtype)[:, : len(codes)] = codes[:, start : start + len(block)].T
             for part in parts:
-                kernel.copy_words(part, start, place, block)
+                block[:, place : place + part.shape[1]] = part[start : start + len(block)]
                 place += part.shape[1]
             yield block.ravel(), np.arange(0, block.size + 1, width)
 

@@ -337,7 +337,7 @@ class LinearModel(SpanModel):
         self.n_rows, self.n_features = X.shape
         self.units, self._by_lot = units, by_lot
         self.n_outputs, self.geometry = n_outputs, geometry
-        self._several = kernel.several_outputs(n_outputs)
+        self._several = n_outputs > 1 or None
         self._dense = isinstance(X, np.ndarray)
         # Over all rows, each fact is read as one array. By lot, the four of a row share a cache line, which is that of
         # the features where these are few.

@@ -12,7 +12,7 @@ from skdp._checks.rows import check_finite
 from skdp._dpsgd.models.linear import LinearGeometry, LinearModel, Model, run_segments
 from skdp._kernels import linear
 from skdp._kernels import linear_layouts as kernel
-from skdp._kernels.linear import N_FACTS, add_all_columns, several_outputs
+from skdp._kernels.linear import N_FACTS, add_all_columns
 from skdp._kernels.linear_layouts import add_sparse_products, sparse_scores
 from skdp._kernels.threads import blas_threads, single_threaded_blas
 
@@ -76,7 +76,7 @@ class ColumnModel(Model):
         bias = table[:, -1].astype(np.float64) if geometry.icpt else np.zeros(self.n_outputs)
         room = 1.0 + (self.n_features + self.n_outputs + 16) * 2.0**-52
         public = geometry.radius, geometry.unit, geometry.icpt, float(np.finfo(dtype).tiny), room
-        several = several_outputs(self.n_outputs)
+        several = self.n_outputs > 1 or None
         step, n_null = min(self.n_rows, _BLOCK_ROWS), 0
         facts = np.empty((N_FACTS, step))
         for low in range(0, self.n_rows, step or 1):
@@ -214,7 +214,7 @@ class WideLinearModel(LinearModel):
                         add_sparse_products(X.data, X.indices, X.indptr, rows, start, scores, sums[part])
                     else:
                         np.matmul(chosen.T, scores, out=scratch.product)
-                        linear.add_to(scratch.product, sums[part])
+                        sums[part] += scratch.product
             self._spare.append(scratch)
 
         with single_threaded_blas():
