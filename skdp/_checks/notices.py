@@ -41,13 +41,6 @@ def notices_of(fitted: Any) -> dict[str, bool]:
     return found | dict(fitted.__dict__.get("_fitted_notices", {}))
 
 
-def tell_rest(fitted: Any) -> None:
-    """Issue the recorded diagnostics that were not issued yet."""
-    for text, was_told in notices_of(fitted).items():
-        if not was_told:
-            warn(text, QualityWarning)
-
-
 LEAST_SIGNAL = 10.0
 """Below this signal noise decides much of a linear model. On parts of two census tables two fits to the same rows then
 differed by 0.05 to 0.1 in AUROC (standard deviation; 12 parameters) or 0.02 to 0.1 (200), and 20 rows at epsilon 1 by

@@ -19,7 +19,7 @@ import numpy as np
 from skdp._checks.frames import in_memory
 from skdp._checks.groups import GROUP, ROW, UNIT_FACTS, CountedUnits, Units, read_units, split_labels
 from skdp._checks.leaks import NOT_KEPT, note_leaks
-from skdp._checks.notices import tell_now, tell_rest
+from skdp._checks.notices import notices_of, tell_now
 from skdp._checks.numbers import shape_of
 from skdp._checks.parameters import delta_for, with_n_public
 from skdp._checks.rows import check_schema, check_shape
@@ -29,7 +29,7 @@ from skdp.accounting import DpEvent, GaussianDpEvent, compose, flatten
 from skdp.base.budget import Budget, PrivacyCost, Release, charged_by, cost_of, read_budget, root_stream, solve_noise
 from skdp.base.foreign_fits import report_foreign_fit
 from skdp.base.pipeline_issues import FitCost
-from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, warn
+from skdp.exceptions import BudgetExceededError, FitInterruptedWarning, QualityWarning, warn
 from skdp.mechanisms.gaussian import GaussianMechanism
 
 Learner = TypeVar("Learner")
@@ -73,8 +73,10 @@ def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
 
     Pickling hooks are not called.
     """
-    copied, present = object.__new__(type(target)), vars(target).copy()  # in C: no thread publishes in between
-    vars(copied).update({name: value for name, value in present.items() if keep_learned or not _is_learned(name)})
+    copied = object.__new__(type(target))
+    vars(copied).update(vars(target))  # in C: no thread publishes in between
+    for name in () if keep_learned else list(filter(_is_learned, vars(copied))):
+        del vars(copied)[name]
     return copied
 
 
@@ -474,7 +476,9 @@ class Fit:
                 "cost remains charged."
             )
             warn(text, FitInterruptedWarning)
-        tell_rest(self.estimator)
+        for text, was_told in notices_of(self.estimator).items():
+            if not was_told:
+                warn(text, QualityWarning)
 
     # --- the order ---
 
