@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.numbers import KIND_OF_DTYPE, NUMBER, OTHER, float_of, key_of, kind_of_cell, or_none, values_of
-from skdp._checks.parameters import check_count, show
+from skdp._checks.parameters import check_count
 from skdp._checks.rows import column_names, split_column
 
 ROW, GROUP = "row", "group"
@@ -29,10 +29,7 @@ def check_row_limit(rows_per_group: Any, unit: str) -> None:
     if rows_per_group is None:
         return
     constraint = "an integer from 1 to 1,000,000, or None"
-    if check_count("rows_per_group", rows_per_group, constraint=constraint) > 1_000_000:
-        raise ValueError(
-            f"`rows_per_group` must be an integer from 1 to 1,000,000, or None, got {show(rows_per_group)}."
-        )
+    check_count("rows_per_group", rows_per_group, at_most=1_000_000, constraint=constraint)
     if unit == ROW:
         raise ValueError(
             f"rows_per_group={rows_per_group} requires `groups`. Pass `groups` to fit, or set rows_per_group=None."

@@ -59,11 +59,11 @@ def radius_of(model: Any, n_features: int) -> float:
     return check_data_norm(model.data_norm) or model._fitted_row_norm or math.sqrt(n_features)
 
 
-def check_count(name: str, value: Any, *, at_least: int = 1, constraint: str) -> int:
-    """Return `value` as an int if it is an integer of at least `at_least`, else raise."""
+def check_count(name: str, value: Any, *, at_least: int = 1, at_most: float = math.inf, constraint: str) -> int:
+    """Return `value` as an int if it is an integer within the bounds, else raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         _reject_type(name, value, constraint)
-    if int(value) >= at_least:
+    if at_least <= int(value) <= at_most:
         return int(value)
     raise ValueError(f"`{name}` must be {constraint}, got {show(value)}.")
 

@@ -131,20 +131,17 @@ class Checkpoint:
 
     def begin(self, state: TrainingState) -> None:
         """Write the state from which a run starts or resumes, before it is charged."""
-        with _told(self.path, "could not be written", _UNCHARGED):
-            self._write(state)
+        self._write(state, _UNCHARGED)
 
     def keep(self, state: TrainingState, *, now: bool = False) -> None:
         """Write the state, every few steps or `now`."""
         if now or state.n_done % self._every == 0:
-            with _told(self.path, "could not be written", _CHARGED):
-                self._write(state)
+            self._write(state, _CHARGED)
 
     def keep_noisy_sums(self, name: str, found: list[float]) -> None:
         """Write a release before the first step, with the initial state of the file."""
         self.noisy_sums[name] = found
-        with _told(self.path, "could not be written", _CHARGED):
-            self._write(self._state)
+        self._write(self._state, _CHARGED)
 
     def check_noisy_sums(self, names: Iterable[str], planned: Collection[str]) -> None:
         """Reject a file with releases that are not planned, or with steps but without the releases they depend on."""
@@ -160,8 +157,8 @@ class Checkpoint:
                 "remove the file."
             )
 
-    def _write(self, state: TrainingState) -> None:
-        """Replace the file atomically."""
+    def _write(self, state: TrainingState, charge: str) -> None:
+        """Replace the file atomically; `charge` is the part of the message of an error."""
         self._state = state
         header = {
             "schema": _SCHEMA, "run": self._run, "receipt": self.receipt, "n_done": state.n_done,
@@ -170,15 +167,16 @@ class Checkpoint:
         leaves = _flatten((state.theta, state.optimizer, state.average))
         # In the same folder, so that the replacement below is a rename within one file system, which is atomic.
         made = self.path.with_name(f"{self.path.name}.{secrets.token_hex(6)}.part")
-        try:
-            with open(made, "wb") as file:
-                named = {f"leaf_{number}": leaf for number, leaf in enumerate(leaves)}
-                np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **named)
-                file.flush()
-                os.fsync(file.fileno())  # the contents are on disk before the name points to them
-            os.replace(made, self.path)
-        finally:
-            made.unlink(missing_ok=True)
+        with _told(self.path, "could not be written", charge):
+            try:
+                with open(made, "wb") as file:
+                    named = {f"leaf_{number}": leaf for number, leaf in enumerate(leaves)}
+                    np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **named)
+                    file.flush()
+                    os.fsync(file.fileno())  # the contents are on disk before the name points to them
+                os.replace(made, self.path)
+            finally:
+                made.unlink(missing_ok=True)
 
     def finish(self) -> None:
         """Remove the file when the run is complete and its model is published."""
