@@ -274,7 +274,7 @@ def test_counts_in_an_unmoved_file_are_not_released_again(tmp_path, monkeypatch,
     path, files = tmp_path / "run.npz", []
     with monkeypatch.context() as patch:
         write = Checkpoint._write
-        patch.setattr(Checkpoint, "_write", lambda file, state: (write(file, state), files.append(path.read_bytes())))
+        patch.setattr(Checkpoint, "_write", lambda file, *given: (write(file, *given), files.append(path.read_bytes())))
         stopped(make("full batch", path, random_state=None), 2, SystemError("killed"), monkeypatch)
     path.write_bytes(files[0])  # begun
     (tmp_path / "run.npz.4242.part").write_bytes(files[1])  # with the counts of the classes

@@ -64,6 +64,8 @@ class Model(Protocol):
 class SpanModel(Model, Protocol):
     """Base class of models that add up spans of their rows by `_sum_over`."""
 
+    _pool: Any
+
     def clipped_gradient_sum(
         self, theta: np.ndarray, rows: np.ndarray | None, max_norm: float, counts: np.ndarray | None = None
     ) -> np.ndarray:
@@ -75,6 +77,10 @@ class SpanModel(Model, Protocol):
         for start, stop in self.units.long(rows):
             add_clipped(total, self.sum_of_rows(theta, max_norm, start, stop), max_norm)
         return total
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
 
     def sum_of_rows(self, theta: np.ndarray, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         """Sum of the clipped gradients of rows that are side by side, of one unit or of a part of it, in a new array.
@@ -413,10 +419,6 @@ class LinearModel(SpanModel):
         # Segments are added in their order, whichever thread ended first, so threads change no bit.
         total = totals[0] if parts == 1 else totals.sum(axis=0)
         return (total if icpt else total[:, :-1]).ravel()
-
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
 
 
 def _empty_records(X: NDArray[np.floating]) -> NDArray[np.floating] | None:

@@ -377,10 +377,6 @@ class OneHotModel(SpanModel):
             total = np.hstack([total, icpts[:, None] * self.geometry.icpt])
         return total.ravel()
 
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-
 
 def one_hot_scores(rows: OneHotRows, coef: NDArray[np.float64], intercept: Any = 0.0) -> NDArray[np.float64]:
     """Scores, of shape (n_samples, n_outputs), of one-hot rows; `coef` has the shape (n_outputs, n_columns)."""
