@@ -26,6 +26,15 @@ def people(n, d, n_outputs=1, *, dtype=np.float64, seed=0, fit_intercept=True):
     return X, labels, weights, theta
 
 
+def n_parameters_of(model):
+    """Length of the flat vector of parameters of a model of rows."""
+    if hasattr(model, "architecture"):
+        return model.architecture.n_parameters
+    geometry = model.geometry
+    is_one_hot = hasattr(geometry, "width")
+    return model.n_outputs * (geometry.width if is_one_hot else model.n_features + geometry.fit_intercept)
+
+
 def neighbor(adjacency, rows, place, target):
     """Another X, y and weights: without one row, with its weight 0, or with a row across in its place."""
     X, y, weights = (each.copy() for each in rows)

@@ -68,7 +68,7 @@ def run(
     by_lot = plan.sampling != FullBatch()
     model = cls(X, labels, weights, n_outputs, LinearGeometry(1.5, True), by_lot=by_lot)
     averaging = tail_average(plan.n_steps) if average else last_iterate()
-    theta, told = np.zeros(model.n_parameters), on_step or (lambda n_done: None)
+    theta, told = np.zeros(n_outputs * (X.shape[1] + 1)), on_step or (lambda n_done: None)
     return run_dpsgd(model, plan, optimizer, theta, source or stream(), averaging=averaging, on_step=told)
 
 

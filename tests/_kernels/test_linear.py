@@ -403,6 +403,6 @@ def test_no_array_of_the_size_of_the_rows_is_made(lots, sparse):
     X[:, ::5] = 0.1
     rows = np.arange(200_000) if lots else None
     model = model_of(X, np.zeros(200_000, int), lots=lots, sparse=sparse)
-    theta = np.zeros(model.n_parameters)
+    theta = np.zeros(51)
     model.clipped_gradient_sum(theta, rows, 0.4)
     assert peak_above(lambda: model.clipped_gradient_sum(theta, rows, 0.4)) < 5e6

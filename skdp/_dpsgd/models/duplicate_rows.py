@@ -235,10 +235,6 @@ class GroupedModel(Model):
         self._sampling: Sampling | None = None
         self._draw: Callable[[SecretStream], _Counts]
 
-    @property
-    def n_parameters(self) -> int:
-        return int(self._model.n_parameters)
-
     def draw_lot(self, sampling: Sampling, stream: SecretStream, step: int) -> tuple[NDArray[np.int64] | None, _Counts]:
         """See `Model`. A stream of the step has all draws: how many there are would tell of the rows."""
         if sampling != self._sampling:

@@ -373,10 +373,6 @@ class LinearModel(SpanModel):
             self._X = np.ascontiguousarray(self._X.T)
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
-    @property
-    def n_parameters(self) -> int:
-        return self.n_outputs * (self.n_features + self.geometry.fit_intercept)
-
     def sum_of_rows(self, theta: np.ndarray, max_norm: float, start: int, stop: int) -> NDArray[np.float64]:
         if self._dense and self._by_lot:
             return self._sum_over(theta, np.arange(start, stop), (0, stop - start), max_norm)

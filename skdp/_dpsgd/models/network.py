@@ -215,16 +215,12 @@ class NetworkModel(SpanModel):
         unit_roundoff = 0.5 * np.finfo(self._dtype).eps
         self._slack = 1.0 + unit_roundoff * (tiles.SUMMED_ROWS * (tiles.SUMMED_ROWS + 3) + self._widest + 8)
 
-    @property
-    def n_parameters(self) -> int:
-        return self.architecture.n_parameters
-
     def _sum_over(
         self, theta: np.ndarray, rows: Rows, span: tuple[int, int], max_norm: float, counts: Any = None, lot: Any = None
     ) -> np.ndarray:
         """See `SpanModel`: of shape (p,)."""
         self._pack(theta)
-        total = np.zeros(self.n_parameters)
+        total = np.zeros(self.architecture.n_parameters)
         for chunk, units in blocks_of(*span, self._rows_at_once, lot):
             start, m = chunk.start, chunk.stop - chunk.start
             size = m * len(total)
@@ -250,7 +246,7 @@ class NetworkModel(SpanModel):
 
     def _spans(self, m: int) -> list[slice]:
         """Cut a chunk into spans of rows, of whole tiles, that are each worth a call."""
-        step = max(_SPAN_ROWS, -(-_SPAN_SIZE // self.n_parameters) // tiles.ROWS * tiles.ROWS)
+        step = max(_SPAN_ROWS, -(-_SPAN_SIZE // self.architecture.n_parameters) // tiles.ROWS * tiles.ROWS)
         return [slice(start, min(start + step, m)) for start in range(0, m, step)]
 
     def _clip_span(

@@ -296,10 +296,6 @@ class OneHotModel(SpanModel):
                 self._codes, blocks.first_block, blocks.level_counts, squares, geometry.icpt, starts, self._products
             )
 
-    @property
-    def n_parameters(self) -> int:
-        return self.n_outputs * self.geometry.width
-
     def _sum_over(
         self, theta: np.ndarray, rows: Any, span: tuple[int, int], max_norm: float, counts: Any = None, lot: Any = None
     ) -> np.ndarray:

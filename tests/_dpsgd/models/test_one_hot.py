@@ -75,7 +75,6 @@ def clipped_sum(geometry, levels, targets, weights, theta, max_norm, name, *, ro
     made = rows_of(geometry.blocks.widths, levels)
     model = OneHotModel(made, targets, weights, n_outputs, geometry, loss=loss, limit=limit, n_threads=n_threads)
     with model:
-        assert model.n_parameters == n_outputs * geometry.width
         return model.clipped_gradient_sum(theta, rows, max_norm)
 
 

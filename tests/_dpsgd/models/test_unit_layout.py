@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from combinations import over_combinations, over_rows
+from linear_rows import n_parameters_of
 
 from skdp._checks.groups import read_units
 from skdp._dpsgd.models import network
@@ -45,7 +46,7 @@ class Made:
         self.levels = [rng.integers(0, width, n) for width in WIDTHS]
         self.y = rng.uniform(-1, 1, n) if "squares" in kind else rng.integers(0, max(2, self.n_outputs), n)
         self.weights = rng.uniform(0, 1, n)
-        self.theta = rng.normal(size=self.model(np.arange(4)).n_parameters)
+        self.theta = rng.normal(size=n_parameters_of(self.model(np.arange(4))))
 
     def model(self, rows, units=None, n_threads=1):
         y, weights = self.y[rows], self.weights[rows]
