@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from skdp._checks.groups import ROW
 from skdp._checks.leaks import note_leaks
 from skdp._checks.notices import repeat_notices
+from skdp._checks.numbers import float_of
 from skdp._checks.parameters import check_delta, is_private, stated_adjacency
 from skdp._checks.rows import column_names, row_indicators_of, row_norm_of, table_shape, take_rows, with_row_norm
 from skdp.accounting import DpEvent, compose, get_epsilon
@@ -353,20 +354,13 @@ def _taken_or_zero(frame: Any, places: np.ndarray) -> Any:
 def _without_objects(made: Any) -> Any:
     """Cells that are objects as doubles, each by itself; NaN where it is no number."""
     if isinstance(made, np.ndarray) and made.dtype == object:
-        return np.frompyfunc(_number_of, 1, 1)(made).astype(np.float64)
+        return np.frompyfunc(float_of, 1, 1)(made).astype(np.float64)
     if hasattr(made, "iloc") and np.dtype(object) in list(made.dtypes):
         places = [place for place, dtype in enumerate(made.dtypes) if dtype == np.dtype(object)]
         made = made.copy(deep=False)
         for place in places:
             made.isetitem(place, _without_objects(made.iloc[:, place].to_numpy()))
     return made
-
-
-def _number_of(cell: Any) -> float:
-    try:
-        return float(cell)
-    except Exception:  # of whatever kind, its message may show the cell
-        return np.nan
 
 
 def _find_wild_rows(made: Any) -> np.ndarray:

@@ -112,21 +112,16 @@ def check_engine(name: str, collection: Any) -> None:
     try:
         scheduler = get_scheduler(collections=[collection])
     except (RuntimeError, ValueError):
-        scheduler = _NONE
-    if scheduler is _NONE:
         raise ValueError(
             "Dask has no scheduler that a fit can wait for: the client is asynchronous, or the setting 'scheduler' "
             "has an unknown value. Create the client with Client(address)."
-        )
+        ) from None
     futures = _futures_of(collection)
     if futures and futures[0].client is not getattr(scheduler, "__self__", None):
         raise ValueError(
             f"{name} belongs to a Dask client that is not active. Call fit inside client.as_current(), without the "
             "setting 'scheduler'."
         )
-
-
-_NONE: Any = object()
 
 
 def settle(collections: Any) -> None:
