@@ -13,8 +13,9 @@ With mu0 = N(0, s^2), mu = (1 - q) N(0, s^2) + q N(1, s^2), the log moment of on
 
     alpha(lambda) = log max(E1, E2),  E1 = E_{mu0}[(mu0 / mu)^lambda],  E2 = E_{mu}[(mu / mu0)^lambda]
 
-(their Section 3.2), by numerical integration at whole lambda up to 32. Log moments add up over steps
-(Theorem 2, composability) and give delta = min over lambda of exp(alpha(lambda) - lambda epsilon) (tail bound).
+(their Section 3.2), by numerical integration at whole lambda up to 32. E2 is the larger of both at every lambda
+(Mironov, Talwar & Zhang 2019). Log moments add up over steps (Theorem 2, composability) and give delta = min
+over lambda of exp(alpha(lambda) - lambda epsilon) (tail bound).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from skdp.accounting.formulas.gaussian import gaussian_epsilon, mixture_loss, randomized_response_epsilon
+from skdp.accounting.formulas.gaussian import gaussian_epsilon, randomized_response_epsilon
 from skdp.accounting.formulas.numeric import minimize
 from skdp.accounting.rdp.mechanisms import log_moment
 from skdp.accounting.releases import Releases, SampledGaussian, Statement, pure_of_sample
@@ -261,40 +262,10 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
 _LAMBDAS = np.arange(1.0, 33.0)
 
 
-def _log_e1(q: float, noise_multiplier: float) -> np.ndarray:
-    """log E1 at all lambda, by the trapezoid rule in log space.
-
-    E_{mu0}[mu / mu0 - 1] = 0, so E1 - 1 is the mean of v^-lambda - 1 + lambda (v - 1) >= 0 with v = mu / mu0.
-    """
-    m = 1.0 / noise_multiplier
-    if m > 16.0:
-        return -_LAMBDAS * math.log1p(-q)  # mu0 / mu <= 1 / (1 - q) everywhere; E2 is far above it
-    step = min(1.0 / 32.0, 0.2 / m)
-    z = np.arange(-14.0, m + 14.0, step)
-    w = mixture_loss(q, m, z)
-    x = -_LAMBDAS[:, None] * w
-    near = np.abs(x) < 0.05
-    small = np.where(near, w, 0.0)
-    lam = _LAMBDAS[:, None]
-    # e^x - 1 + lambda (e^w - 1), x = -lambda w, to fifth order: relative error below 1e-7 of a tiny part
-    series = lam * small**2 * ((lam + 1.0) / 2.0 - (lam**2 - 1.0) * small / 6.0 + (lam**3 + 1.0) * small**2 / 24.0)
-    series -= lam * (lam**4 - 1.0) * small**5 / 120.0
-    with np.errstate(over="ignore"):
-        far = np.expm1(np.minimum(x, 600.0)) + lam * np.expm1(np.minimum(w, 600.0))
-    log_excess = np.log(np.maximum(np.where(near, series, far), 1e-320))
-    log_excess = np.where(x > 500.0, x, log_excess)
-    logs = log_excess - 0.5 * z * z
-    top = logs.max(axis=1)
-    total = top + np.log(np.exp(logs - top[:, None]).sum(axis=1) * step) - 0.5 * math.log(2.0 * math.pi)
-    return np.logaddexp(0.0, total) if total.max() > 1.0 else np.log1p(np.exp(total))
-
-
 @lru_cache(maxsize=1024)
 def _sampled(q: float, noise_multiplier: float) -> np.ndarray:
-    """Return log moments of one sampled step, the larger of both directions."""
-    # E2 is the moment of order lambda + 1 under mu0, by the quadrature that Rényi accounting uses
-    log_e2 = np.array([log_moment(1.0 + lam, q, noise_multiplier) for lam in _LAMBDAS])
-    return np.maximum(log_e2, _log_e1(q, noise_multiplier))
+    """Return log E2 of one sampled step, which is the moment of order lambda + 1 under mu0."""
+    return np.array([log_moment(1.0 + lam, q, noise_multiplier) for lam in _LAMBDAS])
 
 
 def _pure(epsilon: float) -> np.ndarray:
