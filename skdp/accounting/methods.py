@@ -215,9 +215,7 @@ _DELTA: dict[str, Callable[..., float]] = {
 
 
 @lru_cache(maxsize=4096)
-def _epsilon(
-    found: Releases, delta: float, method: str, replace_one: bool, accuracy: float = FINE, records: int = 1
-) -> float:
+def _epsilon(found: Releases, delta: float, method: str, replace_one: bool, accuracy: float, records: int) -> float:
     check_computable(found, method, replace_one)
     if records > 1:
         return group_epsilon(found, delta, records, replace_one)
@@ -232,12 +230,9 @@ def _round_up(value: float, method: str) -> float:
     return value * (1.0 + 1e-12) if method in METHODS else value
 
 
-def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str, accuracy: float = 1e-3) -> float:
-    """Return a faster upper bound of `get_epsilon`, with a relative error of about `accuracy`, for searches."""
-    found = releases(event)
-    if found.empty or found.non_private:
-        return get_epsilon(event, delta, method=method, adjacency=adjacency)
-    return max(_epsilon(found, delta, method, adjacency == "replace_one", accuracy), sys.float_info.min)
+def rough_epsilon(event: DpEvent, delta: float, *, method: str, adjacency: str) -> float:
+    """Return a faster upper bound of `get_epsilon`, with a relative error of about 0.1%, for searches."""
+    return epsilon_of(releases(event), delta, method, adjacency, accuracy=1e-3)
 
 
 @lru_cache(maxsize=4096)
@@ -324,13 +319,15 @@ def get_epsilon(
     return epsilon_of(found, delta, method, adjacency, records)
 
 
-def epsilon_of(found: Releases, delta: float, method: str, adjacency: str, records: int = 1) -> float:
+def epsilon_of(
+    found: Releases, delta: float, method: str, adjacency: str, records: int = 1, accuracy: float = FINE
+) -> float:
     """Return `get_epsilon` of a composition, for validated parameters."""
     if found.empty:
         return 0.0
     if found.non_private:
         return math.inf
-    value = _epsilon(found, delta, method, adjacency == "replace_one", records=records)
+    value = _epsilon(found, delta, method, adjacency == "replace_one", accuracy, records)
     return max(value, sys.float_info.min)
 
 

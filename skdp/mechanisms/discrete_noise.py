@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdp._checks.parameters import check_count, check_real
 from skdp.accounting import DiscreteGaussianDpEvent, DiscreteLaplaceDpEvent, DpEvent, SelfComposedDpEvent
-from skdp.mechanisms.gaussian import AdditiveMechanism, checked_value
+from skdp.mechanisms.gaussian import AdditiveMechanism
 from skdp.mechanisms.streams import SecretStream
 
 _Whole = NDArray[np.int64]
@@ -108,9 +108,6 @@ class DiscreteGaussianMechanism(AdditiveMechanism):
     def noise_multiplier(self) -> float:
         """Standard deviation of the noise divided by the sensitivity."""
         return self.standard_deviation / self.sensitivity
-
-    def _checked(self, value: Any) -> _Whole:
-        return checked_value(value, whole=True)
 
     def _add_noise(self, value: _Whole, stream: SecretStream) -> _Whole:
         """Add noise. Only this line of the library adds discrete Gaussian noise."""
@@ -264,9 +261,6 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     def standard_deviation(self) -> float:
         """Standard deviation of the noise in each coordinate, in the units of the value."""
         return math.sqrt(0.5) / math.sinh(float(0.5 / self.scale)) if self.scale > Fraction(1, 1000) else 0.0
-
-    def _checked(self, value: Any) -> _Whole:
-        return checked_value(value, whole=True)
 
     def _add_noise(self, value: _Whole, stream: SecretStream) -> _Whole:
         """Add noise. Only this line of the library adds discrete Laplace noise."""

@@ -19,7 +19,7 @@ from skdp.mechanisms.streams import SecretStream
 class AdditiveMechanism(Protocol):
     """Base class of mechanisms that add independent noise to each coordinate of a value.
 
-    A subclass defines `event`, the privacy event of its noise, and validates values in `_checked`.
+    A subclass defines `event`, the privacy event of its noise, and draws the noise in `_add_noise`.
     """
 
     norm_order: ClassVar[int] = 2
@@ -79,7 +79,7 @@ class AdditiveMechanism(Protocol):
                     "releases with it, can remove the noise. Use random_state=None for private data."
                 )
             ledger = resolve_accountant(accountant)
-            exact = self._checked(value)
+            exact = checked_value(value, whole=self.is_whole)
             if ledger is not None:
                 known = None if stream is random_state else {"seeded": random_state is not None}
                 ledger.spend(self.event, label or type(self).__name__, adjacency=adjacency, parameters=known)
@@ -87,9 +87,6 @@ class AdditiveMechanism(Protocol):
         if stream.track is not None:  # an audit records releases
             noisy = stream.track.release(self, exact, noisy)
         return noisy if of_fit or exact.ndim > 0 else noisy.item()
-
-    def _checked(self, value: Any) -> np.ndarray:
-        """Return `value` as an array of valid numbers, or raise a ValueError that does not reveal them."""
 
     def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """Return `value` with noise from the stream."""
@@ -187,9 +184,6 @@ class GaussianMechanism(AdditiveMechanism):
     def event(self) -> GaussianDpEvent:
         """Privacy event of one release."""
         return self._event
-
-    def _checked(self, value: Any) -> np.ndarray:
-        return checked_value(value, whole=False)
 
     def _add_noise(self, value: np.ndarray, stream: SecretStream) -> np.ndarray:
         """Add noise. Only this line of the library adds Gaussian noise."""

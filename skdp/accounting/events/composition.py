@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
-from skdp.accounting.events.kinds import EVENT_KINDS, kind_of
+from skdp.accounting.events.kinds import EVENT_KINDS, kind_of, sampled_form
 from skdp.accounting.events.specifications import (
     ComposedDpEvent,
     DpEvent,
@@ -92,20 +92,15 @@ def _simplify_inner(event: DpEvent) -> DpEvent:
 
 def _simplify_sampled(event: PoissonSampledDpEvent | SampledWithoutReplacementDpEvent) -> DpEvent:
     """Simplify a sampled event."""
-    inner = _simplify_inner(event.event)
-    if isinstance(event, SampledWithoutReplacementDpEvent):
-        share = event.sample_size / event.source_dataset_size
-    else:
-        share = event.sampling_probability
-        while isinstance(inner, PoissonSampledDpEvent):
-            share, inner = share * inner.sampling_probability, _simplify_inner(inner.event)
+    kind, share, sampled = sampled_form(event)
+    inner = _simplify_inner(sampled)
+    while kind == "poisson" and isinstance(inner, PoissonSampledDpEvent):
+        share, inner = share * inner.sampling_probability, _simplify_inner(inner.event)
     if share == 0.0 or isinstance(inner, NoOpDpEvent):
         return NoOpDpEvent()
     if share == 1.0 or isinstance(inner, NonPrivateDpEvent):
         return inner
-    if isinstance(event, SampledWithoutReplacementDpEvent):
-        return SampledWithoutReplacementDpEvent(event.source_dataset_size, event.sample_size, inner)
-    return PoissonSampledDpEvent(share, inner)
+    return PoissonSampledDpEvent(share, inner) if kind == "poisson" else replace(event, event=inner)
 
 
 def _simplify_basic(event: DpEvent) -> DpEvent:

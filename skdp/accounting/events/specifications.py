@@ -144,13 +144,10 @@ def resolve(event: Any) -> DpEvent:
     )
 
 
-def _set_noise(event: object, value: Any, meaning: str) -> None:
+def _set_noise(event: object, meaning: str) -> None:
     """Store a noise multiplier: a positive number whose square is a finite, non-zero double."""
-    number = value if type(value) is float else read_real(value)
-    if number is None or not LEAST_NOISE <= number <= _MOST_NOISE:
-        constraint = f"a number from 1e-100 to 1e100 ({meaning})"
-        raise _reject(event, "noise_multiplier", value, constraint)
-    object.__setattr__(event, "noise_multiplier", number)
+    constraint = f"a number from 1e-100 to 1e100 ({meaning})"
+    _set_real(event, "noise_multiplier", lambda number: LEAST_NOISE <= number <= _MOST_NOISE, constraint)
 
 
 def _set_finite(event: object, name: str) -> None:
@@ -205,7 +202,7 @@ class GaussianDpEvent(DpEvent):
 
     def __post_init__(self) -> None:
         if type(self.noise_multiplier) is not float or not LEAST_NOISE <= self.noise_multiplier <= _MOST_NOISE:
-            _set_noise(self, self.noise_multiplier, "noise standard deviation / C")
+            _set_noise(self, "noise standard deviation / C")
 
 
 @dataclass(frozen=True)
@@ -222,7 +219,7 @@ class LaplaceDpEvent(DpEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _set_noise(self, self.noise_multiplier, "noise scale b / C")
+        _set_noise(self, "noise scale b / C")
 
 
 @dataclass(frozen=True)

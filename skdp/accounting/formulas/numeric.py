@@ -194,7 +194,8 @@ ERROR = 1e-15
 # Largest steepness s for each number of nodes.
 MOST = {2: 3.6e-4, 3: 9.8e-3, 5: 0.158, 8: 0.855, 16: 4.25, 32: 11.7}
 
-_RULES = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
+# Nodes and weights on the interval from -1 to 1, for each number of nodes.
+RULES = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
 _IN_CELLS = (2, 3, 5, 8)
 
 
@@ -234,15 +235,10 @@ def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     places, weights = [], []
     for at, k in enumerate(_IN_CELLS):
         kept = number == at
-        node, weight = _RULES[k]
+        node, weight = RULES[k]
         places.append((middle[kept, None] + half[kept, None] * node).ravel())
         weights.append((half[kept, None] * weight).ravel())
     return np.concatenate(places), np.concatenate(weights)
-
-
-def rule(k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes and weights on the interval from -1 to 1."""
-    return _RULES[k]
 
 
 def rounding(least: float, loss: float, size: float = 0.0) -> float:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from skdp.accounting.events.composition import MOST_RELEASES, of_parts
@@ -62,7 +63,7 @@ def admit(ledger: Ledger, entry: Charge) -> Charge:
             "which no accounting method supports. No budget was consumed. Use another accountant."
         )
     if not all(each.computable_with(found, entry.adjacency) for each in ledger.balances):
-        raise _explain_missing_cost(ledger, entry, found)
+        raise _explain_missing_cost(entry, found)
     if ledger.epsilon is None:
         return entry
     if ledger.load(entry.event, entry.adjacency) > 1.0:
@@ -115,7 +116,7 @@ def _reject_less(ledger: Ledger, entry: Charge) -> None:
 # --- messages --------------------------------------------------------------------------------------------
 
 
-def _explain_missing_cost(ledger: Ledger, entry: Charge, found: Releases) -> Exception:
+def _explain_missing_cost(entry: Charge, found: Releases) -> Exception:
     name, replace_one = type(entry.event).__name__, entry.adjacency == "replace_one"
     if not methods_for(found, entry.adjacency):
         alone = [error for method in ("pld", "rdp") if (error := rejection(found, method, replace_one)) is not None]
@@ -424,10 +425,5 @@ class MemoryLog:
         """Return the hashes of the chain; entries in memory cannot differ from them."""
         return chain(self.terms, self.read().entries)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"terms": self.terms, "_ledger": self.read(), "_process": self._process}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.terms, self._ledger, self._process = state["terms"], state["_ledger"], state["_process"]
-        self._detached = True
-        self._turn = Turn()
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(MemoryLog, detached=True), (self.read(),)

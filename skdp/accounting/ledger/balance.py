@@ -389,9 +389,9 @@ class Balance:
             methods_for(found, adjacency).intersection(*(methods_for(each, adjacency) for each in self._counts))
         )
 
-    def has_room(self, event: DpEvent, count: int = 1) -> bool:
+    def has_room(self, event: DpEvent) -> bool:
         """Return whether the total number of releases stays within `MOST_RELEASES`."""
-        return self._size + count * _size(event) <= MOST_RELEASES
+        return self._size + _size(event) <= MOST_RELEASES
 
     def remaining(self, event: DpEvent) -> float:
         """Return the number of further charges of this event that the budget admits."""

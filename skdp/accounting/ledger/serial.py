@@ -235,5 +235,4 @@ def _charge(content: Any, terms: Terms) -> Charge:
     try:
         return charge_from_fields({**content, **texts}, terms)
     except TypeError as error:  # the JSON has numbers instead of texts
-        rejection = str(error)
-    raise ValueError(rejection)
+        raise ValueError(str(error)) from None

@@ -36,7 +36,7 @@ def transaction(path: str, begin: str, work: Callable[[sqlite3.Connection], T]) 
 
     No Python context manager takes a database lock on entry, because an interrupt could occur before its block starts.
     """
-    with LOCK, translate_errors(path), _Opened(path) as opened:
+    with LOCK, translate_errors(path), contextlib.closing(_Opened(path)) as opened:
         connection = opened.begin(begin)
         with connection:
             return work(connection)
@@ -54,13 +54,8 @@ class _Opened:
         self._path = path
         self._connection: sqlite3.Connection | None = None
 
-    def __enter__(self) -> _Opened:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Roll back and close the connection, if there is one."""
         if self._connection is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._connection.rollback()
@@ -95,7 +90,7 @@ class _Opened:
         return self._connect_as("mode=ro&immutable=1", begin, wait)
 
     def _connect_as(self, mode: str, begin: str, wait: float) -> sqlite3.Connection:
-        self._close()
+        self.close()
         address = f"{pathlib.Path(self._path).as_uri()}?{mode}"
         self._connection = sqlite3.connect(address, uri=True, timeout=max(wait, 0.0), isolation_level=None)
         connection = self._connection

@@ -43,9 +43,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian
+from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian, statement
 from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI, mixture_loss
-from skdp.accounting.formulas.numeric import ERROR, lifted, nodes, rounding, rule
+from skdp.accounting.formulas.numeric import ERROR, RULES, lifted, nodes, rounding
 from skdp.accounting.releases import Releases
 
 _DEEP = 160.0  # losses this far below the top have a density below e^-80 and are merged
@@ -301,7 +301,7 @@ class LaplacePair(_OfSize):
     def _atoms(self, knots: np.ndarray) -> Atoms:
         half = 0.5 * np.diff(knots)[:, None]
         # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
-        node, weight = rule(5)
+        node, weight = RULES[5]
         loss = (knots[:-1, None] + half * (node + 1.0)).ravel()
         with np.errstate(divide="ignore"):
             log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
@@ -356,12 +356,9 @@ class ResponsePair(_OfSize):
 
     def atoms(self, low: float, high: float) -> Atoms:
         """Both finite losses."""
-        rest = math.log1p(-self.infinite)
-        if self.size == 0.0:
-            return Atoms(np.zeros(1), np.array([rest]), 0.0, self.infinite)
-        upper = rest - math.log1p(math.exp(-self.size))
-        loss, log_weight = np.array([-self.size, self.size]), np.array([upper - self.size, upper])
-        return Atoms(loss, log_weight, 0.0, self.infinite).lift(rounding(-self.size, self.size), self.rate)
+        pair = statement(self.size, self.infinite)
+        atoms = Atoms(pair.loss, pair.log_weight, 0.0, self.infinite)
+        return atoms.lift(rounding(-self.size, self.size), self.rate) if self.size > 0.0 else atoms
 
 
 @dataclass(frozen=True, eq=False)
