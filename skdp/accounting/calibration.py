@@ -120,6 +120,12 @@ def _affordable(parameter: float, cost: Cost, goal: float, most: float, rejectio
     return _in_reach(cost, goal, (most,), rejection)
 
 
+def _out_of_reach(target: BudgetTarget) -> str:
+    """Return the message for a budget that the largest noise does not meet."""
+    limit = f"cannot be reached with noise_multiplier up to {MOST_NOISE:g}"
+    return f"{target.words} {limit}. {target.remedy}, or make fewer releases."
+
+
 @without_removed
 def calibrate_noise_multiplier(
     make_event: Callable[[float], DpEvent],
@@ -186,10 +192,7 @@ def calibrate_to(
         return target.cost(make_event(noise_multiplier), method, adjacency)
 
     replace_one = adjacency == "replace_one"
-    rejection = (
-        f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}. "
-        f"{target.remedy}, or make fewer releases."
-    )
+    rejection = _out_of_reach(target)
     # the bound may be loose at the end of the range and tight before it
     most = _in_reach(cost, target.goal, (MOST_NOISE, 1e5, 1e3, 1e2), rejection)
     if method == "pld" and releases(make_event(1.0)).plain:
@@ -303,10 +306,7 @@ def calibrate_jointly_to(
     while joint(noises) > target.goal:
         noises, step = tuple(sigma * (1.0 + step) for sigma in noises), 2.0 * step
         if max(noises) > MOST_NOISE:
-            raise ValueError(
-                f"{target.words} cannot be reached with noise_multiplier up to {MOST_NOISE:g}. "
-                f"{target.remedy}, or make fewer releases."
-            )
+            raise ValueError(_out_of_reach(target))
     return noises
 
 

@@ -201,10 +201,8 @@ def check_sampling(lots: Sequence[Any], n_rows: int, rate: float, *, level: floa
     >>> print(*check_sampling([rng.permutation(500)[:50] for _ in range(200)], 500, 0.1))
     sampling: The lot sizes vary less than those of independently sampled rows.
     """
-    n_lots, n = (
-        len(lots),
-        check_count("n_rows", n_rows, constraint="a positive integer, the number of rows of the data"),
-    )
+    n_lots = len(lots)
+    n = check_count("n_rows", n_rows, constraint="a positive integer, the number of rows of the data")
     check_real("level", level, above=0, below=1, constraint="a number in (0, 1), such as 1e-6")
     q = check_real("rate", rate, above=0, below=1, constraint="a number in (0, 1), the sampling probability of a row")
     rows = [np.sort(np.ravel(np.asarray(each)).astype(np.int64)) for each in lots]

@@ -38,10 +38,8 @@ def check_budget_is_checked_before_rows_are_read(subject: CheckedEstimator) -> N
     """A fit above the budget is rejected before a value is read, and publishes and releases nothing."""
     ledger = PrivacyAccountant(1e-9, 1e-30)
     model, transcript = subject.make(ledger), Transcript()
-    X, y = (
-        checking.Sealed(subject.table.X),
-        None if subject.table.y is None else checking.Sealed(np.asarray(subject.table.y)),
-    )
+    X = checking.Sealed(subject.table.X)
+    y = None if subject.table.y is None else checking.Sealed(np.asarray(subject.table.y))
     with running(transcript):
         error = rejection(lambda: model.fit(X, y))
     remedy = "Plan from the shape of X, and check the budget before X or y is read"
@@ -482,9 +480,8 @@ def check_private_estimator(
         except Inapplicable as skipped:
             status, reason = "skipped", str(skipped)
         except AssertionError as error:
-            status, reason = (
-                ("xfail", expected[check.__name__]) if check.__name__ in expected else ("failed", str(error))
-            )
+            is_expected = check.__name__ in expected
+            status, reason = ("xfail", expected[check.__name__]) if is_expected else ("failed", str(error))
             if status == "failed" and on_fail == "raise":
                 raise
             if status == "failed" and on_fail == "warn":

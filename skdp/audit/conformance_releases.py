@@ -38,7 +38,7 @@ def check_noise_has_its_law(subject: CheckedEstimator) -> None:
     )
 
 
-def _same_releases(subject: CheckedEstimator, one: AuditedFit, other: AuditedFit, what: str) -> None:
+def _same_releases(one: AuditedFit, other: AuditedFit, what: str) -> None:
     """Demand that a fit leaves behind what another one does that saw the same releases."""
     found = differences(one, other)
     remedy = "Attributes, decisions and messages must follow from releases and public numbers only"
@@ -64,7 +64,7 @@ def check_neighbors_move_releases_by_the_sensitivity(subject: CheckedEstimator) 
             demand(what in checking.MAY_BE_REJECTED, wrong, "Clip finite numbers, and reject none because of its size")
             continue
         seen += 1
-        _same_releases(subject, one, other, f"a row of {what}")
+        _same_releases(one, other, f"a row of {what}")
         remedy = "Clip the contribution of a row to the sensitivity that is accounted for, in double precision"
         _moved_by_two_at_most(one, other, f"a row of {what}", remedy)
     demand(seen > 0, "no replacement row was accepted", "Pass X and y that the estimator accepts")
@@ -80,9 +80,8 @@ def check_a_removed_row_moves_releases_by_the_sensitivity(subject: CheckedEstima
     for what, row in checking.far_rows(subject.table):
         if what in checking.MAY_BE_REJECTED:
             continue
-        table = checking.with_row(subject.table, row).chosen(
-            np.append(others, ROW)
-        )  # the last one: it moves no other's place
+        # the last one: it moves no other's place
+        table = checking.with_row(subject.table, row).chosen(np.append(others, ROW))
         far = max(moves(without, subject.fit(table, without, **change)), default=0.0)
         wrong = (
             f"removing a row of {what} changes a release by {far:.4g} times its sensitivity, but at most 1 is allowed"
@@ -102,7 +101,7 @@ def check_the_number_of_strings_is_private(subject: CheckedEstimator) -> None:
         return  # no column of strings
     one, other = subject.fit(subject.table), subject.fit(many)
     same = subject.fit(near, one)
-    _same_releases(subject, one, same, "a string of a single record")
+    _same_releases(one, same, "a string of a single record")
     fix = "Bound the number of counts that a record changes, in double precision"
     _moved_by_two_at_most(one, same, "a string of a single record", fix)
     for a, b in zip(one.transcript.tracks[0].releases, other.transcript.tracks[0].releases, strict=False):
@@ -126,7 +125,7 @@ def check_weights_move_releases_by_the_sensitivity(subject: CheckedEstimator) ->
         near = weights.copy()
         near[ROW] = weight
         other = subject.fit(table._replace(sample_weight=near), one)
-        _same_releases(subject, one, other, f"a weight of {weight!r}")
+        _same_releases(one, other, f"a weight of {weight!r}")
         _moved_by_two_at_most(one, other, f"a weight of {weight!r}", "Clip weights to a public bound")
 
 
@@ -134,7 +133,7 @@ def check_what_is_fitted_follows_from_the_releases(subject: CheckedEstimator) ->
     """Other rows and targets with the same releases give the same attributes, messages, report and answers."""
     one = subject.fit(subject.table)
     other = subject.fit(subject.other, one)
-    _same_releases(subject, one, other, "other rows")
+    _same_releases(one, other, "other rows")
     for name, answer in answers(one.model, subject.table.X).items():
         twin = answers(other.model, subject.table.X)[name]
         equal = dict(leaves(answer)) == dict(leaves(twin))
@@ -154,7 +153,7 @@ def check_the_number_of_rows_is_private_under_add_remove(subject: CheckedEstimat
     one = subject.fit(subject.table, None, **change)
     n = subject.other.X.shape[0]
     other = subject.fit(subject.other.chosen(np.append(np.arange(n), 0)), one, **change)
-    _same_releases(subject, one, other, "an additional row")
+    _same_releases(one, other, "an additional row")
 
 
 def check_a_seed_repeats_a_fit(subject: CheckedEstimator) -> None:
@@ -205,10 +204,8 @@ def _of_arithmetic(messages: list[tuple[type, str]]) -> list[tuple[type, str]]:
 
 def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     """All rows of a group together change a release by at most the sensitivity of one row; or groups are rejected."""
-    one_table, other_table = (
-        checking.with_units(subject.table, 3, ROW),
-        checking.with_units(subject.table, 40, ROW + 1),
-    )
+    one_table = checking.with_units(subject.table, 3, ROW)
+    other_table = checking.with_units(subject.table, 40, ROW + 1)
     ledger = PrivacyAccountant(unit="household")
     counted = dict.fromkeys(subject.places("adjacency"), AddRemove(60))
     fits: list[AuditedFit] = []
@@ -232,7 +229,7 @@ def check_units_are_bounded_together(subject: CheckedEstimator) -> None:
     # However many rows a group has, it moves a release as far as one row may.
     one = subject.fit(one_table, None, **counted)
     other = subject.fit(other_table, one, **counted)
-    _same_releases(subject, one, other, "a group of 40 rows in place of a group of 3")
+    _same_releases(one, other, "a group of 40 rows in place of a group of 3")
     _moved_by_two_at_most(one, other, "a group of 40 rows", remedy)
     # A accountant of rows rejects the charge.
     rows = PrivacyAccountant()

@@ -30,7 +30,7 @@ errs in the rest alone: with sampling probability q, P = (1-q) Q + q P1,
 which errs by at most 2 u q P1(above) = 2 u (H + (tau - 1 + q) Q(above)). As tau - 1 + q <= tau (1 - (1-q) / tau) <= tau
 (q + |log tau|), losses l that are larger by 2 u min(1, q + |l|) make up for it; likewise in the other direction (with
 the fraction of what is sampled in Q), and where a record is replaced (with the larger of both shares). The rounding of
-a loss is in proportion to the same, as d l / d (log P1 / Q) is that share. So `lifted` serves both.
+a loss is in proportion to the same, as d l / d (log P1 / Q) is that share. So `pld.pairs.Atoms.lift` serves both.
 """
 
 from __future__ import annotations
@@ -259,21 +259,3 @@ def rounding(least: float, loss: float, size: float = 0.0) -> float:
     """
     unit = 1.2e-16  # above the relative rounding of one operation
     return unit * (8.0 * (abs(least) + loss + size) + 64.0)
-
-
-def lifted(loss: np.ndarray, room: float, rate: float) -> np.ndarray:
-    """Return losses increased to cover an error of masses and losses.
-
-    Parameters
-    ----------
-    loss : array
-    room : float
-        Twice the relative error of masses plus that of losses, per `min(1, rate + |loss|)`.
-    rate : float
-        Sampling probability; 1 if nothing is known about the pair.
-
-    Returns
-    -------
-    array
-    """
-    return loss + room * np.minimum(1.0, rate + np.abs(loss))

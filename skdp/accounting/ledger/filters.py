@@ -275,7 +275,7 @@ def _best_order(found: Releases, epsilon: float, delta: float, replace_one: bool
     best, chosen = 0.0, None
     for order in ORDERS:
         cost = _renyi_cost(found, order, replace_one)
-        often = _often(cost, order, epsilon, delta)
+        often = _repeats(found, order, epsilon, delta, replace_one)
         if often > best:
             best, chosen = often, order
         if cost > epsilon + 1.0 - math.log1p(-1.0 / order):
@@ -285,10 +285,7 @@ def _best_order(found: Releases, epsilon: float, delta: float, replace_one: bool
 
 def _repeats(found: Releases, order: float, epsilon: float, delta: float, replace_one: bool) -> float:
     """Return the number of repetitions within the budget of one order; 0 without a Rényi divergence."""
-    return _often(_renyi_cost(found, order, replace_one), order, epsilon, delta)
-
-
-def _often(cost: float, order: float, epsilon: float, delta: float) -> float:
+    cost = _renyi_cost(found, order, replace_one)
     budget = epsilon - renyi_epsilon_at(order, 0.0, delta)
     return budget / cost if budget > 0.0 and 0.0 < cost < math.inf else 0.0
 

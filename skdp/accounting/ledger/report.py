@@ -58,7 +58,7 @@ _COLUMNS = (
     "entry", "time", "label", "event", "requested", "sampling", "adjacency", "unit", "partition", "noise", "note",
 )  # fmt: skip
 _KINDS = {"rejection": "input rejected (no cost)", "raise": "budget increased", "split": "train/test split (no cost)"}
-_NOISE = {True: "seeded", False: "secret"}
+_NOISE = {None: "", True: "seeded", False: "secret"}
 _UNSHOWN = ("key",)  # of a split: it is in the file and in JSON, and no guarantee depends on its secrecy
 
 
@@ -147,11 +147,7 @@ def entry_rows(entries: Sequence[Any]) -> list[list[str]]:
         event = _KINDS.get(entry.kind) or _short(describe(entry.event))
         sampling = _short(sampling_of(entry.event)) if entry.kind == "charge" else ""
         what = [_short(entry.label), event, _asked(entry), sampling, entry.adjacency, entry.unit]
-        what += [
-            _short(entry.partition or ""),
-            "" if entry.seeded is None else _NOISE[entry.seeded],
-            _short(entry.note),
-        ]
+        what += [_short(entry.partition or ""), _NOISE[entry.seeded], _short(entry.note)]
         rows.append([which, _time(entry.time), *what])
     return rows
 

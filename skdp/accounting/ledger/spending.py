@@ -191,10 +191,10 @@ class Figures:
             Remaining part of delta for events with a failure probability, such as partition selection.
         """
         if event is not None:
-            releases(event)
+            event = resolve(event)
+            releases(event)  # raises if no method covers the event
         delta = None if delta is None else check_delta(delta)
         adjacency = None if adjacency is None else check_adjacency(adjacency)
-        event = None if event is None else resolve(event)
         return affordable(self._read(), event, delta, adjacency)
 
     def remaining(self, event: DpEvent | None = None) -> float:

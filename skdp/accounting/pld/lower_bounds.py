@@ -39,7 +39,7 @@ from skdp.accounting.pld.epsilon import FINE, check_kinds, directions, least_wit
 from skdp.accounting.pld.grid import Composed, GridRelease, compose_on_grid, release_moment
 from skdp.accounting.pld.pairs import LaplacePair, Pair, ResponsePair
 from skdp.accounting.pld.reading import Solved, epsilon_of, hockey_stick, is_negligible, solve_directions
-from skdp.accounting.pld.tilting import WORK, Tilt, deviation, finest, total
+from skdp.accounting.pld.tilting import WORK, Tilt, deviation, finest, log_peak, total
 from skdp.accounting.releases import Releases, join, repeat
 
 _TINY = 1e-9  # covers rounding and the quadrature of one release
@@ -63,11 +63,6 @@ def too_high(release: GridRelease, h: float) -> np.ndarray:
     return np.log1p(np.clip(ratio, math.expm1(-h), math.expm1(h)))
 
 
-def _log_peak(order: float) -> float:
-    """Return the log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
-    return order * math.log(order) - (1.0 + order) * math.log1p(order) if order > 0.0 else 0.0
-
-
 def _bound_shift(tilt: Tilt, found: Composed, at: float, log_share: float) -> float:
     """Least g by some orders; where losses are rare and large those below the one that suits delta are better."""
     best = math.inf
@@ -89,7 +84,7 @@ def _bound_shift_by(tilt: Tilt, found: Composed, at: float, log_share: float, th
     plain = math.fsum(
         p.count * (k + theta * s.offset) for p, s, k in zip(tilt.pairs, found.releases, moments, strict=True)
     )
-    excess = max(plain - theta * at + _log_peak(theta) - log_share + math.log(2.0), 1.0)
+    excess = max(plain - theta * at + log_peak(theta) - log_share + math.log(2.0), 1.0)
     each = math.exp(-min(excess, 700.0)) / len(found.releases)
     parts = []  # how often, tilted mass and by how much too high, without the labels that are most too high
     mean = variance = 0.0
@@ -177,7 +172,7 @@ def _bound_lifted(tilt: Tilt, found: Composed, at: float) -> float:
         if release.low > 0.0:
             second = float(release.position[min(1, release.position.size - 1)])
             share += pair.count * math.exp(min(math.log(release.low) + theta * h * second - k, 0.0))
-    return plain - theta * at + _log_peak(theta) + math.log(share) if share > 0.0 else -math.inf
+    return plain - theta * at + log_peak(theta) + math.log(share) if share > 0.0 else -math.inf
 
 
 def sure_mass(tilt: Tilt) -> tuple[float, float]:
@@ -240,8 +235,8 @@ def lower_epsilon(tilt: Tilt, found: Composed, delta: float) -> float:
     # every correction falls as the place it is read at increases: it is taken a little below the final one
     place = rough - min(1.0 / tilt.order, 1e-3 * abs(rough))
     parts = (
-        _bound_wrapped_down(tilt, found, place, _log_peak),
-        _bound_wrapped_up(tilt, found, place, _log_peak),
+        _bound_wrapped_down(tilt, found, place, log_peak),
+        _bound_wrapped_up(tilt, found, place, log_peak),
         _bound_lifted(tilt, found, place),
     )
     if max(parts) >= 0.0:  # mass that wrapped around is no probability once tilted back: it may be all that was read

@@ -45,7 +45,7 @@ from scipy.special import ndtr
 
 from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian, statement
 from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI, mixture_loss
-from skdp.accounting.formulas.numeric import ERROR, RULES, lifted, nodes, rounding
+from skdp.accounting.formulas.numeric import ERROR, RULES, nodes, rounding
 from skdp.accounting.releases import Releases
 
 _DEEP = 160.0  # losses this far below the top have a density below e^-80 and are merged
@@ -68,9 +68,8 @@ class Atoms(NamedTuple):
     def lift(self, error: float, rate: float) -> Atoms:
         """Atoms that dominate these, whatever was rounded: with an error as in `numeric`, at a sampling rate."""
         room = 2.0 * error
-        return Atoms(
-            lifted(self.loss, room, rate), self.log_weight + math.log1p(room), self.low, self.lost, self.room + room
-        )
+        loss = self.loss + room * np.minimum(1.0, rate + np.abs(self.loss))
+        return Atoms(loss, self.log_weight + math.log1p(room), self.low, self.lost, self.room + room)
 
 
 def _mixture_place(q: float, m: float, loss: np.ndarray) -> np.ndarray:

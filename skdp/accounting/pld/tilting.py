@@ -139,15 +139,19 @@ def lost_above(pairs: tuple[AnyPair, ...], spans: tuple[tuple[float, float], ...
     return math.fsum(pair.count * pair.above(span)[0] for pair, span in zip(pairs, spans, strict=True))
 
 
+def log_peak(order: float) -> float:
+    """Return the log of the maximum over x of (1 - e^{-x}) e^{-order x}."""
+    return order * math.log(order) - (1.0 + order) * math.log1p(order) if order > 0.0 else 0.0
+
+
 def ceiling(tilt: Tilt) -> float:
     """Return a Chernoff bound on epsilon at the delta of `tilt`.
 
     It is the conversion of Rényi divergences of Canonne, Kamath & Steinke 2020, Proposition 12.
     """
     order = tilt.order
-    log_peak = order * math.log(order) - (1.0 + order) * math.log1p(order)
     left = math.exp(tilt.log_delta) - lost_above(tilt.pairs, tilt.spans)
-    return (total(tilt, order)[0] + log_peak - math.log(left)) / order if left > 0.0 else math.inf
+    return (total(tilt, order)[0] + log_peak(order) - math.log(left)) / order if left > 0.0 else math.inf
 
 
 def window(tilt: Tilt, least: float) -> tuple[float, float, float]:
@@ -273,8 +277,8 @@ def _relax(tilt: Tilt) -> Tilt:
     log_unit = math.log(_ROUNDING * (1.0 + sum(pair.count for pair in tilt.pairs)))
 
     def is_enough(theta: float) -> bool:
-        log_peak = theta * math.log(theta) - (1.0 + theta) * math.log1p(theta)
-        return total(tilt, theta)[0] - theta * tilt.epsilon + log_peak + log_unit <= tilt.log_delta + _FAR_BELOW
+        bound = total(tilt, theta)[0] - theta * tilt.epsilon + log_peak(theta) + log_unit
+        return bound <= tilt.log_delta + _FAR_BELOW
 
     def extent(at: Tilt) -> float:
         bottom, top, _ = window(at, max(tilt.epsilon - 10.0 / at.theta, 0.0))

@@ -98,9 +98,8 @@ def errors_near(
         return []
     if simple.mu == simple.pure == 0.0:
         return [ErrorsOfTests(np.array([1.0, 0.0]), np.array([1.0, simple.revealed * (1.0 - 1e-12)]))]
-    place = (
-        epsilon if simple.mu > 0.0 else min(epsilon, (1.0 - 1e-9) * simple.pure)
-    )  # nothing lies beyond the largest loss
+    # nothing lies beyond the largest loss
+    place = epsilon if simple.mu > 0.0 else min(epsilon, (1.0 - 1e-9) * simple.pure)
     left = min(delta, 0.5) - simple.revealed
     log_delta = math.log(left) if left > 1e-6 * delta and place == epsilon else None
     tilts = (find_tilt(pairs, log_delta, place) for pairs in directions(exact, replace_one))

@@ -148,9 +148,7 @@ class RiskTarget:
     def words(self) -> str:
         return f"epsilon={self.risk!r}"
 
-    @property
-    def place(self) -> str:
-        return self.words
+    place = words
 
     def cost(self, event: DpEvent, method: str, adjacency: str) -> float:
         profile = PrivacyProfile(event, method=method, adjacency=adjacency)
