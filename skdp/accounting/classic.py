@@ -65,8 +65,26 @@ def _choose(noisy: list[SampledGaussian], delta: float, change: float) -> list[S
     return steps
 
 
-def _best(found: Releases, delta: float, replace_one: bool, join: Callable[[list[Statement], float], float]) -> float:
-    """Return the minimum of `join(steps, delta)` over the part of delta for the Gaussian steps."""
+def composed_epsilon(
+    theorem: Callable[[list[Statement], float], float], found: Releases, delta: float, *, replace_one: bool = False
+) -> float:
+    """Return the smallest epsilon at `delta` by a composition theorem, over the parts of delta for the Gaussian steps.
+
+    Parameters
+    ----------
+    theorem : {strong, optimal, optimal_exact}
+        Function of the guarantees of all steps, and of delta, that returns epsilon.
+    found : Releases
+    delta : float
+        In (0, 1).
+    replace_one : bool
+        Whether neighbors replace a record.
+
+    Returns
+    -------
+    float
+        Epsilon in nats; inf if the deltas exceed `delta`.
+    """
     change = 2.0 if replace_one else 1.0
     fixed, noisy = _fixed(found, change), _noisy(found)
     left = _slack(fixed, delta)
@@ -74,11 +92,11 @@ def _best(found: Releases, delta: float, replace_one: bool, join: Callable[[list
         return math.inf
     number = sum(each.times for each in noisy)
     if number == 0:
-        return join(fixed, delta)
+        return theorem(fixed, delta)
 
     def at(logit: float) -> float:
         each = left / (1.0 + math.exp(-logit)) / number
-        return join(fixed + _choose(noisy, each, change), delta) if each > 1e-305 else math.inf
+        return theorem(fixed + _choose(noisy, each, change), delta) if each > 1e-305 else math.inf
 
     return minimize(at, -16.0, 16.0)
 
@@ -114,35 +132,18 @@ def naive_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -
     return math.fsum(step.times * step.epsilon for step in steps)
 
 
-def _strong(steps: list[Statement], delta: float) -> float:
+def strong(steps: list[Statement], delta: float) -> float:
+    """Return epsilon by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
+
+    Epsilon is sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. The
+    proof, by Azuma's inequality, uses only the range epsilon_i and the mean epsilon_i (e^epsilon_i - 1) of each step,
+    so steps can differ. The result can exceed the naive sum for few or large steps.
+    """
     left = _slack(steps, delta)
     if left <= 0.0 or max(step.epsilon for step in steps) > 300.0:
         return math.inf
     mean = math.fsum(step.times * step.epsilon * math.expm1(step.epsilon) for step in steps)
     return mean + math.sqrt(-2.0 * math.log(left) * math.fsum(step.times * step.epsilon**2 for step in steps))
-
-
-def strong_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Return epsilon at `delta` by strong composition (Dwork, Rothblum & Vadhan 2010, Theorem III.3).
-
-    Epsilon is sum epsilon_i (e^epsilon_i - 1) + sqrt(2 log(1/delta') sum epsilon_i^2) at delta' + sum delta_i. The
-    proof, by Azuma's inequality, uses only the range epsilon_i and the mean epsilon_i (e^epsilon_i - 1) of each step,
-    so steps can differ.
-
-    Parameters
-    ----------
-    found : Releases
-    delta : float
-        In (0, 1).
-    replace_one : bool
-        Whether neighbors replace a record.
-
-    Returns
-    -------
-    float
-        Epsilon in nats; inf if the deltas exceed `delta`. It can exceed the naive sum for few or large steps.
-    """
-    return _best(found, delta, replace_one, _strong)
 
 
 def _heterogeneous(steps: list[Statement], delta: float) -> float:
@@ -162,12 +163,18 @@ def _left(steps: list[Statement], delta: float) -> float:
     return -math.expm1(math.log1p(-delta) - taken) * (1.0 - 1e-14) - 1e-15 * delta
 
 
-def _optimal(steps: list[Statement], delta: float) -> float:
+def optimal(steps: list[Statement], delta: float) -> float:
+    """Return epsilon by Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps."""
     left = _left(steps, delta)
     return _heterogeneous(steps, left) if left > 0.0 else math.inf
 
 
-def _exact(steps: list[Statement], delta: float) -> float:
+def optimal_exact(steps: list[Statement], delta: float) -> float:
+    """Return epsilon by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
+
+    The exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). For more than 10^6 steps the bound of
+    `optimal` is used.
+    """
     (step,), left = steps, _left(steps, delta)
     if left <= 0.0 or step.epsilon > 300.0:
         return math.inf
@@ -176,48 +183,8 @@ def _exact(steps: list[Statement], delta: float) -> float:
     return randomized_response_epsilon(step.epsilon, step.times, left)
 
 
-def optimal_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Return epsilon at `delta` by Kairouz, Oh & Viswanath 2017, Theorem 3.5, for equal and unequal steps.
-
-    Parameters
-    ----------
-    found : Releases
-    delta : float
-        In (0, 1).
-    replace_one : bool
-        Whether neighbors replace a record.
-
-    Returns
-    -------
-    float
-        Epsilon in nats; inf if the deltas exceed `delta`.
-    """
-    return _best(found, delta, replace_one, _optimal)
-
-
-def optimal_exact_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Return epsilon at `delta` by exact composition of equal steps (Kairouz, Oh & Viswanath 2017, Theorem 3.3).
-
-    Parameters
-    ----------
-    found : Releases
-        Releases of one type; the exact value for unequal steps is #P-hard (Murtagh & Vadhan 2016). For more than 10^6
-        steps the bound of `optimal_epsilon` is used.
-    delta : float
-        In (0, 1).
-    replace_one : bool
-        Whether neighbors replace a record.
-
-    Returns
-    -------
-    float
-        Epsilon in nats; inf if the deltas exceed `delta`.
-    """
-    return _best(found, delta, replace_one, _exact)
-
-
 def exact_rejection(found: Releases, replace_one: bool) -> Exception | None:
-    """Return why `optimal_exact_epsilon` does not support a composition, without a remedy; None if it does."""
+    """Return why `optimal_exact` does not support a composition, without a remedy; None if it does."""
     if found.kinds_of_steps > 1:
         return TypeError("event=ComposedDpEvent of unequal steps is not supported by method='optimal_exact'")
     return None
@@ -254,7 +221,7 @@ def strong_2016_epsilon(found: Releases, delta: float, *, replace_one: bool = Fa
         for share, noise, count in noisy:
             inner = min(each / share, 1.0)
             steps.append(Statement(share * change * math.sqrt(2.0 * math.log(1.25 / inner)) / noise, each, count))
-        return _strong(steps, delta)
+        return strong(steps, delta)
 
     return minimize(at, -16.0, 16.0)
 
@@ -276,8 +243,8 @@ def _pure(epsilon: float) -> np.ndarray:
     return _LAMBDAS * epsilon * grown + 0.5 * (_LAMBDAS * epsilon * math.exp(epsilon)) ** 2
 
 
-def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
-    """Return alpha(lambda) of a composition at lambda = 1, ..., 32.
+def log_moments(found: Releases, *, replace_one: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return lambda = 1, ..., 32, and alpha(lambda) of a composition.
 
     Parameters
     ----------
@@ -288,7 +255,7 @@ def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
 
     Returns
     -------
-    ndarray of shape (32,)
+    tuple of ndarray of shape (32,)
         In nats.
     """
     change = 2.0 if replace_one else 1.0
@@ -299,52 +266,40 @@ def log_moments(found: Releases, *, replace_one: bool = False) -> np.ndarray:
         total = total + count * _pure(change / noise)
     for statement in found.epsilon_delta:
         total = total + statement.times * _pure(statement.epsilon)
-    return total * (1.0 + 1e-11)  # covers the rounding of a moment; the tail bound on delta cancels and has its own
+    # covers the rounding of a moment; the tail bound on delta cancels and has its own
+    return _LAMBDAS, total * (1.0 + 1e-11)
 
 
-def _epsilon(lambdas: np.ndarray, moments: np.ndarray, delta: float) -> float:
-    return max(0.0, float(np.min((moments - math.log(delta)) / lambdas)))
+# Lambdas, and the log moments of a composition there.
+MomentsOf = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
-def _delta(lambdas: np.ndarray, moments: np.ndarray, epsilon: float) -> float:
-    exponent = moments - lambdas * epsilon + 9e-16 * (moments + lambdas * epsilon)
-    return math.exp(min(0.0, float(np.min(exponent))))
-
-
-def moments_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
+def tail_epsilon(moments_of: MomentsOf, found: Releases, delta: float, *, replace_one: bool = False) -> float:
     """Return epsilon at `delta` by the tail bound, solved for epsilon.
 
     Parameters
     ----------
+    moments_of : {log_moments, asymptotic_moments}
     found : Releases
     delta : float
         In (0, 1).
     replace_one : bool
+        Whether neighbors replace a record; not with sampling.
 
     Returns
     -------
     float
         In nats, at least 0.
     """
-    return _epsilon(_LAMBDAS, log_moments(found, replace_one=replace_one), delta)
+    lambdas, moments = moments_of(found, replace_one=replace_one)
+    return max(0.0, float(np.min((moments - math.log(delta)) / lambdas)))
 
 
-def moments_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """Return delta at `epsilon` by the tail bound.
-
-    Parameters
-    ----------
-    found : Releases
-    epsilon : float
-        In nats, at least 0.
-    replace_one : bool
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
-    return _delta(_LAMBDAS, log_moments(found, replace_one=replace_one), epsilon)
+def tail_delta(moments_of: MomentsOf, found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
+    """Return delta at `epsilon` by the tail bound; see `tail_epsilon`."""
+    lambdas, moments = moments_of(found, replace_one=replace_one)
+    exponent = moments - lambdas * epsilon + 9e-16 * (moments + lambdas * epsilon)
+    return math.exp(min(0.0, float(np.min(exponent))))
 
 
 def moments_rejection(found: Releases, replace_one: bool) -> Exception | None:
@@ -369,8 +324,14 @@ def asymptotic_rejection(found: Releases, replace_one: bool) -> Exception | None
     return None
 
 
-def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lambdas that Lemma 3 admits and the leading term of their log moments."""
+def asymptotic_moments(found: Releases, *, replace_one: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lambdas that Lemma 3 admits, and the leading term of their log moments, which is not a guarantee.
+
+    The lemma's bound is q^2 lambda (lambda + 1) / ((1 - q) sigma^2) + O(q^3 lambda^3 / sigma^3) for sigma >= 1,
+    q < 1 / (16 sigma) and lambda <= sigma^2 log(1 / (q sigma)); the remainder has no constant and is omitted.
+    `asymptotic_rejection` must return None for the releases.
+    """
+    change = 2.0 if replace_one else 1.0
     # q < 1/(16 sigma) and sigma >= 1 admit at least lambda = 2
     most = min((s * s * -math.log(q * s) for q, s, _ in found.sampled), default=1e4)
     lambdas = np.arange(1.0, min(math.floor(most), 100_000) + 1.0)
@@ -378,31 +339,3 @@ def _asymptotic(found: Releases, change: float) -> tuple[np.ndarray, np.ndarray]
     for q, s, count in found.sampled:
         total = total + count * q * q * lambdas * (lambdas + 1.0) / ((1.0 - q) * s * s)
     return lambdas, total
-
-
-def asymptotic_epsilon(found: Releases, delta: float, *, replace_one: bool = False) -> float:
-    """Return epsilon at `delta` from the leading term of the log moment (Lemma 3), which is not a guarantee.
-
-    The lemma's bound is q^2 lambda (lambda + 1) / ((1 - q) sigma^2) + O(q^3 lambda^3 / sigma^3) for sigma >= 1,
-    q < 1 / (16 sigma) and lambda <= sigma^2 log(1 / (q sigma)); the remainder has no constant and is omitted.
-
-    Parameters
-    ----------
-    found : Releases
-        Releases for which `asymptotic_rejection` returns None.
-    delta : float
-        In (0, 1).
-    replace_one : bool
-        Whether neighbors replace a record; not with sampling.
-
-    Returns
-    -------
-    float
-        In nats, at least 0.
-    """
-    return _epsilon(*_asymptotic(found, 2.0 if replace_one else 1.0), delta)
-
-
-def asymptotic_delta(found: Releases, epsilon: float, *, replace_one: bool = False) -> float:
-    """Return delta at `epsilon` from the leading term of the log moment; see `asymptotic_epsilon`."""
-    return _delta(*_asymptotic(found, 2.0 if replace_one else 1.0), epsilon)

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from skdp.accounting import classic
@@ -199,18 +199,18 @@ def _check_reading(method: Any) -> str:
 
 _EPSILON: dict[str, Callable[..., float]] = {
     "rdp": rdp_epsilon,
-    "moments": classic.moments_epsilon,
-    "optimal_exact": classic.optimal_exact_epsilon,
-    "optimal": classic.optimal_epsilon,
-    "strong": classic.strong_epsilon,
+    "moments": partial(classic.tail_epsilon, classic.log_moments),
+    "optimal_exact": partial(classic.composed_epsilon, classic.optimal_exact),
+    "optimal": partial(classic.composed_epsilon, classic.optimal),
+    "strong": partial(classic.composed_epsilon, classic.strong),
     "naive": classic.naive_epsilon,
-    "moments_asymptotic": classic.asymptotic_epsilon,
+    "moments_asymptotic": partial(classic.tail_epsilon, classic.asymptotic_moments),
     "strong_2016": classic.strong_2016_epsilon,
 }
 _DELTA: dict[str, Callable[..., float]] = {
     "rdp": rdp_delta,
-    "moments": classic.moments_delta,
-    "moments_asymptotic": classic.asymptotic_delta,
+    "moments": partial(classic.tail_delta, classic.log_moments),
+    "moments_asymptotic": partial(classic.tail_delta, classic.asymptotic_moments),
 }
 
 

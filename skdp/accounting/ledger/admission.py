@@ -149,17 +149,14 @@ def _no_theorem(balance: Balance, entry: Charge, found: Releases, budget: str) -
         )
     if not balance.counts:
         return None
-    renyi = Filter(2.0, 0.0, replace_one)
-    if found.plain or (
-        not balance.raised
-        and any(
-            limit.covers(found)
-            for limit in balance.rule_with(found, entry.adjacency).filters(balance.epsilon or 0.0, replace_one)
-        )
-    ):
+    if found.plain:
         return None
+    if not balance.raised:
+        filters = balance.rule_with(found, entry.adjacency).filters(balance.epsilon or 0.0, replace_one)
+        if any(limit.covers(found) for limit in filters):
+            return None
     name = type(entry.event).__name__
-    if not renyi.covers(found):
+    if not Filter(2.0, 0.0, replace_one).covers(found):
         return (
             f"{name} has no Rényi divergence, which every charge after the first requires under {budget}. No budget "
             "was consumed. Charge planned fits together as one ComposedDpEvent, or use another accountant."

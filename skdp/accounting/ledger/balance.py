@@ -385,9 +385,8 @@ class Balance:
 
     def computable_with(self, found: Releases, adjacency: str) -> bool:
         """Return whether some accounting method covers the releases and all charges."""
-        return bool(
-            methods_for(found, adjacency).intersection(*(methods_for(each, adjacency) for each in self._counts))
-        )
+        of_charges = (methods_for(each, adjacency) for each in self._counts)
+        return bool(methods_for(found, adjacency).intersection(*of_charges))
 
     def has_room(self, event: DpEvent) -> bool:
         """Return whether the total number of releases stays within `MOST_RELEASES`."""

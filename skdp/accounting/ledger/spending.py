@@ -47,12 +47,8 @@ def _amounts(ledger: Ledger, delta: float | None) -> list[tuple[str, str]]:
         return [("spent", "requires a delta, for example table(delta=1e-5)")]
     if delta is None or (ledger.epsilon is not None and delta == ledger.delta):
         return found
-    found.append(
-        (
-            "spent (non-adaptive composition: plans fixed in advance)",
-            f"epsilon={ledger.cost(delta):.6g} at delta={delta:g}",
-        )
-    )
+    planned = f"epsilon={ledger.cost(delta):.6g} at delta={delta:g}"
+    found.append(("spent (non-adaptive composition: plans fixed in advance)", planned))
     if ledger.epsilon is None:
         adaptive = f"epsilon={ledger.adaptive_cost(delta):.6g} at delta={delta:g}"
         found.append(("spent (fully adaptive composition)", adaptive))

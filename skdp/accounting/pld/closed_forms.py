@@ -158,8 +158,6 @@ def _revealed(found: Releases, shown: list[tuple[float, int]]) -> float:
         if any(delta >= 1.0 for delta, _ in every):
             return 1.0
         return -math.expm1(math.fsum(count * math.log1p(-delta) for delta, count in every)) * (1.0 + 1e-14)
-    if any(each.delta >= 1.0 for each in found.epsilon_delta):
-        return 1.0
     if _is_single(found):
         return found.epsilon_delta[0].delta
     return -math.expm1(sum(each.times * math.log1p(-each.delta) for each in found.epsilon_delta))

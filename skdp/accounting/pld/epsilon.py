@@ -108,7 +108,7 @@ def directions(found: Releases, replace_one: bool, log_floor: float = -30.0, acc
     gaussian = found.mu_squared + sum(count * m * m for _, m, count in sampled if m > MAX_SHIFT)
     others: list[AnyPair] = [Pair("remove", 1.0, math.sqrt(gaussian) * twice, 1)] if gaussian > 0.0 else []
     others += [LaplacePair(twice / noise, count) for noise, count in found.laplace]
-    others += [ResponsePair(epsilon, delta, count) for epsilon, delta, count in found.epsilon_delta if delta < 1.0]
+    others += [ResponsePair(epsilon, delta, count) for epsilon, delta, count in found.epsilon_delta]
     for runs, trials, count in found.selected:
         floor = log_floor - math.log(count)
         others.append(ProfilePair.of(_selected_profile(runs, trials, replace_one, floor, accuracy), count))

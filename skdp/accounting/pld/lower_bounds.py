@@ -275,7 +275,7 @@ def _single(found: Releases, delta: float, replace_one: bool) -> float:
     if found.mu_squared > 0.0:
         pairs.append(Pair("remove", 1.0, math.sqrt(found.mu_squared) * twice, 1))
     pairs += [LaplacePair(twice / each.noise, 1) for each in found.laplace]
-    pairs += [ResponsePair(each.epsilon, each.delta, 1) for each in found.epsilon_delta if each.delta < 1.0]
+    pairs += [ResponsePair(each.epsilon, each.delta, 1) for each in found.epsilon_delta]
     return max((_epsilon_of_one(pair, delta) for pair in pairs), default=0.0)
 
 
