@@ -285,6 +285,13 @@ class FitPlan(NamedTuple):
         take_fit(whole, fit, self.event(scale))
         return whole
 
+    def model(self, scale: float, seed: int | None, rows: PartRows, accountant: Any) -> Any:
+        """The fitted pipeline of `run`, or the private estimator that is its only step, with this accountant."""
+        made = self.run(scale, seed, rows)
+        for _, step in private_steps(made.steps):
+            step.estimator.set_params(accountant=accountant)
+        return seen_by_the_user(made)
+
     def _fit(self, scale: float, seed: int | None, weights: Any = None, units: Units | None = None) -> JointFit:
         """Fit with its own public number of rows."""
         pipeline = with_public_rows(self.pipeline, self.n)

@@ -16,7 +16,6 @@ from skdp._checks.rows import check_classes, take_rows
 from skdp.accounting import DpEvent, GaussianDpEvent, compose, get_epsilon
 from skdp.accounting.calibration import calibrate_to
 from skdp.accounting.statements.targets import EpsilonTarget, target_of
-from skdp.base.private_step import private_steps
 from skdp.metrics.histogram_evaluation import CountedEvaluation, CountingPlan, RowsOfCounts
 from skdp.metrics.private_evaluation import kind_of, n_columns
 from skdp.metrics.scored_rows import ScoredRows
@@ -226,7 +225,8 @@ class CrossValidation:
         template = private_template(model.estimator, model.epsilon, model.delta)
         fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
-        fit.keep(**model._public_parameters(fit.delta))
+        estimator = type(model.estimator).__name__
+        fit.keep("epsilon", "cv", "score_fraction", delta=fit.delta, estimator=estimator)
         fit.plan_at(fit.cost_of(plan.event))
 
         rows = fit.read(model._read_parts, fit, plan)
@@ -239,12 +239,6 @@ class CrossValidation:
 
     def _private_parts(self) -> list[Any]:
         return []  # diagnostics of fits and models about their rows are not published
-
-    def _public_parameters(self, delta: float) -> dict[str, Any]:
-        """Public parameters that the accountant records with the charge."""
-        names = ("epsilon", "cv", "score_fraction")
-        kept = {name: getattr(self, name) for name in names} | {"delta": delta}
-        return kept | {"estimator": type(self.estimator).__name__}
 
     # --- before a row is read ---
 
@@ -316,8 +310,10 @@ class CrossValidation:
         folds, evaluation = draw_folds(fit.spawn("folds"), fit.n_units, self.cv, fit.adjacency), plan.evaluation
         with silence():  # warnings of a fit or a model may depend on its rows
             parts = [rows.of_units(folds != fold) for fold in range(self.cv)]
-            given = zip(plan.fits, parts, strict=True)
-            self.estimators_ = [self._fitted(fit, *each, plan.scale, fold) for fold, each in enumerate(given)]
+            self.estimators_ = [
+                plan.fits[fold].model(plan.scale, fit.seed(fold), part, fit.accountant)
+                for fold, part in enumerate(parts)
+            ]
             of_rows = folds if fit.units is None else folds[fit.units.codes]
             scores = OutOfFoldScores(self.estimators_, rows.X, of_rows, evaluation._score, evaluation._width())
             evaluation._release(plan.counting, scores, counted._replace(subgroups=of_rows), fit.spawn("counts"))
@@ -325,10 +321,3 @@ class CrossValidation:
         evaluation._fitted_n_public = fit.n
         evaluation._set_cost(fit.cost, fit.releases)
         self.evaluation_ = evaluation
-
-    def _fitted(self, fit: WholeFit, plan: Any, rows: PartRows, scale: float, fold: int) -> Any:
-        """Return the model that is fitted without one fold."""
-        made = plan.run(scale, fit.seed(fold), rows)
-        for _, step in private_steps(made.steps):
-            step.estimator.set_params(accountant=fit.accountant)
-        return seen_by_the_user(made)

@@ -103,7 +103,10 @@ class PrivateSearch(ScoresOfPart):
         model._check_scoring(seen_by_the_user(template), X, y)
         fit.read_shape(X, groups, template)
         plan = model._plan(fit, template, y, sample_weight)
-        fit.keep(**model._public_parameters(plan, fit.delta))
+        fit.keep(
+            "strategy", "n_trials", "refit", "test_size", "epsilon", delta=fit.delta,
+            estimator=type(model.estimator).__name__, scoring=model.scorer_.name, n_candidates=len(plan.tried),
+        )  # fmt: skip
         fit.plan_at(fit.cost_of(plan.event))
 
         rows = fit.read(model._read_parts, fit, plan)
@@ -169,13 +172,6 @@ class PrivateSearch(ScoresOfPart):
 
     def _n_scored(self, n: int) -> int:
         return n_tested(self.test_size, n, self.privacy_unit_)
-
-    def _public_parameters(self, plan: SearchPlan, delta: float) -> dict[str, Any]:
-        """Public parameters that the accountant records with the charge."""
-        names = ("strategy", "n_trials", "refit", "test_size", "epsilon")
-        kept = {name: getattr(self, name) for name in names} | {"delta": delta}
-        score = self.scorer_.name
-        return kept | {"estimator": type(self.estimator).__name__, "scoring": score, "n_candidates": len(plan.tried)}
 
     # --- before the charge ---
 

@@ -131,7 +131,8 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
         model._check_own_parameters()
         fit.read_shape(X, groups)
         plan = model._plan(fit, y, sample_weight)
-        fit.keep(**model._public_parameters())
+        estimator = type(inner_of(model.estimator)).__name__
+        fit.keep("epsilon", "delta", "test_size", "weight_bound", estimator=estimator)
         fit.plan_at(plan.cost)
 
         rows = fit.read(model._read_parts, fit, plan, y, sample_weight)
@@ -161,11 +162,6 @@ class TableClassifier(ClassifierMixin, WholeEstimator):
 
     def _is_frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
-
-    def _public_parameters(self) -> dict[str, Any]:
-        """Public parameters that the accountant records with the charge."""
-        names = ("epsilon", "delta", "test_size", "weight_bound")
-        return {name: getattr(self, name) for name in names} | {"estimator": type(inner_of(self.estimator)).__name__}
 
     def _plan(self, fit: WholeFit, y: Any, sample_weight: Any) -> TablePlan:
         """Plan the histogram, and the fit to the other rows if the estimator is not fitted."""

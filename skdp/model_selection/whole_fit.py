@@ -190,9 +190,9 @@ class WholeFit(Fit):
         """Return an event with its epsilon at the delta of the fit."""
         return PrivacyCost(event, get_epsilon(event, self.delta, adjacency=self.adjacency), self.delta)
 
-    def keep(self, **public: Any) -> None:
-        """Store public parameters, which the accountant records with the charge."""
-        self._kept = public
+    def keep(self, *names: str, **public: Any) -> None:
+        """Store parameters of the model and other public values, which the accountant records with the charge."""
+        self._kept = {name: getattr(self.model, name) for name in names} | public
         self._account = self._find_account()
 
     def _find_account(self) -> Account:

@@ -166,15 +166,9 @@ class Study:
 
     def _fit_all(self, fit: WholeFit, plans: list[FitPlan], rows: PartRows) -> list[list[Any]]:
         """Fit at each budget, each time with independent noise. Warnings are issued once, before the fits."""
-        repeats = range(self.n_repeats)
-        return [[self._fitted(fit, plan, fit.seed(i, j), rows) for j in repeats] for i, plan in enumerate(plans)]
-
-    def _fitted(self, fit: WholeFit, plan: FitPlan, seed: int | None, rows: PartRows) -> Any:
+        repeats, given = range(self.n_repeats), (rows, fit.accountant)
         with silence():
-            made = plan.run(1.0, seed, rows)
-        for _, step in private_steps(made.steps):
-            step.estimator.set_params(accountant=fit.accountant)
-        return seen_by_the_user(made)
+            return [[plan.model(1.0, fit.seed(i, j), *given) for j in repeats] for i, plan in enumerate(plans)]
 
     def score(self, model: Any) -> float:
         """The score of a model on the public rows."""
