@@ -149,11 +149,6 @@ _PIPELINE_KINDS = frozenset(
 _SEARCH_KINDS = frozenset(
     {"skdp.model_selection.search.DPGridSearchCV", "skdp.model_selection.search.DPRandomizedSearchCV"}
 )
-_THRESHOLD_KIND = "sklearn.model_selection._classification_threshold.FixedThresholdClassifier"
-_CALIBRATED_KIND = "skdp.model_selection.calibrated_classifier.DPCalibratedClassifier"
-_PURPOSE_KIND = "skdp.model_selection.threshold_classifier.DPThresholdClassifier"
-_AROUND_KINDS = {_THRESHOLD_KIND, _CALIBRATED_KIND, _PURPOSE_KIND}
-"""Classifiers around one that was fitted, `estimator_`, whose scores they follow."""
 
 
 def to_onnx(model: Any, *, integers: Iterable[str] = ()) -> Any:
@@ -233,7 +228,7 @@ def first_step(model: Any) -> Any:
     kind = _kind_of(model)
     if kind in _SEARCH_KINDS:
         return first_step(model.best_estimator_)
-    if kind in _AROUND_KINDS:
+    if kind in _AROUND:
         return first_step(model.estimator_)
     if kind in _PIPELINE_KINDS:
         return first_step(next((step for _, step in model.steps if not _passes(step)), model.steps[-1][1]))
@@ -254,7 +249,7 @@ def _outputs_of(graph: OnnxGraph, model: Any, rows: OnnxRows) -> OnnxOutputs:
     kind = _kind_of(model)
     if kind in _SEARCH_KINDS:
         return _outputs_of(graph, model.best_estimator_, rows)
-    if kind in _AROUND_KINDS:
+    if kind in _AROUND:
         return _AROUND[kind](graph, model, _outputs_of(graph, model.estimator_, rows))
     if kind in _PIPELINE_KINDS:
         for _, step in model.steps[:-1]:
@@ -353,4 +348,9 @@ def _score_of_two(graph: OnnxGraph, model: Any, found: OnnxOutputs) -> str:
     return graph.op("Gather", found["predict_proba"].tensor, np.array([1]), axis=1)
 
 
-_AROUND = {_THRESHOLD_KIND: _at_threshold, _CALIBRATED_KIND: _calibrated, _PURPOSE_KIND: _at_purpose}
+_AROUND = {
+    "sklearn.model_selection._classification_threshold.FixedThresholdClassifier": _at_threshold,
+    "skdp.model_selection.calibrated_classifier.DPCalibratedClassifier": _calibrated,
+    "skdp.model_selection.threshold_classifier.DPThresholdClassifier": _at_purpose,
+}
+"""Classifiers around one that was fitted, `estimator_`, whose scores they follow."""

@@ -58,14 +58,9 @@ def trees_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
 
 def bayes_scores(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     """Joint log-likelihood of a row and each class, except for a term that is the same for all classes."""
-    low, high = model.bounds_.T
-    half = 0.5 * high - 0.5 * low
     constants, means, inverses, slopes = model._likelihood_terms()
     numbers = rows.numbers(graph, model)
-    inside = graph.between(numbers, low, high)
-    shifted = graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0)
-    scaled = graph.op("Unsqueeze", graph.between(shifted, -1.0, 1.0), np.array([1]))  # (N, 1, d)
-    apart = graph.op("Sub", scaled, means)
+    apart = _apart_from(graph, numbers, model.bounds_, means)
     sums = graph.column_sum(graph.op("Mul", graph.op("Mul", apart, apart), inverses), axis=2)
     scores = graph.op("Sub", constants, graph.op("Mul", sums, 0.5))
     if not slopes.any():
@@ -156,12 +151,17 @@ def ordered(graph: OnnxGraph, model: Any, scores: str) -> OnnxOutputs:
 
 def squared_distances(graph: OnnxGraph, model: Any, rows: OnnxRows) -> str:
     """Squared distances of rows to the centers, for columns clipped to their bounds and scaled to [-1, 1]."""
-    low, high = model.bounds_.T
-    half = 0.5 * high - 0.5 * low
-    inside = graph.between(rows.numbers(graph, model), low, high)
-    scaled = graph.between(graph.op("Sub", graph.op("Div", graph.op("Sub", inside, low), half), 1.0), -1.0, 1.0)
-    apart = graph.op("Sub", graph.op("Unsqueeze", scaled, np.array([1])), model._fitted_centers)  # (N, k, d)
+    apart = _apart_from(graph, rows.numbers(graph, model), model.bounds_, model._fitted_centers)
     return graph.column_sum(graph.op("Mul", apart, apart), axis=2)
+
+
+def _apart_from(graph: OnnxGraph, numbers: str, bounds: np.ndarray, points: np.ndarray) -> str:
+    """Differences of rows, clipped and scaled to [-1, 1], from points, of shape (N, n_points, n_columns)."""
+    low, high = bounds.T
+    inside = graph.between(numbers, low, high)
+    shares = graph.op("Div", graph.op("Sub", inside, low), 0.5 * high - 0.5 * low)
+    scaled = graph.between(graph.op("Sub", shares, 1.0), -1.0, 1.0)
+    return graph.op("Sub", graph.op("Unsqueeze", scaled, np.array([1])), points)
 
 
 def clustered(graph: OnnxGraph, model: Any, squares: str) -> OnnxOutputs:

@@ -185,15 +185,8 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
                 planes = self._planes(table[start : start + step], layout)
                 self._fitted_features.write(planes, out[start : start + step])
 
-        with single_threaded_blas():
-            n_threads = min(count_threads(self.n_jobs), max(1, len(starts)))
-            if n_threads == 1:
-                for start in starts:
-                    write(start)
-                return
-            with ThreadPoolExecutor(n_threads) as pool:
-                for _ in pool.map(write, starts, chunksize=1):  # raises errors
-                    pass
+        with single_threaded_blas(), ThreadPoolExecutor(min(count_threads(self.n_jobs), len(starts))) as pool:
+            list(pool.map(write, starts))  # raises errors
 
     def _planes(self, rows: np.ndarray, layout: ImageLayout) -> np.ndarray:
         """Check a block of images, and return its planes with pixels from 0 to 1."""

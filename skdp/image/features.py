@@ -15,13 +15,6 @@ _COPIES = 2  # of the grid on each side, over which an envelope is summed
 _BANDWIDTH, _FREQUENCY, _SLANT = 0.8, 0.75 * math.pi, 4.0
 
 
-class Path(NamedTuple):
-    """Wavelets of a coefficient: their scales and angles, none for the local mean of the image."""
-
-    scales: tuple[int, ...]
-    angles: tuple[int, ...]
-
-
 class Scattering:
     """Scattering transform of planes of one shape.
 
@@ -36,9 +29,9 @@ class Scattering:
     ----------
     shape : (int, int)
         Height and width of a plane.
-    paths : list of Path
-        In the order of the coefficients: the mean; first order by scale and angle; second order by scale and angle of
-        the first wavelet, then of the second, which is coarser.
+    scales : list of tuple of int
+        Scales of the wavelets of each coefficient, in order: the mean, without a wavelet; first order by scale and
+        angle; second order by scale and angle of the first wavelet, then of the second, which is coarser.
     map_shape : (int, int)
         Height and width of the maps of coefficients, those of a plane over ``2**n_scales``, rounded down.
     """
@@ -53,10 +46,10 @@ class Scattering:
         ends = zip(shape, self._grid, before, strict=True)
         self._places = [np.pad(np.arange(n), (first, size - n - first), mode="reflect") for n, size, first in ends]
         self.map_shape = (padded[0] // unit - 2, padded[1] // unit - 2)
-        waves = [(j, angle) for j in range(n_scales) for angle in range(n_angles)]
-        self.paths = [Path((), ()), *(Path((j,), (angle,)) for j, angle in waves)]
+        waves = np.repeat(range(n_scales), n_angles).tolist()  # each scale at each angle
+        self.scales: list[tuple[int, ...]] = [(), *((j,) for j in waves)]
         if max_order > 1:
-            self.paths += [Path((j, k), (a, b)) for j, a in waves for k, b in waves if k > j]
+            self.scales += [(j, k) for j in waves for k in waves if k > j]
         # Filters of planes that were halved so many times.
         self._smoothing = []
         for times in range(n_scales):
@@ -342,11 +335,11 @@ class ImageFeatures:
         self._colors = colors and n_channels == 3
         self._normalization, self._symmetric = normalization, symmetric
         # Places of the coefficients of one order and the same scales, group by group.
-        scales = [path.scales for path in scattering.paths]
+        scales = scattering.scales
         self._groups = [np.flatnonzero([each == group for each in scales]) for group in dict.fromkeys(scales)]
         height, width = scattering.map_shape
         self._size = height * width
-        self.maps_shape = (n_channels * len(scattering.paths), height, -(-width // 2) if symmetric else width)
+        self.maps_shape = (n_channels * len(scattering.scales), height, -(-width // 2) if symmetric else width)
         self._whitening: Whitening | None = None
         if normalization == "whitened":  # learned from simulated images
             images = PUBLIC_IMAGES[public_images](_N_PUBLIC, scattering.shape, n_channels)
@@ -376,10 +369,10 @@ class ImageFeatures:
         n, scattering = len(planes), self._scattering
         if self._colors:
             planes = in_opponent_colors(planes)
-        made = np.empty((n * self._n_channels, len(scattering.paths), *scattering.map_shape), np.float32)
+        made = np.empty((n * self._n_channels, len(scattering.scales), *scattering.map_shape), np.float32)
         scattering.transform(planes.reshape(-1, *planes.shape[2:]), made)
         if self._normalization is not None:
-            standardize(made.reshape(n, self._n_channels, len(scattering.paths), self._size), self._groups)
+            standardize(made.reshape(n, self._n_channels, len(scattering.scales), self._size), self._groups)
         maps = made.reshape(n, -1, *scattering.map_shape)
         if self._whitening is not None:
             self._whitening.apply(maps.reshape(n, -1, self._size))

@@ -31,7 +31,7 @@ COLORED = RNG.integers(0, 256, (5, 12, 8, 3), dtype=np.uint8)
 def coefficients(planes, n_scales, n_angles, max_order=2):
     """Coefficients of planes, as the engine writes them."""
     scattering = Scattering(planes.shape[1:], n_scales, n_angles, max_order)
-    made = np.full((len(planes), len(scattering.paths), *scattering.map_shape), np.nan, np.float32)
+    made = np.full((len(planes), len(scattering.scales), *scattering.map_shape), np.nan, np.float32)
     scattering.transform(np.asarray(planes, np.float32), made)
     return made
 
@@ -48,7 +48,7 @@ def test_values_are_those_of_kymatio(name):
     """Up to its pi of 3.1415, which divides every filter: a coefficient of order m has m + 1 of them."""
     (n_scales, n_angles), images = CASES[name], GOLDEN[f"{name}_images"]
     made = coefficients(images / np.float32(255), n_scales, n_angles)
-    orders = [len(path.scales) for path in Scattering(images.shape[1:], n_scales, n_angles, 2).paths]
+    orders = [len(scales) for scales in Scattering(images.shape[1:], n_scales, n_angles, 2).scales]
     expected = GOLDEN[name] * (3.1415 / math.pi) ** (np.array(orders) + 1)[:, None, None]
     np.testing.assert_allclose(made, expected, rtol=0, atol=2e-6 * expected.max())  # filters and FFTs of float32
 
