@@ -1,7 +1,5 @@
 """Census files made by the tests, with the oddities of the real ones."""
 
-from __future__ import annotations
-
 import functools
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Estimators by gradient descent, what they publish, and comparisons of their fits."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs that are stopped after some steps, or at any line."""
 
-from __future__ import annotations
-
 import linecache
 import sys
 

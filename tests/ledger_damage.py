@@ -1,7 +1,5 @@
 """Ways in which a disk or a bad copy damages the file of a ledger: one bit, one page, or two that change places."""
 
-from __future__ import annotations
-
 import itertools
 import pathlib
 from collections import Counter

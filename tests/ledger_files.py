@@ -1,7 +1,5 @@
 """What the tests of a budget in a file share: events, scripts that charge it, and what they report."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """Rows of linear models, and how far rounding may move their clipped sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import reference
 from relations import with_n_public

@@ -1,7 +1,5 @@
 """What the tests of DPLogisticRegression share."""
 
-from __future__ import annotations
-
 from skdp import (
     DPLogisticRegression,
 )

@@ -1,7 +1,5 @@
 """Numeric tables, and the public steps that are run on them."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predictions of exported graphs, fed by the lines that docs/deployment.md gives to servers."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -1,7 +1,5 @@
 """Tables of customers with every kind of column, and their public schemas."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

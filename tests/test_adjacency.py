@@ -1,7 +1,5 @@
 """The neighboring relation of estimators, pipelines and accountants, and `skdp.AddRemove`."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

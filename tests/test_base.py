@@ -1,7 +1,5 @@
 """What every private estimator inherits: checks of the budget, the charge, the published cost."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

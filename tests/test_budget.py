@@ -1,7 +1,5 @@
 """The command line on a ledger's file: it shows, and changes nothing but by `create` and `raise`."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """What happens at a leak is a setting of the code inside a `with` block, of nothing else."""
 
-from __future__ import annotations
-
 import re
 import threading
 import warnings

@@ -3,8 +3,6 @@
 A newcomer is one more line of `ESTIMATORS`. Settings that fit in another way are lines of `SETTINGS`.
 """
 
-from __future__ import annotations
-
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 

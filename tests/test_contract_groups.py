@@ -1,7 +1,5 @@
 """The contract that estimators sign whose ``fit`` takes `groups`. A newcomer is one more line of `MODELS`."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 

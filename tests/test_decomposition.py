@@ -1,7 +1,5 @@
 """DPPCA: what one row can move, what the noise is, what is learnt, and how it lives among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 import warnings

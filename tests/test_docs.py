@@ -1,7 +1,5 @@
 """The pages: their code runs, their links lead somewhere, and the reference has every public object."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Docstrings of public objects follow numpydoc, and list every parameter and every fitted attribute."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The page on extending skdp: what its code shows is private as it says (`test_docs.py` runs every page)."""
 
-from __future__ import annotations
-
 import math
 import sys
 

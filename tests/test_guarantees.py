@@ -3,8 +3,6 @@
 The table has the name of an object, below it each sentence of its guarantees, and below each sentence its tests.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

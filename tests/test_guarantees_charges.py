@@ -1,7 +1,5 @@
 """A charge stands before training sees a row, and what a fit publishes is on a list."""
 
-from __future__ import annotations
-
 import inspect
 import re
 

@@ -1,7 +1,5 @@
 """The noise that runs is the noise that is charged."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

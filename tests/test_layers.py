@@ -5,8 +5,6 @@ cyclic imports. Run with ``-s`` to print the layers, and for each package the nu
 graph and its number of edges.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import pathlib

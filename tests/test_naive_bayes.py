@@ -1,7 +1,5 @@
 """DPGaussianNB: what one row can move, what is made of the release, and its place among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import math
 import pickle
 

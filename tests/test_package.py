@@ -1,7 +1,5 @@
 """The front door: what an import costs, which names there are, and whether the written examples run."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import importlib.metadata

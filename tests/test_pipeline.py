@@ -1,7 +1,5 @@
 """One budget over a pipeline: the joint cost, the shares, and the steps that are rejected."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All private estimators keep the promises of `skdp.testing`, and faulty ones are caught. A newcomer is one line."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 

@@ -1,7 +1,5 @@
 """Metrics in one line are the figures of `evaluate`, by which they are charged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Budgets of estimators, pipelines and searches that are stated as what an attacker may gain."""
 
-from __future__ import annotations
-
 import types
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page docs/trusted_modules.md: its numbers, and that it has each function on which a guarantee depends."""
 
-from __future__ import annotations
-
 import ast
 import re
 

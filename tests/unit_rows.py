@@ -1,7 +1,5 @@
 """Rows in groups, of which one may have many rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from skdp import DPPCA

@@ -1,7 +1,5 @@
 """How much work a call is, in what does not depend on the machine: where a test would otherwise look at the clock."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 

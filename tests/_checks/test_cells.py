@@ -1,7 +1,5 @@
 """A cell is read for itself: what becomes of it depends on no other cell, and not on what its table is kept in."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """`class_weight`: public weights of classes, behind the clip."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

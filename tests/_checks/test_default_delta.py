@@ -1,7 +1,5 @@
 """``delta="auto"``: the rule, who decides where several could, and that no row has a say."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

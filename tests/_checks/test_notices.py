@@ -1,7 +1,5 @@
 """The notice of raw columns: by the kind of the table and by parameters, never by what is in it."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Public parameters: one line with parameter, value and constraint; a wrong type is not a wrong value."""
 
-from __future__ import annotations
-
 import decimal
 import fractions
 import math

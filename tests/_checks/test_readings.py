@@ -1,7 +1,5 @@
 """Cells that are hard to read: none stops a fit that was paid for, and none is read as another one."""
 
-from __future__ import annotations
-
 import datetime
 from fractions import Fraction
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Private input is rejected in one line that holds no cell, label or weight, before anything is written."""
 
-from __future__ import annotations
-
 import decimal
 import fractions
 import functools

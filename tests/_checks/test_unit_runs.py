@@ -1,7 +1,5 @@
 """Units that have to lie in one run of rows: found in one pass over their labels, or rejected without one."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 from decimal import Decimal

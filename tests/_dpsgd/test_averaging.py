@@ -1,7 +1,5 @@
 """Averages of iterates: against their plain formulas, and after an interrupt."""
 
-from __future__ import annotations
-
 import numpy as np
 import reference
 from combinations import over_rows

@@ -1,7 +1,5 @@
 """A run that is stopped goes on from its file: same cost, same steps, and with a seed the very same parameters."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import inspect

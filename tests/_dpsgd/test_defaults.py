@@ -1,7 +1,5 @@
 """Rules for what the user leaves open: by hand-computed values, and as functions of public numbers only."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

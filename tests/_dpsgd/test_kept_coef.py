@@ -1,7 +1,5 @@
 """Coefficients of classifiers of many columns: the public factor that they are multiplied by."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

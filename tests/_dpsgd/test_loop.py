@@ -4,8 +4,6 @@ Runs are judged from outside, by the parameters that come back, and by a stream 
 from it. Statistical tests have a false-alarm rate of 1e-6 and fixed keys.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 

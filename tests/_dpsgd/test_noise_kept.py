@@ -1,7 +1,5 @@
 """`coef_noise_`: the spread that noise alone gives to a coefficient."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How noise is spread over steps: the stages, their cost, and that fits draw just what the event lists."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Class counts before the first step and means after the last one: their sums, what follows, and the fits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Optimisers: post-processing of noisy gradients by public constants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

@@ -1,7 +1,5 @@
 """A file is one run's until it ends: threads, other processes, kills, forks, interrupts."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Threads that share the tasks of a step: each task is run once, and errors and interrupts end them."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 

@@ -1,7 +1,5 @@
 """Too few rows for a model that noise does not decide: a warning, from public numbers alone."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

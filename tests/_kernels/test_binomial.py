@@ -1,7 +1,5 @@
 """Binomial counts: tables against exact fractions, draws against the tables, and counts against their law."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Words to normals and to rows: the two kernels of `_bits` against their plain reading and against exact tails."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

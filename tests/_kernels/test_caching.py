@@ -1,7 +1,5 @@
 """Where compiled kernels are kept: read-only installs, missing homes, and folders that others could write to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Clipped gradient sums of linear models over rows stored by columns: the plain reading, and the bound on one row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

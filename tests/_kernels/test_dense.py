@@ -1,7 +1,5 @@
 """The passes between a dense network's matrix products, each against what its docstring says."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

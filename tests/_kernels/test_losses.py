@@ -1,7 +1,5 @@
 """The losses: derivatives against differences of the plain losses, and the clip of what they give."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Matrix products in tiles: against the plain reading, bit by bit at any place, and at their edges."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

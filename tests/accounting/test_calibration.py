@@ -1,7 +1,5 @@
 """Calibration never lands above its target, nor far below it (property 14)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from combinations import over_rows

@@ -1,7 +1,5 @@
 """Rényi curves, privacy profiles and trade-off functions; groups of records."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

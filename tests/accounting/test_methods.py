@@ -1,7 +1,5 @@
 """What each method costs, rejects and promises; all of them in one table."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Budgets that are stated as what an attacker may gain."""
 
-from __future__ import annotations
-
 import pytest
 from combinations import over_rows
 

@@ -1,7 +1,5 @@
 """Arguments of costs, curves, calibration and accountants: each is rejected in one line that names it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

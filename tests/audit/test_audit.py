@@ -1,7 +1,5 @@
 """What audits say, reject and leave alone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

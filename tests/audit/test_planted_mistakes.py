@@ -1,7 +1,5 @@
 """Mistakes that are planted and recorded by audits, each of whose tests raises a false alarm once in a million."""
 
-from __future__ import annotations
-
 import dask
 import dask.array
 import numpy as np

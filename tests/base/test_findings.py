@@ -1,7 +1,5 @@
 """What `check_pipeline` finds in compositions of any kind, before they are fitted."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

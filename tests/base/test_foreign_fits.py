@@ -1,7 +1,5 @@
 """A private estimator that is fitted inside other people's estimators says so, before it is charged."""
 
-from __future__ import annotations
-
 import gc
 import re
 import threading

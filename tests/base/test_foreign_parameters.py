@@ -1,7 +1,5 @@
 """Parameters of scikit-learn's estimators that ours do not have: one line, with what takes their place."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pickle

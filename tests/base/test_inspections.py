@@ -1,7 +1,5 @@
 """Tools that average predictions over rows work, and are told of: nobody pays for what they show of private rows."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 

@@ -1,7 +1,5 @@
 """Steps that read their rows, or may, are rejected."""
 
-from __future__ import annotations
-
 import inspect
 
 import numpy as np

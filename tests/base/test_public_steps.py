@@ -1,7 +1,5 @@
 """Steps that read nothing of their rows: each that is listed is run on neighboring tables."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import inspect

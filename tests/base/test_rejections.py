@@ -1,7 +1,5 @@
 """What is rejected, when, and what the ledger keeps of it: parameters, then the budget, then rows, then the charge."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import warnings

@@ -1,7 +1,5 @@
 """A fitted state appears all at once, beside its own cost: failures, Ctrl-C at any line, threads, parts, clones."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

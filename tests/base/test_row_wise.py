@@ -1,7 +1,5 @@
 """Functions that treat rows one by one, and made-up rows to test them on."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Fits in worker processes: leaks are reported where the user is, and the setting of leaks goes along."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """The harness of the benchmarks: what becomes of JSON lines, who takes part, and the process of a contestant."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

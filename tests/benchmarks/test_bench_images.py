@@ -1,7 +1,5 @@
 """The benchmark of images reads CIFAR-10."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

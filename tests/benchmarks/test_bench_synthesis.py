@@ -1,7 +1,5 @@
 """The benchmark of synthetic tables: the mechanisms written for a peer, and the processes that run peers."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

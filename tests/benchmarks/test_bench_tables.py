@@ -3,8 +3,6 @@
 Tests of the tables need the data sets, which ``SKDP_DATA`` names.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import json

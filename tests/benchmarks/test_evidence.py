@@ -1,7 +1,5 @@
 """Evidence from outside the project: the score of NIST, the groups of the wage regressions, and the page's tables."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

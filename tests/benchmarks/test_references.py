@@ -1,7 +1,5 @@
 """The references of the contest: sensitivities by one row less, costs, and what is left of them without noise."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exact metrics of synthetic rows, beside plain readings."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from pathlib import Path

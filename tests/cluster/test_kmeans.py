@@ -1,7 +1,5 @@
 """DPKMeans: what one row can move, what is made of the releases, and its place among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc

@@ -1,7 +1,5 @@
 """Loaders of census files: those the tests make, and the real ones where they are."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Made-up people and the tables they are drawn from."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """MNIST from a file: shapes, scale, order, and one line for what is none."""
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile

@@ -1,7 +1,5 @@
 """The recode of ACS columns, value by value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Rehearsals on made-up rows: what is drawn, what they say, and that nothing is charged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trees that are drawn from public knowledge: what a node does, and rows as their leaves."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

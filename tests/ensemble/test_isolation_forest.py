@@ -1,7 +1,5 @@
 """DPIsolationForest: what one row can move, what is made of the counts, and its place among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """`DPRandomTreesClassifier`: what is public of it, its steps against the plain reading, and its place among tools."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

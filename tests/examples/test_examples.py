@@ -1,7 +1,5 @@
 """Examples with a command line, run as a user runs them; `test_notebooks.py` runs all of them without one."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """Frames of drawn kinds, gaps, unseen categories and extremes: served alike, or rejected in one line."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What an export says of a fit is an explicit list, and holds nothing else of a ledger."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

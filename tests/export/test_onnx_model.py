@@ -1,7 +1,5 @@
 """`to_onnx`: what onnxruntime computes is what skdp does, on odd rows; what has no graph is rejected by name."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Plans of fits: text that gives the same estimator, runs no code of a file, and costs what a fit costs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tracemalloc

@@ -1,7 +1,5 @@
 """Files of skops: every public estimator comes back equal, by its public type alone, with the cost of its events."""
 
-from __future__ import annotations
-
 import functools
 import io
 import os

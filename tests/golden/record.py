@@ -1,7 +1,5 @@
 """Record the digest of computations: `python tests/golden/record.py`, see `test_golden.py`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random filters of whitened patches: their values, rows that follow one image alone, and what is rejected."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

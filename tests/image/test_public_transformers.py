@@ -1,7 +1,5 @@
 """What both transformers of images promise: a fit reads no pixel, and a row follows from its image alone."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings

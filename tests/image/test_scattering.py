@@ -1,7 +1,5 @@
 """Scattering: its mathematics, values of another implementation, images of any layout, and what is rejected."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -1,7 +1,5 @@
 """`DPLogisticRegression` on rows of `PublicTreesEmbedding`: steps of their own, and a form that each row is held to."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

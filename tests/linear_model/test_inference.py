@@ -1,7 +1,5 @@
 """The table of a regression: what one row moves, whether intervals hold, and where there is none."""
 
-from __future__ import annotations
-
 import math
 import pickle
 

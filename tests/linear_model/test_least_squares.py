@@ -1,7 +1,5 @@
 """DPLinearRegression and DPRidge: what one row can move, what is solved, and their place among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

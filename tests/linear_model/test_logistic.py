@@ -1,7 +1,5 @@
 """DPLogisticRegression as a user meets it: what it learns, from what formats, what it publishes and what it costs."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

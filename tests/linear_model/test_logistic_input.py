@@ -1,7 +1,5 @@
 """What DPLogisticRegression rejects, before any charge."""
 
-from __future__ import annotations
-
 import math
 import pathlib
 

@@ -1,7 +1,5 @@
 """Runs of DPLogisticRegression: instalments, labels, seeds, progress and interruption."""
 
-from __future__ import annotations
-
 import io
 import math
 import sys

@@ -1,7 +1,5 @@
 """DPLogisticRegression among scikit-learn's tools, and its pickles."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import pickle

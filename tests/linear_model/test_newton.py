@@ -1,7 +1,5 @@
 """Newton steps for classes and counts: what one row moves, whether intervals hold, and where there is none."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

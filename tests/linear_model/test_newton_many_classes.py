@@ -1,7 +1,5 @@
 """Newton steps for more than two classes: what one row moves, and whether intervals are those of each class."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from combinations import over_rows

@@ -1,7 +1,5 @@
 """Newton steps for classes in an order: what one row moves, and whether thresholds and slopes have valid errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coefficient tables where events are rare, a category never occurs, or a column is constant or skewed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Discrete Laplace noise: the exact law, and the cost of the very noise that is drawn."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Gaps of a sample are those of ideal numbers: by mpmath, and counted where words are short."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

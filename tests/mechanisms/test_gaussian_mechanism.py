@@ -1,7 +1,5 @@
 """The Gaussian mechanism: the noise that it adds is the noise that it costs."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

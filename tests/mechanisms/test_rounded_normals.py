@@ -1,7 +1,5 @@
 """Whole numbers of noise are those of ideal normals: by mpmath, and counted where words are short."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

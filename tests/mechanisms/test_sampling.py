@@ -1,7 +1,5 @@
 """Samplers: the one that is charged is the one that runs (properties 10 and 12)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from combinations import over_rows

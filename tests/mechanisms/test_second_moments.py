@@ -1,7 +1,5 @@
 """Second moments: rows that hold NaN or infinity. The rest is in `test_decomposition.py`, against the estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from combinations import over_combinations

@@ -1,7 +1,5 @@
 """What all mechanisms promise of a release alone: charged before noise is drawn, added once, rejected in silence."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from fractions import Fraction

@@ -4,8 +4,6 @@ Every statistical test has a false-alarm rate of 1e-6 (two-sided where both side
 is either red always or never. The keys are arbitrary: each stands for the first one that was tried.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import hashlib

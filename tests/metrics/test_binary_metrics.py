@@ -1,7 +1,5 @@
 """Figures of two classes: what they are where there is no noise, and what the intervals cover."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

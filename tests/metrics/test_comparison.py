@@ -1,7 +1,5 @@
 """Two models on the same private rows: one table of pairs of scores, and intervals of differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

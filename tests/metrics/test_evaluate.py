@@ -1,7 +1,5 @@
 """Private evaluation: what is charged, what is read when, and what the noisy table is made of."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Private evaluation of more than two classes: the confusion matrix, and what follows from it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

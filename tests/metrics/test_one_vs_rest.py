@@ -1,7 +1,5 @@
 """Private evaluation by many tables of one release: of each class against all others, and of each of several labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Private evaluation of regressors: what a row adds, what follows from it, and how near that is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from relations import with_n_public

@@ -1,7 +1,5 @@
 """Evaluations of rows that are not in memory: the same counts, read after the charge."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

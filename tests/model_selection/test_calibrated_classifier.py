@@ -1,7 +1,5 @@
 """Maps of scores to probabilities: what they are without noise, and what they remedy with it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator

@@ -1,7 +1,5 @@
 """`cross_validate`: what fits and scores cost, who is in which fold, and what a row moves."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

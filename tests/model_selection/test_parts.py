@@ -1,7 +1,5 @@
 """`private_train_test_split`: one key a ledger, a part by number or label, one cost for both parts."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -4,8 +4,6 @@ A rejection would come after the charge, and tell how few rows there are. Replay
 row in one table has none in the other.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

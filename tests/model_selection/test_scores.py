@@ -1,7 +1,5 @@
 """Private searches among regressors: scores that are means of errors between public bounds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

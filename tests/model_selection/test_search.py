@@ -1,7 +1,5 @@
 """Private search: what it costs, what it hides, how it chooses; and what a plain search is told."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

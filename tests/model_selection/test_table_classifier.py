@@ -1,7 +1,5 @@
 """One plan for a fit and for a table of scores: its cost, its order, and who is in which part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Scores of searches that follow from a table: what a row moves, what is released, and what is rejected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from replay import assert_all_else_is_equal, moves, recording, replay

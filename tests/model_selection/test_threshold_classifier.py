@@ -1,7 +1,5 @@
 """Thresholds for a purpose: the best ones of a table, and what they keep on the rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

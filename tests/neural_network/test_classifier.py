@@ -1,7 +1,5 @@
 """DPMLPClassifier as a user meets it: it learns, it says what it cost, it lives among scikit-learn's tools."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

@@ -3,8 +3,6 @@
 What it shares with the classifier is tested there and in `test_guarantees_neighbors.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

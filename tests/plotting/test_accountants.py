@@ -1,7 +1,5 @@
 """The display of accountants, and the example that draws the paper's picture."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

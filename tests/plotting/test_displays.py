@@ -1,7 +1,5 @@
 """Displays of budgets, coefficients and quality: what is drawn, what is charged, and what is rejected for nothing."""
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings

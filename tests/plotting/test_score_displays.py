@@ -1,7 +1,5 @@
 """Displays of private evaluations: what they draw is what the evaluation says, and costs nothing more."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Transformers that estimate facts about columns: cost, what one row changes, what comes out."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

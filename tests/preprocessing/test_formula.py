@@ -1,7 +1,5 @@
 """Rows of a formula: what they hold, that they are public steps, and what is rejected."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

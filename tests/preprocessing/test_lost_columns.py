@@ -1,7 +1,5 @@
 """Columns that a query loses: named by releases alone, with a remedy that gives them back."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Numbers far within their public bounds, and what is estimated where rows are too few."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What DPTableVectorizer makes of a table, the norm that it hands on, and what it estimates."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """What passes DPTableVectorizer, what is rejected, and what one row or a type of storage changes: nothing else."""
 
-from __future__ import annotations
-
 import datetime
 import warnings
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Privacy reports: every figure against the event, every sentence against the facts."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

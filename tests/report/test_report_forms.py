@@ -1,7 +1,5 @@
 """Forms of a privacy report: well-formed, readable, closed to hostile names; and epsilon above the diagram."""
 
-from __future__ import annotations
-
 import json
 import re
 import warnings

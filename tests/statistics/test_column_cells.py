@@ -1,7 +1,5 @@
 """Columns as cells: which value lies where, and what is merged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

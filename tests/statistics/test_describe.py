@@ -1,7 +1,5 @@
 """What a description says: consistent, near the truth, with intervals that hold; and what is rejected."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tests with the noise in their null distributions: charged once, of the right level, and with power."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Single figures: near the truth, with intervals, at the cost that was asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Survival curves: release and charge, coverage of the intervals, level and power of the log-rank test."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What one row, or one unit, changes of the releases of a description; and their cost."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from unittest import mock

@@ -1,7 +1,5 @@
 """Estimates of several synthetic tables as one: whether intervals hold, and what is rejected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from combinations import over_rows

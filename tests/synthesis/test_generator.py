@@ -1,7 +1,5 @@
 """The contract of generators: shares of labels, samples, and their place in pipelines."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

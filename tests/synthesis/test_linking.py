@@ -1,7 +1,5 @@
 """Linked tables: what a household with its persons moves, keys that match, counts that agree, and what is kept."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What tests of rows on many machines share."""
 
-from __future__ import annotations
-
 import pytest
 
 from skdp.mechanisms import GaussianMechanism

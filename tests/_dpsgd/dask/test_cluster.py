@@ -1,7 +1,5 @@
 """A cluster of two processes: the model of one machine, whatever becomes of workers and scheduler."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

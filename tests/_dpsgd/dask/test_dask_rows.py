@@ -1,7 +1,5 @@
 """Rows on many machines: which collections are accepted, what is sent, and that the model is that of one machine."""
 
-from __future__ import annotations
-
 import operator
 import pickle
 from functools import partial

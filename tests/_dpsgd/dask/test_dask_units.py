@@ -1,7 +1,5 @@
 """Units of rows on many machines: each in one partition, which is looked at before the charge."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import dask

@@ -1,7 +1,5 @@
 """Models of rows that repeat: the sums, the lots and the fits of all rows, from the distinct ones."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Equal rows are found: against a plain reading, whatever the rows, in linear time, and not where it does not pay."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -3,8 +3,6 @@
 What is measured here is the noiseless sum, the input of the mechanism: properties 1, 3, 4, 5, 6 and 24.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 What is measured here is the noiseless sum, the input of the mechanism.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import warnings

@@ -1,7 +1,5 @@
 """Linear models by BLAS's products: against the plain reading, and against the bound on one row, rounding included."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

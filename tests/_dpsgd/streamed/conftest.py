@@ -1,7 +1,5 @@
 """What tests of rows that are not in memory share."""
 
-from __future__ import annotations
-
 import pytest
 
 from skdp import PrivacyAccountant

@@ -1,7 +1,5 @@
 """Units of rows that are not in memory: found before the charge, and clipped as if they were in memory."""
 
-from __future__ import annotations
-
 import os
 import tracemalloc
 from functools import partial

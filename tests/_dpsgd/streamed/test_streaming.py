@@ -1,7 +1,5 @@
 """Rows that are not in memory: read block by block after the charge, and trained on as if they were in memory."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """Events are specifications: what they accept, how they combine, what they say when rejected."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import subprocess

@@ -1,7 +1,5 @@
 """Searches in one dimension: ends that were seen to hold, brackets that close, moves that stay bounded."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

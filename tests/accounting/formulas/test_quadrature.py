@@ -1,7 +1,5 @@
 """Quadrature over cells, which are divided where a density is steep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The accountant: nothing lost, nothing above the budget, whatever is done to the object."""
 
-from __future__ import annotations
-
 import copy
 import math
 import multiprocessing

@@ -1,7 +1,5 @@
 """Filters, the rule of a ledger, and the odometer: kinds mix, deltas add up, and no run passes what is promised."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

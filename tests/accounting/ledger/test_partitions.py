@@ -1,7 +1,5 @@
 """Partitions: a unit pays what is charged to all and to its own partition, and the largest decides."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Raises of a budget: what they do to what is left, and when they may."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -1,7 +1,5 @@
 """Budgets of an accountant that are stated as a membership-inference risk."""
 
-from __future__ import annotations
-
 import pytest
 from combinations import over_rows
 from ledger_files import exhaust

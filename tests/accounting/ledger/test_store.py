@@ -1,7 +1,5 @@
 """A budget in a file: the same accountant, but kept."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -4,8 +4,6 @@ One bit is flipped, one page is of an earlier moment or in the wrong place. A wh
 told, but by a `head` that was noted (`test_store_faults.py`).
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What can be wrong with a budget's file: damage, other files, no room, no permission, tampering."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import pickle

@@ -1,7 +1,5 @@
 """Budget files on file systems without hard links."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """One balance for threads, processes and scripts, and nothing lost when they are killed."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import random

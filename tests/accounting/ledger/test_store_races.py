@@ -1,7 +1,5 @@
 """Charges are charged without a lock: what others do meanwhile, and interrupts at any line."""
 
-from __future__ import annotations
-
 import contextlib
 import linecache
 import os

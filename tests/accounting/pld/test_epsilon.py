@@ -1,7 +1,5 @@
 """PLD costs against an exact contour integral, two other accountants, and the algebra they must obey."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

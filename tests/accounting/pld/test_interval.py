@@ -1,7 +1,5 @@
 """Certified brackets: they hold the exact value and are narrow, and bad input is rejected in one line."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

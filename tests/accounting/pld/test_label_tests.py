@@ -1,7 +1,5 @@
 """Tests by the sum of labels find no more than the best tests there are, and nearly as much."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Counts at their cap and losses of next to nothing: never below the truth, never without bound in time or memory."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 

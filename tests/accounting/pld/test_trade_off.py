@@ -1,7 +1,5 @@
 """What attackers gain: against closed forms, exact sums, and from both sides."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Selection by random stopping: laws of the number of trials, costs against exact laws of the output, calibration."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,7 +1,5 @@
 """What a query of edges, bounds and categories costs, what one row changes of it, and what it finds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Months and weekdays of a date: levels at no cost, within the norm of the row."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Schemas from metadata of SmartNoise SQL, as its documentation describes the format."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What a user may write down of a table, what is rejected, and the files it comes from."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import pickle

@@ -1,7 +1,5 @@
 """Mixtures of normal rows within classes: what one row can move, what is made of the releases, and samples."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

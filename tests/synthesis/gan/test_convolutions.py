@@ -1,7 +1,5 @@
 """Convolutional critics: gradients, their clip, and what one row can move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

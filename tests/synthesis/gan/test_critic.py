@@ -1,7 +1,5 @@
 """Critics with a gradient penalty: gradients, their clip, and what one row can move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import reference

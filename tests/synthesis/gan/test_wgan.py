@@ -1,7 +1,5 @@
 """`DPWGAN`: what a fit releases and what it costs, what one row can move, what it keeps, and what it rejects."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers within bins: public cells, what is released of them, and what is drawn."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

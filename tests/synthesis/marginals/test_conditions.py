@@ -1,7 +1,5 @@
 """Samples under conditions: exact for the model, by its public schema, and rejected where that has no such cell."""
 
-from __future__ import annotations
-
 import datetime
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Interactions that are shrunk along the main directions of their columns: what goes, what stays, and when."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

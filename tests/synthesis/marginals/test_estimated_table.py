@@ -1,7 +1,5 @@
 """A raw table as a synthetic one: what is estimated, what it costs, and what one row may change."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Several synthetic tables: what they are made of, and how far they are from one another."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

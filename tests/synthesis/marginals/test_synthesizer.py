@@ -1,7 +1,5 @@
 """Synthetic tables: what one row can move, what is made of the releases, and the form in which rows come back."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import math
