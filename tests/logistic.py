@@ -1,8 +1,6 @@
 """What the tests of DPLogisticRegression share."""
 
-from skdp import (
-    DPLogisticRegression,
-)
+from skdp import DPLogisticRegression
 
 POISSON = {"sampling_rate": 0.1, "max_iter": 3}
 

@@ -7,13 +7,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler, PolynomialCountSketch, RBFSampler, SkewedChi2Sampler
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    Normalizer,
-    PolynomialFeatures,
-    SplineTransformer,
-)
+from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, PolynomialFeatures, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 from skdp.image import PatchTransformer, ScatteringTransformer

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from combinations import over_combinations, over_rows
 
-from skdp import (
-    DPPCA,
-    AddRemove,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-)
+from skdp import DPPCA, AddRemove, DPLogisticRegression, DPMLPClassifier, PrivacyAccountant, PrivacyLeakWarning
 from skdp._checks.parameters import adjacency_of, public_n, stated_adjacency
 from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.base import PrivateEstimator

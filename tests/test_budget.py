@@ -9,13 +9,7 @@ import sys
 import pytest
 
 import skdp
-from skdp.accounting import (
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-    PrivacyAccountant,
-    Risk,
-    SelfComposedDpEvent,
-)
+from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, PrivacyAccountant, Risk, SelfComposedDpEvent
 from skdp.accounting.__main__ import main
 from skdp.accounting.ledger import file_log
 

@@ -24,13 +24,7 @@ from skdp import (
     DPThresholdClassifier,
 )
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
-from skdp.preprocessing import (
-    DPOneHotEncoder,
-    DPQuantileBinner,
-    DPSimpleImputer,
-    DPStandardScaler,
-    DPTableVectorizer,
-)
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.synthesis.generator import PrivateGenerator
 

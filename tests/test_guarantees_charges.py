@@ -6,26 +6,11 @@ import re
 import numpy as np
 import pytest
 from combinations import combined
-from guarantee_cases import (
-    ESTIMATORS,
-    POISSON,
-    PROPERTIES,
-    PUBLISHED,
-    UNDOCUMENTED,
-    assert_same_value,
-    seeded,
-)
+from guarantee_cases import ESTIMATORS, POISSON, PROPERTIES, PUBLISHED, UNDOCUMENTED, assert_same_value, seeded
 from relations import with_n_public
 
-from skdp import (
-    BudgetExceededError,
-    PrivacyAccountant,
-)
-from skdp.accounting import (
-    compose,
-    flatten,
-    get_epsilon,
-)
+from skdp import BudgetExceededError, PrivacyAccountant
+from skdp.accounting import compose, flatten, get_epsilon
 from skdp.mechanisms import GaussianMechanism
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed

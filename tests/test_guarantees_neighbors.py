@@ -15,25 +15,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from combinations import combined
-from guarantee_cases import (
-    ESTIMATORS,
-    FULL,
-    POISSON,
-    PUBLISHED,
-    REGRESSORS,
-    assert_same_value,
-    released,
-    seeded,
-)
+from guarantee_cases import ESTIMATORS, FULL, POISSON, PUBLISHED, REGRESSORS, assert_same_value, released, seeded
 from replay import assert_all_else_is_equal, moves, replay
 
-from skdp import (
-    AddRemove,
-    DPMLPClassifier,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    config_context,
-)
+from skdp import AddRemove, DPMLPClassifier, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp._kernels import tiles
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.mechanisms import GaussianMechanism

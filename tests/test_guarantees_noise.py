@@ -12,13 +12,7 @@ from skdp import AddRemove
 from skdp._dpsgd.loop import constant, last_iterate, momentum_sgd, run_dpsgd
 from skdp._dpsgd.models.linear import Model
 from skdp._dpsgd.plan import DPSGDPlan
-from skdp.accounting import (
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-    PrivacyAccountant,
-    SelfComposedDpEvent,
-    flatten,
-)
+from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, PrivacyAccountant, SelfComposedDpEvent, flatten
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream

@@ -13,14 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
-from skdp import (
-    DPPCA,
-    DPTableVectorizer,
-    PrivacyAccountant,
-    allocate_budget,
-    naive_bayes,
-    tabular_pipeline,
-)
+from skdp import DPPCA, DPTableVectorizer, PrivacyAccountant, allocate_budget, naive_bayes, tabular_pipeline
 from skdp._checks.rows import row_indicators_of, take_rows
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline.joint_fit import zero_wild_rows

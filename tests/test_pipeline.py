@@ -12,11 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.image import PatchExtractor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 import skdp
 from skdp import (

@@ -17,12 +17,7 @@ import pyarrow as pa
 import pytest
 from combinations import over_combinations, over_rows
 
-from skdp import (
-    DPGridSearchCV,
-    DPLogisticRegression,
-    PrivacyAccountant,
-    tabular_pipeline,
-)
+from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, tabular_pipeline
 from skdp._checks.numbers import key_of, numbers_of, shape_of, values_of
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
 from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth

@@ -34,13 +34,7 @@ from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.model_selection import PrivateScore
-from skdp.preprocessing import (
-    DPOneHotEncoder,
-    DPQuantileBinner,
-    DPSimpleImputer,
-    DPStandardScaler,
-    DPTableVectorizer,
-)
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
 

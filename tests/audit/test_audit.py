@@ -43,13 +43,7 @@ from skdp.accounting import (
     compose,
     get_epsilon,
 )
-from skdp.audit import (
-    audit_estimator,
-    check_release_noise,
-    check_sampling,
-    one_run_epsilon,
-    replay,
-)
+from skdp.audit import audit_estimator, check_release_noise, check_sampling, one_run_epsilon, replay
 from skdp.audit.checks import _dispersion, _pairs
 from skdp.audit.one_run import Likelihoods
 from skdp.audit.replay import event_of, least_delta, least_epsilon, shifts_of, views_of

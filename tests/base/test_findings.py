@@ -26,12 +26,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    SplineTransformer,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, SplineTransformer, StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from skdp import (

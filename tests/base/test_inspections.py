@@ -19,13 +19,7 @@ from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from skdp import (
-    DPLogisticRegression,
-    DPRidge,
-    PrivacyLeakWarning,
-    allocate_budget,
-    config_context,
-)
+from skdp import DPLogisticRegression, DPRidge, PrivacyLeakWarning, allocate_budget, config_context
 from skdp.ensemble import DPRandomTreesClassifier
 
 mpl.use("Agg")

@@ -20,12 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, OrdinalEncoder
 
 from skdp.base.public_steps import check_types, find_faults, quietly, rounds_by_place
 from skdp.base.row_wise import RowWise, row_wise

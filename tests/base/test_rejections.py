@@ -12,13 +12,7 @@ import scipy.sparse as sp
 from combinations import over_rows
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    Binarizer,
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-)
+from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
 
 import skdp
 from skdp import (

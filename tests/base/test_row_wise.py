@@ -11,9 +11,7 @@ from combinations import over_combinations, over_rows
 from public_tables import numbers, with_row
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.preprocessing import (
-    FunctionTransformer,
-)
+from sklearn.preprocessing import FunctionTransformer
 
 from skdp.base.public_steps import find_faults, quietly
 from skdp.base.row_wise import CODES, N_ROWS, RowWise, check_row_wise, made_up, row_wise

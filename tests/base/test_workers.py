@@ -21,14 +21,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
 import skdp._checks.leaks
-from skdp import (
-    DPPCA,
-    DPGridSearchCV,
-    DPLogisticRegression,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    config_context,
-)
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp._checks.leaks import Sent, leaks_are_errors, receive, received
 
 RNG = np.random.default_rng(0)

@@ -15,13 +15,7 @@ from sklearn.pipeline import make_pipeline
 from tables import ESTIMATED, ROWS, SCHEMA, customers, labels
 from unread import UnreadCell
 
-from skdp import (
-    DPLogisticRegression,
-    PrivacyAccountant,
-    allocate_budget,
-    check_pipeline,
-    config_context,
-)
+from skdp import DPLogisticRegression, PrivacyAccountant, allocate_budget, check_pipeline, config_context
 from skdp._checks.rows import row_norm_of
 from skdp.ensemble import PublicTreesEmbedding, embedding
 from skdp.ensemble.trees import LeafTables, draw_trees

@@ -19,11 +19,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from skdp import (
-    AddRemove,
-    PrivacyAccountant,
-    allocate_budget,
-)
+from skdp import AddRemove, PrivacyAccountant, allocate_budget
 from skdp._dpsgd.models.one_hot import OneHotModel
 from skdp.accounting import flatten
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding

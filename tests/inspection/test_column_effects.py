@@ -7,14 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdp import (
-    DPGaussianNB,
-    DPLogisticRegression,
-    DPRidge,
-    PrivacyAccountant,
-    privacy_report,
-    tabular_pipeline,
-)
+from skdp import DPGaussianNB, DPLogisticRegression, DPRidge, PrivacyAccountant, privacy_report, tabular_pipeline
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.inspection import centered_rows, column_effects, score_of
 

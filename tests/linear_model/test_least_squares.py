@@ -15,13 +15,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
 from sklearn.linear_model import LinearRegression, Ridge
 
-from skdp import (
-    DPLinearRegression,
-    DPRidge,
-    PrivacyLeakWarning,
-    check_pipeline,
-    privacy_report,
-)
+from skdp import DPLinearRegression, DPRidge, PrivacyLeakWarning, check_pipeline, privacy_report
 from skdp.linear_model import normal_equations
 from skdp.mechanisms import GaussianMechanism
 

@@ -12,11 +12,7 @@ from relations import with_n_public
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from skdp import (
-    AddRemove,
-    DPLogisticRegression,
-    PrivacyAccountant,
-)
+from skdp import AddRemove, DPLogisticRegression, PrivacyAccountant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

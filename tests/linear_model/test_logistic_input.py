@@ -11,10 +11,7 @@ from logistic import binary
 from rejections import assert_rejected
 from sklearn.base import clone
 
-from skdp import (
-    BudgetFileError,
-    PrivacyAccountant,
-)
+from skdp import BudgetFileError, PrivacyAccountant
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 

@@ -12,12 +12,7 @@ import pytest
 from combinations import over_rows
 from logistic import POISSON, binary
 
-from skdp import (
-    DPLogisticRegression,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    config_context,
-)
+from skdp import DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
 from skdp._dpsgd import estimator
 from skdp._dpsgd.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon

@@ -19,11 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import skdp.mechanisms.streams
-from skdp import (
-    AccountantDetachedError,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-)
+from skdp import AccountantDetachedError, PrivacyAccountant, PrivacyLeakWarning
 from skdp.accounting import SelfComposedDpEvent, get_epsilon
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable

@@ -5,19 +5,13 @@ import re
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import (
-    assert_errors_are_standard,
-)
+from linear_rows import assert_errors_are_standard
 from rejections import assert_rejected
 from scipy import stats
 from scipy.special import expit
 from sklearn.base import clone
 
-from skdp import (
-    DPLogisticRegression,
-    DPPoissonRegressor,
-    PrivacyAccountant,
-)
+from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.linear_model import newton
 from skdp.linear_model.likelihoods import LIKELIHOODS
 from skdp.linear_model.newton import BoundRows, RowScale

@@ -5,9 +5,7 @@ import math
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import (
-    assert_errors_are_standard,
-)
+from linear_rows import assert_errors_are_standard
 from rejections import assert_rejected
 from scipy import stats
 from scipy.optimize import minimize

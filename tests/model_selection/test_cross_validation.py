@@ -11,13 +11,7 @@ from scipy import stats
 from sklearn.pipeline import make_pipeline
 
 import skdp.pipeline.joint_fit
-from skdp import (
-    DPLogisticRegression,
-    DPMLPClassifier,
-    DPRidge,
-    DPStandardScaler,
-    PrivacyAccountant,
-)
+from skdp import DPLogisticRegression, DPMLPClassifier, DPRidge, DPStandardScaler, PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, compose, flatten, get_epsilon
 from skdp.mechanisms.streams import SecretStream
 from skdp.metrics import MulticlassEvaluation, PrivateEvaluation, RegressionEvaluation

@@ -33,11 +33,7 @@ from skdp import (
     config_context,
 )
 from skdp._dpsgd.solver import DescentSolver
-from skdp.accounting import (
-    GaussianDpEvent,
-    NumberOfTrials,
-    get_epsilon,
-)
+from skdp.accounting import GaussianDpEvent, NumberOfTrials, get_epsilon
 from skdp.base import PrivateEstimator, StepPlan, begin
 from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream

@@ -18,11 +18,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 import skdp._dpsgd.network_solver
-from skdp import (
-    DPMLPClassifier,
-    PrivacyAccountant,
-    config_context,
-)
+from skdp import DPMLPClassifier, PrivacyAccountant, config_context
 from skdp._dpsgd.models.network import NetworkModel
 from skdp.accounting import flatten
 from skdp.datasets import make_census

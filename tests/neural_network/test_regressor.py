@@ -10,12 +10,7 @@ from rejections import assert_rejected
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import d2_tweedie_score
 
-from skdp import (
-    DPMLPRegressor,
-    PrivacyAccountant,
-    PrivacyLeakWarning,
-    privacy_report,
-)
+from skdp import DPMLPRegressor, PrivacyAccountant, PrivacyLeakWarning, privacy_report
 from skdp._dpsgd import targets as _regressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable

@@ -12,11 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from tables import ESTIMATED, SCHEMA, customers, labels
 
-from skdp import (
-    DPGridSearchCV,
-    PrivacyAccountant,
-    allocate_budget,
-)
+from skdp import DPGridSearchCV, PrivacyAccountant, allocate_budget
 from skdp._checks.rows import row_norm_of, row_schema_of
 from skdp.accounting import compose
 from skdp.base.budget import root_stream

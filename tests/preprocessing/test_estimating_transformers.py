@@ -17,13 +17,7 @@ from skdp._checks.rows import row_norm_of
 from skdp.accounting import NoOpDpEvent
 from skdp.accounting.releases import releases
 from skdp.mechanisms import GaussianMechanism
-from skdp.preprocessing import (
-    DPOneHotEncoder,
-    DPQuantileBinner,
-    DPSimpleImputer,
-    DPStandardScaler,
-    dp_bounds,
-)
+from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, dp_bounds
 from skdp.preprocessing.bounds import ColumnBounds
 from skdp.preprocessing.column_sums import ColumnSums
 

@@ -12,14 +12,7 @@ import sklearn
 from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import (
-    DPPCA,
-    DPGridSearchCV,
-    DPLogisticRegression,
-    PrivacyReport,
-    allocate_budget,
-    privacy_report,
-)
+from skdp import DPPCA, DPGridSearchCV, DPLogisticRegression, PrivacyReport, allocate_budget, privacy_report
 from skdp.report.report_data import shown
 from skdp.report.sentences import one_line
 

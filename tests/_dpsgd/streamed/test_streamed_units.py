@@ -13,15 +13,7 @@ from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from unit_rows import UnitRows
 
-from skdp import (
-    DPPCA,
-    AddRemove,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    DPMLPRegressor,
-    DPRidge,
-)
+from skdp import DPPCA, AddRemove, DPLinearRegression, DPLogisticRegression, DPMLPClassifier, DPMLPRegressor, DPRidge
 from skdp._checks import groups as unit_runs
 from skdp._dpsgd.streamed import blocks, streamed_model
 from skdp._dpsgd.streamed.arrow import ParquetRows

@@ -21,11 +21,7 @@ from skdp.accounting import (
 )
 from skdp.accounting.events import specifications
 from skdp.accounting.events.composition import group_event
-from skdp.accounting.events.kinds import (
-    EVENT_KINDS,
-    REMOVED_EVENTS,
-    kind_of,
-)
+from skdp.accounting.events.kinds import EVENT_KINDS, REMOVED_EVENTS, kind_of
 from skdp.accounting.events.specifications import DpEvent
 from skdp.accounting.ledger.serial import event_from_dict, event_to_dict
 from skdp.report.report_data import mechanism_rows

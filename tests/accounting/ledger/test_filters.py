@@ -32,15 +32,7 @@ from skdp.accounting import (
 from skdp.accounting.formulas.gaussian import gaussian_mu
 from skdp.accounting.formulas.selection_law import NumberOfTrials
 from skdp.accounting.ledger import balance, file_log
-from skdp.accounting.ledger.filters import (
-    FAILURES,
-    MOST_FAILURES,
-    Filter,
-    Rule,
-    failures_of,
-    rule_for,
-    total_cost,
-)
+from skdp.accounting.ledger.filters import FAILURES, MOST_FAILURES, Filter, Rule, failures_of, rule_for, total_cost
 from skdp.accounting.rdp.rdp import renyi_epsilon_at
 from skdp.accounting.releases import releases
 from skdp.exceptions import AccountantDetachedError, BudgetExceededError, BudgetFileError

@@ -7,14 +7,7 @@ told, but by a `head` that was noted (`test_store_faults.py`).
 import random
 
 import pytest
-from ledger_damage import (
-    PAGE,
-    flipped_bits,
-    misplaced_pages,
-    outcomes,
-    stale_pages,
-    written,
-)
+from ledger_damage import PAGE, flipped_bits, misplaced_pages, outcomes, stale_pages, written
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,7 @@ import pytest
 from combinations import over_rows
 from scipy.special import ndtr, ndtri
 
-from skdp.accounting import (
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-)
+from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent
 from skdp.accounting.pld.trade_off import errors_near
 from skdp.accounting.releases import releases
 

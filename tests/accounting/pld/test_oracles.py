@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 from accounting_reference import dpsgd
 
-from skdp.accounting import (
-    get_epsilon,
-    get_epsilon_bounds,
-)
+from skdp.accounting import get_epsilon, get_epsilon_bounds
 
 
 def drawn_cases(seed: int, number: int) -> list[tuple[float, float, int, float, str]]:

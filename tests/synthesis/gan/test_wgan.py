@@ -12,21 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from skdp import (
-    DPPCA,
-    AddRemove,
-    DPOneHotEncoder,
-    DPStandardScaler,
-    PrivacyAccountant,
-    allocate_budget,
-)
-from skdp.accounting import (
-    GaussianDpEvent,
-    PoissonSampledDpEvent,
-    SelfComposedDpEvent,
-    compose,
-    get_epsilon,
-)
+from skdp import DPPCA, AddRemove, DPOneHotEncoder, DPStandardScaler, PrivacyAccountant, allocate_budget
+from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, compose, get_epsilon
 from skdp.exceptions import FitInterruptedWarning
 from skdp.synthesis import DPWGAN, adversaries
 from skdp.synthesis.critic import CriticModel

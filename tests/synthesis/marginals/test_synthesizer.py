@@ -32,10 +32,7 @@ from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import contingency_tables, noisy_tables
 from skdp.synthesis.marginals.contingency_tables import TableSums, count, weighted
 from skdp.synthesis.marginals.denoising import TargetTables
-from skdp.synthesis.marginals.product_mixture import (
-    TRIPLES,
-    _losses,
-)
+from skdp.synthesis.marginals.product_mixture import TRIPLES, _losses
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
