@@ -81,36 +81,6 @@ def exact(monkeypatch):
     return seen
 
 
-class Replay:
-    """Outputs of the first run are those of all others; inputs of each run are kept."""
-
-    def __init__(self):
-        self.runs, self.outputs = [[]], []
-
-    def rewind(self):
-        if len(self.runs) < 2:
-            self.runs.append([])
-
-    def release(self, original):
-        def replay(mechanism, value, stream):
-            run = self.runs[-1]
-            run.append((np.array(value), mechanism))
-            if len(self.runs) == 1:
-                self.outputs.append(original(mechanism, value, stream))
-            return np.array(self.outputs[len(run) - 1])  # a loop divides it in place
-
-        return replay
-
-
-@pytest.fixture
-def replayed(monkeypatch):
-    """Releases of a fit and of a second one, which is handed the outputs of the first."""
-    found = Replay()
-    monkeypatch.setattr(GaussianMechanism, "release", found.release(GaussianMechanism.release))
-    monkeypatch.setattr("skdp.base.fit.secrets.token_hex", lambda size: "the name of a release")
-    return found
-
-
 @pytest.fixture
 def path(tmp_path):
     """Where a ledger's file may be made."""

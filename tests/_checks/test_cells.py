@@ -1,7 +1,6 @@
 """A cell is read for itself: what becomes of it depends on no other cell, and not on what its table is kept in."""
 
 import datetime
-import functools
 import itertools
 import math
 import numbers
@@ -16,13 +15,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from combinations import over_combinations, over_rows
+from replay import recording
 
 from skdp import DPGridSearchCV, DPLogisticRegression, PrivacyAccountant, tabular_pipeline
 from skdp._checks.numbers import key_of, numbers_of, shape_of, values_of
 from skdp._checks.rows import check_classes, check_labels, check_targets, classes_of, encode_labels
 from skdp._checks.table import Table, as_days, as_keys, as_numbers, as_truth
 from skdp._checks.weights import check_weights
-from skdp.mechanisms import GaussianMechanism
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPOneHotEncoder
 
@@ -238,19 +237,11 @@ def test_numbers_of_ones_own_are_not_quoted(error):
 # --- whole fits ---
 
 
-def first_release(fit, monkeypatch):
+def first_release(fit, *given):
     """What a fit puts into its first release, and the sensitivity of that."""
-    seen = []
-    release = GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        seen.append((np.array(value), mechanism.sensitivity))
-        return release(mechanism, value, stream)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(GaussianMechanism, "release", recorded)
-        fit()
-    return seen[0]
+    with recording([]) as releases:
+        fit(*given)
+    return releases[0].exact, releases[0].sensitivity
 
 
 SCHEMA = {"x0": (0, 100), "x1": ["True", "False"]}
@@ -268,13 +259,12 @@ FITS = {
 
 @pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @over_combinations(1, odd=[None, np.timedelta64(5, "ns"), np.datetime64(MOMENT), "7", 2**70, True], kind=FITS)
-def test_one_cell_of_a_list_moves_a_fit_by_no_more_than_its_row(kind, odd, monkeypatch):
+def test_one_cell_of_a_list_moves_a_fit_by_no_more_than_its_row(kind, odd):
     rows = [[25 + i % 40, bool(i % 2)] for i in range(300)]
     near = [list(row) for row in rows]
     near[7][0] = odd
     y = np.arange(300) % 2
-    tables = (functools.partial(FITS[kind], table, y) for table in (rows, near))
-    (one, sensitivity), (other, _) = (first_release(fit, monkeypatch) for fit in tables)
+    (one, sensitivity), (other, _) = (first_release(FITS[kind], table, y) for table in (rows, near))
     if kind == "encoder":  # counts of categories, in which the cell may be a new one; sorting moves none further apart
         one, other = (np.sort(np.pad(each, (0, 50 - len(each)))) for each in (one, other))
     assert np.linalg.norm(one - other) <= 2.0 * sensitivity * (1 + 1e-6)  # one row leaves, and one comes

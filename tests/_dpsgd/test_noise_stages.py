@@ -75,26 +75,14 @@ def models():
     }
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """Mechanisms of all noise, in the order of the draws."""
-    found, add = [], GaussianMechanism._add_noise
-
-    def watched(self, value, stream):
-        found.append(self)
-        return add(self, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "_add_noise", watched)
-    return found
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", models())
-def test_fits_draw_the_noise_that_their_event_lists(name, drawn):
+def test_fits_draw_the_noise_that_their_event_lists(name, released):
     model = models()[name].fit(X, y)
     listed = [(each.event.noise_multiplier, each.count) for each in parts(model.privacy_event_)]
     expected = [GaussianMechanism(noise, 1.0).standard_deviation for noise, count in listed for _ in range(count)]
-    counts, *found, offset = (each.standard_deviation / each.sensitivity for each in drawn)  # both are listed first
+    noises = (mechanism.standard_deviation / mechanism.sensitivity for _, mechanism in released)
+    counts, *found, offset = noises  # both are listed first
     for beside in (counts, offset):
         expected.remove(min(expected, key=lambda noise: abs(noise - beside)))
     assert found == pytest.approx(expected, rel=1e-14)

@@ -254,21 +254,14 @@ def test_trees_follow_from_noisy_counts_and_what_is_public():
     assert not np.array_equal(model_of(trees_random_state=4).fit(X, y).coef_, model.coef_)
 
 
-def test_neither_seed_follows_from_the_other(monkeypatch):
-    noises, release = [], GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        found = release(mechanism, value, stream)
-        noises[-1].append(found - value)
-        return found
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
+def test_neither_seed_follows_from_the_other():
     X, y = people()
-    models = []
+    models, runs = [], []
     for trees, seed in ((0, 5), (1, 5), (0, 6), (5, 5)):
-        noises.append([])
-        models.append(model_of(trees_random_state=trees, random_state=seed, max_iter=5).fit(X, y))
-    same, other, fresh, another = (np.concatenate([each.ravel() for each in noise]) for noise in noises)
+        with recording([]) as releases:
+            models.append(model_of(trees_random_state=trees, random_state=seed, max_iter=5).fit(X, y))
+        runs.append([each.noise for each in releases])
+    same, other, fresh, another = (np.concatenate([each.ravel() for each in noises]) for noises in runs)
     grid = 2.0**-26 * np.abs(same).max()  # values are rounded to one that is no wider
     np.testing.assert_allclose(same, other, rtol=0, atol=grid)  # the trees have no say in the noise
     np.testing.assert_allclose(same, another, rtol=0, atol=grid)
@@ -277,8 +270,8 @@ def test_neither_seed_follows_from_the_other(monkeypatch):
     assert models[0].embedding_.marginals == models[1].embedding_.marginals != models[2].embedding_.marginals
     # Nor is the generator of the trees that of the noise.
     rng = np.random.default_rng(5)
-    drawn = rng.normal(size=noises[3][1].size) * models[3].noise_multiplier_ * models[3].max_grad_norm_
-    assert abs(np.corrcoef(drawn, noises[3][1])[0, 1]) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(drawn.size)
+    drawn = rng.normal(size=runs[3][1].size) * models[3].noise_multiplier_ * models[3].max_grad_norm_
+    assert abs(np.corrcoef(drawn, runs[3][1])[0, 1]) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(drawn.size)
 
 
 # --- what is published of the model -----------------------------------------------------------------------------------
@@ -592,18 +585,12 @@ def test_errors_are_those_of_the_published_model():
 def test_a_model_that_diverged_has_an_offset_that_no_row_decides():
     """Some leaves have infinite coefficients, and the sum of two such is NaN: of some rows, and not of others."""
     X, y = numbers(400)
-    found, release = [], GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        found.append(np.array(value))
-        return release(mechanism, value, stream)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GaussianMechanism, "release", recorded)
+    with recording([]) as releases:
         model = regressor_of(learning_rate=1e308, random_state=0).fit(X, y)
+    offset = releases[-1].exact
     assert not np.isfinite(model.coef_).all()
-    assert np.isfinite(found[-1]).all()
-    assert np.abs(found[-1][1]) <= found[-1][0] <= len(X)
+    assert np.isfinite(offset).all()
+    assert np.abs(offset[1]) <= offset[0] <= len(X)
 
 
 @over_rows("make", [model_of, regressor_of])
@@ -706,23 +693,17 @@ def test_file_with_other_releases_is_rejected_by_one_line(name, tmp_path):
 
 
 @over_rows("bounds", [(1.0, 1.0 + 2.0**-52), (1e16, 1e16 + 2.0), (0.0, 4e-300)])
-def test_targets_between_neighboring_doubles_move_the_sums_by_their_sensitivity(bounds, monkeypatch):
+def test_targets_between_neighboring_doubles_move_the_sums_by_their_sensitivity(bounds):
     """The middle of such bounds is one of them, so that a scaled target would be 2."""
-    found, release = [], GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        found.append((np.array(value), mechanism.sensitivity))
-        return release(mechanism, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
     X, _ = numbers(60)
     y, weights = np.full(60, bounds[1]), np.ones(60)
-    moves = []
+    runs = []
     for weight in (1.0, 0.0):
-        weights[3], found[:] = weight, []
-        regressor_of(y_bounds=bounds, max_iter=1, random_state=0).fit(X, y, weights)
-        moves.append([value / sensitivity for value, sensitivity in found])
-    assert all(np.linalg.norm(a - b) <= 1 + 1e-9 for a, b in list(zip(*moves, strict=True))[:2])
+        weights[3] = weight
+        with recording([]) as releases:
+            regressor_of(y_bounds=bounds, max_iter=1, random_state=0).fit(X, y, weights)
+        runs.append([each.exact / each.sensitivity for each in releases])
+    assert all(np.linalg.norm(a - b) <= 1 + 1e-9 for a, b in list(zip(*runs, strict=True))[:2])
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.1])

@@ -11,7 +11,7 @@ from combinations import crossed, over_rows
 from linear_rows import neighbor
 from rejections import assert_rejected
 from relations import with_n_public
-from replay import assert_all_else_is_equal, moves, replay
+from replay import assert_all_else_is_equal, moves, recording, replay
 from scipy import stats
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -134,18 +134,16 @@ def test_the_release_is_that_of_the_plain_reading(released, fit_intercept, n):
 
 @over_rows("alpha", [0.0, 25.0, "auto"])
 @over_rows("fit_intercept", [True, False])
-def test_the_solution_is_that_of_the_plain_reading(monkeypatch, alpha, fit_intercept):
+def test_the_solution_is_that_of_the_plain_reading(alpha, fit_intercept):
     """At a noise that leaves some eigenvalues below the least one, and some above."""
-    noisy = []
-    release = GaussianMechanism.release
-    monkeypatch.setattr(GaussianMechanism, "release", lambda *args: noisy.append(release(*args)) or noisy[-1])
     X, y = draw(4000)
     X[:, 3] = 0.01 * X[:, 2]
-    model = DPRidge(alpha, y_bounds=BOUNDS, fit_intercept=fit_intercept, data_norm=2.0, random_state=0).fit(X, y)
+    with recording([]) as releases:
+        model = DPRidge(alpha, y_bounds=BOUNDS, fit_intercept=fit_intercept, data_norm=2.0, random_state=0).fit(X, y)
     k, b, d = (normal_equations.INTERCEPT if fit_intercept else 0.0), normal_equations.TARGET, 4 + fit_intercept
     size = 1 + k**2 + b**2
     matrix = np.zeros((d + 1, d + 1))
-    matrix[np.tri(d + 1, dtype=bool)] = size * noisy[0] / math.sqrt(2)
+    matrix[np.tri(d + 1, dtype=bool)] = size * releases[0].noisy / math.sqrt(2)
     matrix[np.diag_indices(d + 1)] *= math.sqrt(2)
     matrix = np.tril(matrix) + np.tril(matrix, -1).T
     deviation = GaussianMechanism(model.noise_multiplier_, 1.0).standard_deviation

@@ -35,7 +35,6 @@ from skdp import (
 from skdp._dpsgd.solver import DescentSolver
 from skdp.accounting import GaussianDpEvent, NumberOfTrials, get_epsilon
 from skdp.base import PrivateEstimator, StepPlan, begin
-from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.streams import SecretStream
 from skdp.model_selection import SCORES, PrivateScore
 from skdp.model_selection.private_split import draw_tested
@@ -88,18 +87,6 @@ def test_the_whole_costs_the_budget(strategy, adjacency, refit, grid):
     assert found.best_estimator_.adjacency == with_n_public(adjacency, N + 20)
 
 
-def ran(monkeypatch):
-    """Events of all releases, as they come."""
-    release, events = GaussianMechanism.release, []
-
-    def recorded(mechanism, value, stream):
-        events.append((mechanism.event, np.array(value)))
-        return release(mechanism, value, stream)
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
-    return events
-
-
 def releases_in_order(event):
     """Basic releases that an event is made of, one after the other."""
     if hasattr(event, "events"):
@@ -107,24 +94,22 @@ def releases_in_order(event):
     return releases_in_order(event.event) * event.count if hasattr(event, "count") else [event]
 
 
-def test_what_ran_is_what_was_priced(monkeypatch):
+def test_what_ran_is_what_was_priced(monkeypatch, released):
     """Trials, one score a trial, and the refit: with the noise of the event, so many times."""
     monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words: 3)
-    events = ran(monkeypatch)
     found = search().fit(X, Y)
     select, refit = found.privacy_event_.events
     *trained, scored = releases_in_order(select.event)
-    assert [event for event, _ in events] == trained * 3 + [scored] + releases_in_order(refit)
-    assert events[3 * len(trained)][1].shape == (3,)
+    assert [each.event for _, each in released] == trained * 3 + [scored] + releases_in_order(refit)
+    assert released[3 * len(trained)][0].shape == (3,)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_grid_of_one_costs_one_fit(strategy, monkeypatch):
+def test_a_grid_of_one_costs_one_fit(strategy, released):
     accountant = PrivacyAccountant()
-    events = ran(monkeypatch)
     found = search(model(accountant=accountant), {"alpha": [0.1]}, strategy=strategy).fit(X, Y)
     assert found.privacy_event_ == model(epsilon=1.0, alpha=0.1).fit(X, Y).privacy_event_
-    assert len(events) == 2 * len(releases_in_order(found.privacy_event_))
+    assert len(released) == 2 * len(releases_in_order(found.privacy_event_))
     assert (found.best_params_, found.best_index_) == ({"alpha": 0.1}, 0)
     assert math.isnan(found.best_score_)
     assert len(accountant.history) == 1

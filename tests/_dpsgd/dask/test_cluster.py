@@ -70,7 +70,7 @@ def kill_a_worker(client):
 @pytest.mark.usefixtures("steps_alone")
 @pytest.mark.parametrize(("disturb", "persisted"), [("kill", True), ("restart", False)])
 def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(
-    client, monkeypatch, noised, disturb, persisted
+    client, monkeypatch, released, disturb, persisted
 ):
     """A restart forgets all results: the lots of the step are those that were drawn, and it is released once."""
     X, y = make_people()
@@ -78,13 +78,13 @@ def test_steps_of_workers_that_die_are_computed_again_from_the_same_sample(
     monkeypatch.setattr(dask_rows, "_FEW_VALUES", 600 * 4 if disturb == "restart" else 0)  # pairs of partitions
     with dask.config.set(scheduler="synchronous"):
         calm = classifier(**settings).fit(split(X), split(y))
-    before = [value.copy() for value in noised]
-    noised.clear()
+    before = [value for value, _ in released]
+    released.clear()
     before_step(monkeypatch, 3, client.restart if disturb == "restart" else lambda: kill_a_worker(client))
     A, Y = (split(X).persist(), split(y).persist()) if persisted else (split(X), split(y))
     model = classifier(accountant=accountant, **settings).fit(A, Y)
-    assert len(noised) == model.n_steps_ == 6
-    np.testing.assert_array_equal(noised, before)
+    assert len(released) == model.n_steps_ == 6
+    np.testing.assert_array_equal([value for value, _ in released], before)
     np.testing.assert_array_equal(model.coef_, calm.coef_)
     assert len(accountant.history) == 1
 

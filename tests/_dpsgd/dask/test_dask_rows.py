@@ -292,11 +292,11 @@ def test_sums_of_moments_are_sent_without_the_rows_in_their_buffers():
 # --- noise, charge, sensitivity ---
 
 
-def test_one_release_a_step_and_one_charge_a_fit(noised):
+def test_one_release_a_step_and_one_charge_a_fit(released):
     X, y = make_people()
     accountant = PrivacyAccountant()
     model = classifier(max_iter=5, accountant=accountant).fit(split(X), split(y))
-    assert (len(noised), model.n_steps_) == (1 + 5 + 1, 5)  # class counts come first, and the offset last
+    assert (len(released), model.n_steps_) == (1 + 5 + 1, 5)  # class counts come first, and the offset last
     assert len(accountant.history) == 1
     assert accountant.history[0].event == model.privacy_event_
 
@@ -312,7 +312,7 @@ def test_a_run_resumes_on_the_same_lots(tmp_path):
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate, monkeypatch):
+def test_one_row_moves_no_sum_by_more_than_the_clip(released, rate, monkeypatch):
     X, y = make_people()
     weights = np.ones(N)
     # At the rate 0.3 there are 40 steps: the row is in no lot of them with a probability of 0.7**40 < 1e-6.
@@ -321,8 +321,9 @@ def test_one_row_moves_no_sum_by_more_than_the_clip(noised, rate, monkeypatch):
     for each in (0.0, 1e6):
         weights[310] = each  # of the third partition, as the second is empty
         classifier(**settings, learning_rate=1e-12).fit(split(X), split(y), split(weights))
-    half = len(noised) // 2
-    counts, *moved, offset = [np.linalg.norm(a - b) for a, b in zip(noised[:half], noised[half:], strict=True)]
+    half = len(released) // 2
+    pairs = zip(released[:half], released[half:], strict=True)
+    counts, *moved, offset = [np.linalg.norm(one - other) for (one, _), (other, _) in pairs]
     assert counts == 1.0
     assert 0.5 < offset <= ClassMeans(1).row_limit
     assert max(moved) <= 0.5 * (1 + 1e-9)
@@ -344,7 +345,7 @@ def test_a_distributed_model_adds_up_what_one_machine_does():
         np.testing.assert_allclose(there.clipped_gradient_sum(theta, lots, 0.3), expected, rtol=1e-12)
 
 
-def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noised):
+def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, released):
     """The sums of a step are those of the partitions apart; what is asked for is one sum for all of them."""
     X, y = make_people()
     sizes, asked, fits = [10] * 29 + [N - 290], [], []
@@ -352,8 +353,8 @@ def test_small_partitions_are_gathered_and_each_keeps_its_lot(monkeypatch, noise
     for few in (0, 1 << 18):
         monkeypatch.setattr(model, "_FEW_VALUES", few)
         fits.append(classifier(max_iter=1, sampling_rate=0.3).fit(split(X, sizes), split(y, sizes)))
-    half = len(noised) // 2
-    for one, other in zip(noised[:half], noised[half:], strict=True):
+    half = len(released) // 2
+    for (one, _), (other, _) in zip(released[:half], released[half:], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-10)
     assert asked == [30] * half + [30, *[1] * (half - 2), 30]  # steps, between class counts and the offset

@@ -9,9 +9,9 @@ import reference
 from combinations import over_rows
 from rejections import assert_rejected
 from relations import with_n_public
+from replay import recording
 
 from skdp import AddRemove
-from skdp.mechanisms import GaussianMechanism
 from skdp.synthesis import DPClassMixtureGenerator, class_moments
 from skdp.synthesis.class_mixture import Box, ClassRows
 from skdp.synthesis.class_moments import shares_of
@@ -40,21 +40,6 @@ def precise(n_components=1, **parameters):
     """Almost no noise."""
     given = {"epsilon": None, "noise_multiplier": 1e-3}
     return generator(n_components, **{**given, **parameters})
-
-
-@pytest.fixture
-def released(monkeypatch):
-    """What went into each release, what came out, and the mechanism that made it."""
-    seen = []
-    release = GaussianMechanism.release
-
-    def recorded(mechanism, value, stream):
-        noisy = release(mechanism, value, stream)
-        seen.append((np.array(value), noisy, mechanism))
-        return noisy
-
-    monkeypatch.setattr(GaussianMechanism, "release", recorded)
-    return seen
 
 
 # --- one row ----------------------------------------------------------------------------------------------------------
@@ -157,16 +142,17 @@ def test_the_releases_are_those_of_the_plain_reading(released, n_components, wit
     X[3] = 1e9
     released.clear()
     model = generator(n_components, epsilon=50.0, weight_bound=200.0)
-    model.fit(X, y if with_labels else None, sample_weight=weights)
+    with recording([]) as seen:
+        model.fit(X, y if with_labels else None, sample_weight=weights)
     n_classes = 3 if with_labels else 1
     codes = np.searchsorted(CLASSES, y) if with_labels else np.zeros(200, int)
-    noisy = [each for _, each, _ in released]
-    deviations = [mechanism.standard_deviation for *_, mechanism in released]
+    noisy = [each.noisy for each in seen]
+    deviations = [mechanism.standard_deviation for _, mechanism in released]
     plain = reference.class_mixture_releases(
         X, codes, n_classes, n_components, (0, 10), model.mixture_.directions.astype(float), noisy, deviations, 200,
         None if weights is None else np.minimum(weights / 200, 1)
     )  # fmt: skip
-    for (value, *_), expected in zip(released, plain, strict=False):
+    for (value, _), expected in zip(released, plain, strict=False):
         np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-5)
     assert len(plain) >= 4
 
