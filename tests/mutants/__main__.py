@@ -8,10 +8,9 @@
     python tests/mutants --jobs 2         two at a time
     python tests/mutants --audits         audit the faults that `audits.py` lists, instead of running tests
 
-The faults are in `table/`, by part of the package. `places.py` has the tests of each package, and the modules and names
-that have moved. A fault is made in a copy of the project, where the tests of its package and `test_private_checks.py`
-run until one fails. At the end the tests that failed run once more without any fault: one that fails then detects
-nothing.
+The faults are in `table/`, by part of the package. `places.py` has the tests of each package. A fault is made in a
+copy of the project, where the tests of its package and `test_private_checks.py` run until one fails. At the end the
+tests that failed run once more without any fault: one that fails then detects nothing.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ import pathlib
 import re
 from typing import Any, NamedTuple
 
-from places import FOR_ALL, identifiers_moved, moved, tests_of
+from places import FOR_ALL, tests_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-Body = list[ast.stmt]
 
 
 class Fault(NamedTuple):
@@ -85,20 +84,19 @@ def inject(fault: Fault) -> tuple[str, str]:
     NotInCode
         If the pattern does not occur exactly once in the function, or if nothing would change.
     """
-    module, function = moved(fault.module, fault.function)
-    path = path_of(module)
+    path = path_of(fault.module)
     if not (ROOT / path).is_file():
-        raise NotInCode(f"{fault.name}: there is no module {module}; has it moved? See tests/mutants/places.py")
-    return path, changed_text((ROOT / path).read_text(), function, fault)
+        raise NotInCode(f"{fault.name}: there is no module {fault.module}")
+    return path, changed_text((ROOT / path).read_text(), fault)
 
 
-def changed_text(text: str, function: str, fault: Fault) -> str:
-    """Return the text of a module with a fault in one of its functions."""
+def changed_text(text: str, fault: Fault) -> str:
+    """Return the text of a module with a fault."""
     tree, names = _parsed(text)
-    scopes = list(_scopes(tree, function))
+    scopes = list(_scopes(tree, fault.function))
     old, new = _read(fault.pattern), _read(fault.replacement)
     if isinstance(old, ast.expr) != isinstance(new, ast.expr):
-        old, new = _statements(fault.pattern), _statements(fault.replacement)
+        old, new = ast.parse(fault.pattern).body, ast.parse(fault.replacement).body
     found = [each for scope in scopes for each in _matches(old, scope, names)]
     if len(found) != 1:
         where = f"{fault.module}:{fault.function}"
@@ -144,20 +142,9 @@ def _own_definitions(scope: Any) -> Any:
 
 
 def _read(text: str) -> Any:
-    """Return an expression, or else a list of statements, with its names as they are after moves."""
-    body = _statements(text)
+    """Return an expression, or else a list of statements."""
+    body = ast.parse(text).body
     return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else body
-
-
-def _statements(text: str) -> Body:
-    names = identifiers_moved()
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            node.id = names.get(node.id, node.id)
-        elif isinstance(node, ast.Attribute):
-            node.attr = names.get(node.attr, node.attr)
-    return tree.body
 
 
 # --- matching ---------------------------------------------------------------------------------------------------------

@@ -1,13 +1,6 @@
-"""Where modules and names of faults are now, and which tests must detect a fault: all that a move has to edit."""
+"""Which tests must detect a fault."""
 
 from __future__ import annotations
-
-MOVES: dict[str, str] = {}
-"""Moved modules, packages and names, as in the tables -> as they are now.
-
-A module or package: "skdp._dpsgd.loop": "skdp.training.loop". A function or class of a module, with its module:
-"skdp._dpsgd.plan:DPSGDPlan": "skdp._dpsgd.plan:Plan"; patterns of all faults then use the new name.
-"""
 
 TESTS: dict[str, str] = {
     "skdp._checks": "tests/_checks/test_*.py",
@@ -60,32 +53,6 @@ FOR_ALL = "tests/test_private_checks.py"
 """Tests that any fault may fail, after those of its package."""
 
 
-def moved(module: str, function: str) -> tuple[str, str]:
-    """Return a module and a qualified name of it after all moves."""
-    for old, new in MOVES.items():
-        place, _, name = old.partition(":")
-        if name and place == module and f"{function}.".startswith(f"{name}."):
-            module, _, renamed = new.partition(":")
-            return module, renamed + function[len(name) :]
-    found = _entry(MOVES, module)
-    return (MOVES[found] + module[len(found) :], function) if found else (module, function)
-
-
-def identifiers_moved() -> dict[str, str]:
-    """Return the names that moves change, as code writes them."""
-    last = {_last(old): _last(new) for old, new in MOVES.items() if ":" in old}
-    return {old: new for old, new in last.items() if old != new}
-
-
 def tests_of(module: str) -> list[str]:
-    """Return the patterns of the test files of a package or module, named as in the tables."""
-    return TESTS[_entry(TESTS, module)].split()
-
-
-def _last(name: str) -> str:
-    return name.replace(":", ".").rpartition(".")[2]
-
-
-def _entry(table: dict[str, str], module: str) -> str:
-    """Return the longest entry that is a module or one of its packages; empty for none."""
-    return max((each for each in table if f"{module}.".startswith(f"{each}.")), key=len, default="")
+    """Return the patterns of the test files of a package or module."""
+    return TESTS[max((each for each in TESTS if f"{module}.".startswith(f"{each}.")), key=len)].split()
