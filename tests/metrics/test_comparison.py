@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+from watched import Watched
 
 from skdp import AddRemove, BudgetExceededError, PrivacyAccountant, privacy_report
 from skdp.accounting import DiscreteLaplaceDpEvent
@@ -76,25 +77,13 @@ def test_one_row_moves_its_own_counts_alone(people, exact, change):
 
 def test_models_score_the_rows_after_the_charge(people):
     scores, y = people
-    accountant, charges = PrivacyAccountant(0.4, 1e-6), []
-
-    class Watched:
-        classes_ = np.array([0, 1])
-
-        def __init__(self, column):
-            self.column = column
-
-        def predict_proba(self, X):
-            if X.any():
-                charges.append(len(accountant.history))
-            return np.column_stack([1 - X[:, self.column], X[:, self.column]])
-
-    models = Watched(0), Watched(1)
+    accountant = PrivacyAccountant(0.4, 1e-6)
+    models = Watched(accountant, 0), Watched(accountant, 1)
     with pytest.raises(BudgetExceededError):
         compare(*models, scores, y, epsilon=0.5, accountant=accountant)
-    assert not charges
+    assert not models[0].charges + models[1].charges
     found = compare(*models, scores, y, epsilon=0.3, accountant=accountant)
-    assert set(charges) == {1}
+    assert set(models[0].charges) == set(models[1].charges) == {1}
     assert accountant.history[0].parameters["model"] == ["Watched", "Watched"]
     assert found.roc_auc.value > -0.05
 

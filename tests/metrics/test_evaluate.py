@@ -13,6 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
+from watched import Watched
 
 import skdp
 from skdp import AddRemove, DPGaussianNB, PrivacyAccountant
@@ -37,21 +38,6 @@ def people():
     rng = np.random.default_rng(0)
     scores = rng.uniform(size=N)
     return scores, (rng.uniform(size=N) < scores).astype(int)
-
-
-class Watched:
-    """A model of one column that is its own score, and notes what it is asked."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, accountant=None):
-        self.accountant, self.charges = accountant, []
-
-    def predict_proba(self, X):
-        chances = np.asarray(X, float)[:, 0]
-        if chances.any():  # a row of zeros is public
-            self.charges.append(0 if self.accountant is None else len(self.accountant.history))
-        return np.column_stack([1.0 - chances, chances])
 
 
 # --- order and cost ---
@@ -331,7 +317,6 @@ def test_few_rows_are_warned_of_by_public_numbers(people):
         ({"by": "sex", "categories": ["a"]}, "by='sex' is not a column of X"),
         ({"groups": np.zeros(3)}, "groups"),
         ({"X": np.zeros((N, 2))}, "one score per row"),
-        ({"X": np.full(N, "a")}, "X"),
         ({"model": object()}, "predict_proba"),
         ({"model": FITTED, "X": np.zeros((N, 2))}, "1 columns"),
         ({"model": LogisticRegression(), "X": np.zeros((N, 1))}, "must be fitted"),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from watched import Watched
 
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.metrics import evaluate
@@ -85,22 +86,14 @@ def test_all_that_belongs_to_a_row_may_be_a_column(kind, people, exact, tmp_path
 
 @pytest.mark.parametrize("rows", [parquet, dask])
 def test_rows_are_read_after_the_charge(rows, tmp_path):
-    accountant, charges = PrivacyAccountant(1.0, 1e-6), []
-
-    class Watched:
-        classes_ = np.array([0, 1])
-
-        def predict_proba(self, rows):
-            if np.asarray(rows).any():  # a row of zeros is public
-                charges.append(len(accountant.history))
-            return np.full((len(rows), 2), 0.5)
-
-    evaluate(Watched(), rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
-    assert set(charges) == {1}
-    charges.clear()
+    accountant = PrivacyAccountant(1.0, 1e-6)
+    model = Watched(accountant)
+    evaluate(model, rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
+    assert set(model.charges) == {1}
+    model.charges.clear()
     with pytest.raises(BudgetExceededError):
-        evaluate(Watched(), rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
-    assert not charges
+        evaluate(model, rows(tmp_path), Y, epsilon=0.7, accountant=accountant)
+    assert not model.charges
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from replay import assert_all_else_is_equal, moves, replay
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from watched import Watched
 
 import skdp
 from skdp import AddRemove, BudgetExceededError, DPCalibratedClassifier, DPThresholdClassifier, PrivacyAccountant
@@ -25,21 +26,6 @@ KINDS = [DPCalibratedClassifier, DPThresholdClassifier]
 
 def private(**parameters):
     return skdp.DPLogisticRegression(**{"classes": [0, 1], "max_iter": 4, **parameters})
-
-
-class Watched:
-    """A fitted model of one column that is its own score, and notes the charges when it is asked."""
-
-    classes_ = np.array([0, 1])
-
-    def __init__(self, ledger):
-        self.ledger, self.charges = ledger, []
-
-    def predict_proba(self, X):
-        chances = np.asarray(X, float)[:, 0]
-        if chances.any():  # a row of zeros is public
-            self.charges.append(len(self.ledger.history))
-        return np.column_stack([1.0 - chances, chances])
 
 
 @pytest.fixture(scope="module")

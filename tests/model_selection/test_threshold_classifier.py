@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
+from watched import Watched
 
 from skdp import DPThresholdClassifier, PrivacyAccountant
 from skdp.model_selection.threshold_classifier import RATES, Purpose, choose_thresholds
@@ -11,15 +12,8 @@ from skdp.model_selection.threshold_classifier import RATES, Purpose, choose_thr
 N = 20_000
 
 
-class Model:
-    """A fitted model that is its first column."""
-
-    classes_ = np.array([0, 1])
+class Model(Watched):
     feature_names_in_ = np.array(["score"])
-
-    def predict_proba(self, X):
-        chances = np.asarray(X, object)[:, 0].astype(float)
-        return np.column_stack([1.0 - chances, chances])
 
 
 @pytest.fixture(scope="module")
