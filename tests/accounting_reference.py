@@ -1,7 +1,10 @@
-"""An oracle of another kind for accounting: a contour integral, no discretisation of the loss at all."""
+"""Oracles for accounting: mechanisms written out on small data sets, which give the true delta of two neighbors, and a
+contour integral without any discretization of the loss.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +14,37 @@ from skdp.accounting import DpEvent, GaussianDpEvent, PoissonSampledDpEvent, Sel
 
 def dpsgd(q: float, sigma: float, steps: int) -> DpEvent:
     return SelfComposedDpEvent(PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), steps)
+
+
+# --- mechanisms written out -------------------------------------------------------------------------------------------
+
+Z = np.linspace(-60.0, 60.0, 120_001)
+
+
+def hockey(p, q, epsilon):
+    """sum (p - e^epsilon q)_+, of masses."""
+    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+
+
+def gauss(sigma):
+    return lambda shift: np.exp(-0.5 * ((Z - shift) / sigma) ** 2) / sigma / math.sqrt(2 * math.pi) * (Z[1] - Z[0])
+
+
+def poisson_outputs(law, records, q):
+    """The law of the output of a sum over a Poisson sample of records that are numbers."""
+    total = 0.0
+    for drawn in itertools.product((0, 1), repeat=len(records)):
+        share = math.prod(q if each else 1 - q for each in drawn)
+        total = total + share * law(sum(r for r, each in zip(records, drawn, strict=True) if each))
+    return total
+
+
+def fixed_outputs(law, records, size):
+    subsets = list(itertools.combinations(range(len(records)), size))
+    return sum(law(sum(records[i] for i in subset)) for subset in subsets) / len(subsets)
+
+
+# --- a contour integral -----------------------------------------------------------------------------------------------
 
 
 def pair_losses(q: float, sigma: float, kind: str, step: float | None = None) -> tuple[np.ndarray, np.ndarray]:

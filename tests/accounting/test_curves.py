@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from accounting_reference import fixed_outputs, gauss, hockey, poisson_outputs
 from combinations import over_rows
 from scipy.stats import norm
 
@@ -65,10 +66,7 @@ def test_renyi_curves_reject_what_has_none():
 
 @over_rows(
     ("event", "adjacency"),
-    [
-        (RUN, "zero_out"),
-        (ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6))), "zero_out"),
-    ],
+    [(RUN, "zero_out"), (ComposedDpEvent((RUN, LaplaceDpEvent(3.0), EpsilonDeltaDpEvent(0.1, 1e-6))), "zero_out")],
 )
 def test_profiles_are_above_the_price_and_close_to_it(event, adjacency):
     profile = PrivacyProfile(event, adjacency=adjacency)
@@ -124,48 +122,27 @@ def test_groups_of_sums_have_as_many_times_the_shift():
     assert get_epsilon(NonPrivateDpEvent(), 1e-5, group_size=3) == math.inf
 
 
-Z = np.linspace(-40.0, 40.0, 160_001)
-
-
-def law(shift, sigma):
-    return np.exp(-0.5 * ((Z - shift) / sigma) ** 2) / sigma / math.sqrt(2 * math.pi) * (Z[1] - Z[0])
-
-
-def hockey(p, q, epsilon):
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-
-
 @over_rows(("adjacency", "k"), [("zero_out", 3), ("replace_one", 2)])
 def test_groups_on_a_poisson_sample_by_summation(adjacency, k):
     q, sigma = 0.3, 1.2
-    event = PoissonSampledDpEvent(q, GaussianDpEvent(sigma))
-
-    def outputs(records):
-        total = 0.0
-        for drawn in itertools.product((0, 1), repeat=len(records)):
-            share = math.prod(q if each else 1 - q for each in drawn)
-            total = total + share * law(sum(itertools.compress(records, drawn)), sigma)
-        return total
-
-    other = outputs([] if adjacency == "zero_out" else [-1] * k)
+    event, law = PoissonSampledDpEvent(q, GaussianDpEvent(sigma)), gauss(sigma)
+    all_of_it = poisson_outputs(law, [1] * k, q)
+    mixed = poisson_outputs(law, [1, -1, 1][:k], q)
+    other = poisson_outputs(law, [] if adjacency == "zero_out" else [-1] * k, q)
     for epsilon in (0.0, 0.3, 1.0, 2.0):
         cost = get_delta(event, epsilon, adjacency=adjacency, group_size=k)
-        truth = max(hockey(outputs([1] * k), other, epsilon), hockey(other, outputs([1] * k), epsilon))
+        truth = max(hockey(all_of_it, other, epsilon), hockey(other, all_of_it, epsilon))
         assert truth * (1.0 - 1e-6) <= cost <= truth * 1.001
-        mixed = outputs([1, -1, 1][:k])
         assert cost >= max(hockey(mixed, other, epsilon), hockey(other, mixed, epsilon)) * (1.0 - 1e-6)
 
 
 def test_groups_of_mixtures_are_sums_of_independent_draws():
-    mixture, sigma = MixtureOfGaussiansDpEvent(1.3, (0.0, 1.0, 2.5), (0.6, 0.3, 0.1)), 1.3
-    p = sum(
-        a * b * law(c + d, sigma)
-        for (a, c), (b, d) in itertools.product(
-            zip(mixture.sampling_probs, mixture.sensitivities, strict=True), repeat=2
-        )
-    )
+    shifts, shares, law = (0.0, 1.0, 2.5), (0.6, 0.3, 0.1), gauss(1.3)
+    mixture = MixtureOfGaussiansDpEvent(1.3, shifts, shares)
+    draws = itertools.product(zip(shares, shifts, strict=True), repeat=2)
+    p = sum(a * b * law(c + d) for (a, c), (b, d) in draws)
     for epsilon in (0.0, 0.5, 1.5):
-        truth = max(hockey(p, law(0, sigma), epsilon), hockey(law(0, sigma), p, epsilon))
+        truth = max(hockey(p, law(0), epsilon), hockey(law(0), p, epsilon))
         assert get_delta(mixture, epsilon, group_size=2) == pytest.approx(truth, rel=1e-3)
 
 
@@ -183,11 +160,8 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
     assert costs[-1] < math.inf
     assert get_delta(FIXED, costs[2], group_size=3, **options) <= 1e-5 * 1.05
     # two records of a fixed sample, written out: the sum of 2 of 5 records
-    rows, sigma = [-1.0, -1.0, -1.0], 2.0
-    pairs = list(itertools.combinations(range(5), 2))
-    one, two = ([*rows, end, end] for end in (1.0, -1.0))
-    p, q = (sum(law(each[i] + each[j], sigma) for i, j in pairs) / len(pairs) for each in (one, two))
-    event = SampledWithoutReplacementDpEvent(5, 2, GaussianDpEvent(sigma))
+    p, q = (fixed_outputs(gauss(2.0), [-1.0, -1.0, -1.0, end, end], 2) for end in (1.0, -1.0))
+    event = SampledWithoutReplacementDpEvent(5, 2, GaussianDpEvent(2.0))
     for epsilon in (0.0, 0.3, 1.0):
         assert get_delta(event, epsilon, group_size=2, **options) >= max(hockey(p, q, epsilon), hockey(q, p, epsilon))
     with pytest.raises(TypeError, match=r"group_size=2 is not supported by method='rdp'. Use method='pld'"):

@@ -5,12 +5,12 @@ A mechanism written out gives the true delta of two neighbors: no cost may be be
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from accounting_reference import Z, fixed_outputs, gauss, hockey, poisson_outputs
 from combinations import over_rows
 
 from skdp.accounting import (
@@ -40,11 +40,6 @@ from skdp.exceptions import BudgetExceededError
 EPSILONS = (0.0, 0.05, 0.3, 1.0, 2.0)
 
 
-def hockey(p, q, epsilon):
-    """sum (p - e^epsilon q)_+, of masses."""
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-
-
 def renyi(p, q, alpha):
     kept = (p > 1e-280) & (q > 1e-280)  # what is left out makes the truth smaller
     logs = alpha * np.log(p[kept]) + (1.0 - alpha) * np.log(q[kept])
@@ -64,12 +59,7 @@ def check(event, adjacency, p, q, tight=None, orders=(1.5, 3.0, 8.0)):
         assert rdp(releases(event), alpha, replace_one=adjacency == "replace_one") >= truth * (1.0 - 1e-6) - 1e-12
 
 
-Z = np.linspace(-60.0, 60.0, 120_001)
 WHOLE = np.arange(-400, 401)
-
-
-def gauss(sigma):
-    return lambda shift: np.exp(-0.5 * ((Z - shift) / sigma) ** 2) / sigma / math.sqrt(2 * math.pi) * (Z[1] - Z[0])
 
 
 def laplace(scale):
@@ -100,20 +90,6 @@ NOISE = {
     "discrete laplace": (DiscreteLaplaceDpEvent(0.7, 1), discrete_laplace(0.7)),
     "discrete gaussian": (DiscreteGaussianDpEvent(1.5, 1), discrete_gauss(1.5)),
 }
-
-
-def poisson_outputs(law, records, q):
-    """The law of the output of a sum over a Poisson sample of records that are numbers."""
-    total = 0.0
-    for drawn in itertools.product((0, 1), repeat=len(records)):
-        share = math.prod(q if each else 1 - q for each in drawn)
-        total = total + share * law(sum(r for r, each in zip(records, drawn, strict=True) if each))
-    return total
-
-
-def fixed_outputs(law, records, size):
-    subsets = list(itertools.combinations(range(len(records)), size))
-    return sum(law(sum(records[i] for i in subset)) for subset in subsets) / len(subsets)
 
 
 OTHERS = ([], [1, -1], [-1, -1, 1])

@@ -5,6 +5,7 @@ import random
 
 import numpy as np
 import pytest
+from accounting_reference import hockey
 from combinations import over_rows
 from scipy.stats import chi2, norm
 from work import calls_at_most
@@ -106,10 +107,6 @@ def best_of(mass, law):
     return np.append(np.diff(pgf), law.none)
 
 
-def hockey_stick(p, q, epsilon):
-    return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
-
-
 def responses(epsilon, count, pieces):
     """Randomized responses under two neighbors: number of ones, each output in equal pieces (ties told apart)."""
     p = 1.0 / (1.0 + math.exp(-epsilon))
@@ -143,7 +140,7 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
         event = law.event(SelfComposedDpEvent(EpsilonDeltaDpEvent(size, 0.0), count))
         outcomes = laws_of_the_best(law, *responses(size, count, pieces), source)
         for epsilon in (0.0, 0.2, 0.7, 1.2, 2.0):
-            worst = max(hockey_stick(*pair, epsilon) for a, b in outcomes for pair in ((a, b), (b, a)))
+            worst = max(hockey(*pair, epsilon) for a, b in outcomes for pair in ((a, b), (b, a)))
             by_profile, by_renyi = (get_delta(event, epsilon, method=method) for method in ("pld", "rdp"))
             assert worst <= by_profile * (1 + 1e-12)
             assert worst <= by_renyi * (1 + 1e-12)
@@ -153,10 +150,7 @@ def test_never_below_the_exact_law_of_a_toy(mean, shape):
 
 @over_rows(
     ("mean", "shape", "toy", "rest"),
-    [
-        (6.0, 1.0, (0.15, 16, 1), None),
-        (3.0, INF, (0.5, 1, 6), (LaplaceDpEvent(2.0), GaussianDpEvent(3.0))),
-    ],
+    [(6.0, 1.0, (0.15, 16, 1), None), (3.0, INF, (0.5, 1, 6), (LaplaceDpEvent(2.0), GaussianDpEvent(3.0)))],
 )
 def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     law, (size, count, pieces) = NumberOfTrials(mean, shape), toy
@@ -166,7 +160,7 @@ def test_composition_is_never_below_the_exact_law(mean, shape, toy, rest):
     outcomes = [(a[b > 0.0], b[b > 0.0]) for a, b in outcomes]
     for epsilon in (0.8, 2.5):
         if rest is None:
-            worst = max(hockey_stick(np.outer(a, a), np.outer(b, b), epsilon) for a, b in outcomes)
+            worst = max(hockey(np.outer(a, a), np.outer(b, b), epsilon) for a, b in outcomes)
         else:  # at least the last of the rest, exactly
             worst = max(float(a @ gaussian(epsilon - np.log(a / b), 1.0 / 3.0)) for a, b in outcomes)
         assert worst <= get_delta(event, epsilon)
