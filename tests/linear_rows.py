@@ -5,6 +5,7 @@ import reference
 from relations import with_n_public
 from replay import assert_all_else_is_equal, moves, replay
 from scipy import stats
+from sklearn.base import clone
 
 from skdp.linear_model.newton import STEP_SHARES
 
@@ -43,6 +44,13 @@ def neighbor(adjacency, rows, place, target):
     else:
         X[place], y[place] = np.roll(np.clip(X[place], -1, 1), 1) * [1, -1, 1, -1], target
     return X, y, weights
+
+
+def fit_copy(model, rows, **parameters):
+    """A fit of a copy of a model, with other parameters, to X, y and maybe weights and groups."""
+    X, y, *others = rows
+    named = dict(zip(("sample_weight", "groups"), others, strict=False))
+    return clone(model).set_params(**parameters).fit(X, y, **named)
 
 
 ODD_ROWS = {

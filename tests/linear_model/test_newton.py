@@ -5,11 +5,10 @@ import re
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import assert_errors_are_standard
+from linear_rows import assert_errors_are_standard, fit_copy
 from rejections import assert_rejected
 from scipy import stats
 from scipy.special import expit
-from sklearn.base import clone
 
 from skdp import DPLogisticRegression, DPPoissonRegressor, PrivacyAccountant
 from skdp.linear_model import newton
@@ -31,9 +30,7 @@ MEANS = {"classes": expit, "counts": np.exp}
 
 
 def fitted(kind, rows, **parameters):
-    X, y, *others = rows
-    named = dict(zip(("sample_weight", "groups"), others, strict=False))
-    return clone(MODELS[kind]).set_params(**parameters).fit(X, y, **named)
+    return fit_copy(MODELS[kind], rows, **parameters)
 
 
 def quiet(kind, rows, **parameters):

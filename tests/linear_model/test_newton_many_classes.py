@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one
+from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one, fit_copy
 from rejections import assert_rejected
 from scipy.special import softmax
-from sklearn.base import clone
 
 from skdp import DPLogisticRegression
 from skdp._checks.groups import read_units
@@ -29,9 +28,7 @@ def draw(n, seed=0, steepness=1.0):
 
 
 def fitted(rows, **parameters):
-    X, y, *others = rows
-    named = dict(zip(("sample_weight", "groups"), others, strict=False))
-    return clone(MODEL).set_params(**parameters).fit(X, y, **named)
+    return fit_copy(MODEL, rows, **parameters)
 
 
 def quiet(rows, **parameters):

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 from combinations import over_rows
-from linear_rows import assert_errors_are_standard
+from linear_rows import assert_errors_are_standard, fit_copy
 from rejections import assert_rejected
 from scipy import stats
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.base import clone
 
 from skdp import DPOrdinalLogisticRegression
 from skdp._checks.groups import read_units
@@ -39,9 +38,7 @@ def codes_of(y):
 
 
 def fitted(rows, **parameters):
-    X, y, *others = rows
-    named = dict(zip(("sample_weight", "groups"), others, strict=False))
-    return clone(MODEL).set_params(**parameters).fit(X, y, **named)
+    return fit_copy(MODEL, rows, **parameters)
 
 
 def quiet(rows, **parameters):
