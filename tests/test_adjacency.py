@@ -9,6 +9,7 @@ from combinations import over_rows
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from unread import UnreadTable
 
 import skdp
 from skdp import AddRemove, PrivacyAccountant, Risk
@@ -77,18 +78,6 @@ def test_without_the_accountant_a_stated_adjacency_stays_and_none_is_zero_out():
     assert skdp.privacy_report(free).to_dict()["guarantee"]["adjacency"] == "zero_out"
 
 
-class Unread:
-    """Rows of which only the shape may be asked for."""
-
-    shape = X.shape
-
-    def __len__(self):
-        return len(X)
-
-    def __array__(self, *given, **named):
-        raise AssertionError("rows were read")
-
-
 @over_rows(
     "adjacency, relation, message",
     [
@@ -101,7 +90,7 @@ class Unread:
 def test_adjacency_that_differs_raises_before_rows_are_read(adjacency, relation, message):
     ledger = PrivacyAccountant(adjacency=relation)
     with pytest.raises(ValueError, match=message) as error:
-        logistic(accountant=ledger, adjacency=adjacency).fit(Unread(), Y)
+        logistic(accountant=ledger, adjacency=adjacency).fit(UnreadTable(*X.shape), Y)
     assert "\n" not in str(error.value)
     assert not ledger.history
 

@@ -9,6 +9,8 @@ from combinations import combined, over_rows
 from relations import with_n_public
 from replay import assert_all_else_is_equal, leaves, moves, replay, run
 from scipy.stats import binom
+from unit_rows import N_OTHERS, without_the_unit
+from unit_rows import rows_and_unit as table
 
 import skdp
 from skdp import AddRemove
@@ -21,7 +23,7 @@ from skdp.preprocessing.bounds import ColumnBounds
 from skdp.preprocessing.histogram_query import keep_one_row
 from skdp.synthesis import DPClassMixtureGenerator, DPMarginalSynthesizer
 
-N_OTHERS, N_COLUMNS = 150, 4
+N_COLUMNS = 4
 UNITS = [("copies", 1), ("copies", 1000), ("opposite", 10), ("any", 2)]
 """Kinds of rows of a group, and their number: a single row, a sum at the limit, rows that cancel, and any rows."""
 SHORT = {"max_iter": 8, "random_state": 0, "weight_bound": 1.0}
@@ -34,27 +36,6 @@ GRADIENT = {
     "trees regressor": lambda **kw: DPRandomTreesRegressor(y_bounds=(0, 1), **TREES, **SHORT, **kw),
 }
 """Estimators by their names, made with further parameters."""
-
-
-def table(size, rows, rng):
-    """Rows of other units, and then `size` rows of one unit."""
-    n = N_OTHERS + size
-    X, y = rng.uniform(-1, 1, (n, N_COLUMNS)), rng.integers(0, 2, n)
-    unit = slice(N_OTHERS, None)
-    if rows != "any":
-        X[unit], y[unit] = rng.uniform(0.5, 1, N_COLUMNS), 1
-    if rows == "opposite":
-        y[unit] = np.arange(size) % 2
-    labels = np.concatenate([rng.integers(0, 90, N_OTHERS), np.full(size, 99)])
-    return X, y, np.ones(n), labels
-
-
-def without_the_unit(X, y, weights, labels):
-    """The same with a null unit in its place: one row that counts for nothing."""
-    kept = slice(0, N_OTHERS + 1)
-    weights = weights[kept].copy()
-    weights[-1] = 0.0
-    return X[kept], y[kept], weights, labels[kept]
 
 
 def fitted(make):

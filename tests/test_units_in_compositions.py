@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, TargetEncoder
+from unit_rows import rows_and_unit, without_the_unit
 
 from skdp import (
     DPPCA,
@@ -30,7 +31,7 @@ from skdp._checks.groups import Units
 from skdp.base.fit import units_of
 from skdp.model_selection import PrivateScore
 
-N_OTHERS, GRID = 150, {"alpha": [0.0, 0.1]}
+GRID = {"alpha": [0.0, 0.1]}
 silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
 
@@ -45,19 +46,7 @@ def search(estimator=None, **parameters):
 
 def table(size, *, opposite=False):
     """Rows of other units, and then `size` rows of one unit, which are copies or of both classes."""
-    rng = np.random.default_rng(size)
-    X, y = rng.uniform(-1, 1, (N_OTHERS + size, 3)), rng.integers(0, 2, N_OTHERS + size)
-    X[N_OTHERS:], y[N_OTHERS:] = rng.uniform(0.5, 1, 3), np.arange(size) % 2 if opposite else 1
-    labels = np.concatenate([rng.integers(0, 90, N_OTHERS), np.full(size, 99)])
-    return X, y, np.ones(len(X)), labels
-
-
-def without_the_unit(X, y, weights, labels):
-    """The same with a null unit in its place: one row that counts for nothing."""
-    kept = slice(0, N_OTHERS + 1)
-    weights = weights[kept].copy()
-    weights[-1] = 0.0
-    return X[kept], y[kept], weights, labels[kept]
+    return rows_and_unit(size, "opposite" if opposite else "copies", np.random.default_rng(size), n_columns=3)
 
 
 # --- searches ---

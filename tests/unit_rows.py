@@ -32,3 +32,27 @@ class UnitRows:
     def fit_in_memory(self, estimator):
         weights = {} if isinstance(estimator, DPPCA) else {"sample_weight": self.w}
         return estimator.fit(self.X, self.y, groups=self.labels, **weights)
+
+
+N_OTHERS = 150
+
+
+def rows_and_unit(size, rows, rng, n_columns=4):
+    """X, y, weights and labels of the rows of other units, and then of `size` rows of one unit, as of `UnitRows`."""
+    n = N_OTHERS + size
+    X, y = rng.uniform(-1, 1, (n, n_columns)), rng.integers(0, 2, n)
+    unit = slice(N_OTHERS, None)
+    if rows != "any":
+        X[unit], y[unit] = rng.uniform(0.5, 1, n_columns), 1
+    if rows == "opposite":
+        y[unit] = np.arange(size) % 2
+    labels = np.concatenate([rng.integers(0, 90, N_OTHERS), np.full(size, 99)])
+    return X, y, np.ones(n), labels
+
+
+def without_the_unit(X, y, weights, labels):
+    """The same with a null unit in its place: one row that counts for nothing."""
+    kept = slice(0, N_OTHERS + 1)
+    weights = weights[kept].copy()
+    weights[-1] = 0.0
+    return X[kept], y[kept], weights, labels[kept]

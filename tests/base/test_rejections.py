@@ -13,6 +13,7 @@ from combinations import over_rows
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
+from unread import UnreadTable
 
 import skdp
 from skdp import (
@@ -64,18 +65,6 @@ MAKERS = {
 }
 
 
-class Table:
-    """Something of the shape of a table whose rows may not be read."""
-
-    shape = (N, 4)
-
-    def __array__(self, *arguments, **keywords):
-        raise AssertionError("the rows were read")
-
-    def __getitem__(self, rows):
-        raise AssertionError("the rows were read")
-
-
 def rejections(accountant):
     """Entries of the ledger that tell of rejected rows."""
     return sum(entry not in accountant.history for entry in accountant.entries)
@@ -92,10 +81,10 @@ def spent(accountant):
 def test_parameters_and_ceiling_are_looked_at_before_the_rows(kind):
     budget = PrivacyAccountant(0.1, DELTA)
     with pytest.raises(BudgetExceededError):
-        MAKERS[kind](budget).fit(Table(), Y)
+        MAKERS[kind](budget).fit(UnreadTable(N, 4), Y)
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match=r"`delta` must be .*, got 2"):
-        MAKERS[kind](accountant).set_params(delta=2.0).fit(Table(), Y)
+        MAKERS[kind](accountant).set_params(delta=2.0).fit(UnreadTable(N, 4), Y)
     assert (budget.history, accountant.history) == ((), ())
 
 

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from unread import UnreadTable
 
 from skdp import (
     DPPCA,
@@ -42,6 +43,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1.0, 1.0, (600, 4))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=600) > 0).astype(int)
 TRAIN, TEST = (X[:400], Y[:400]), (X[400:], Y[400:])
+UNREAD = UnreadTable(400, 4), UnreadTable(400)
 
 
 @pytest.fixture(autouse=True)
@@ -189,19 +191,10 @@ def test_the_plan_under_add_remove_does_not_see_the_number_of_rows():
     assert len(events) == 1
 
 
-class Unread:
-    """Rows whose shape is public, and which nobody may read."""
-
-    shape = (400, 4)
-
-    def __array__(self, *arguments, **keywords):
-        raise AssertionError("the rows were read")
-
-
 def test_a_ceiling_rejects_before_a_row_is_read_and_charges_nothing():
     ledger = PrivacyAccountant(4.0, DELTA)
     with pytest.raises(BudgetExceededError):
-        study(linear(accountant=ledger), (Unread(), Unread()), epsilons=(2.0,), n_repeats=10)
+        study(linear(accountant=ledger), UNREAD, epsilons=(2.0,), n_repeats=10)
     assert ledger.entries == ()
 
 
@@ -323,7 +316,7 @@ def test_a_leak_is_told_once_or_raised_before_any_charge(options, message):
     assert caught[0].filename == __file__
     assert len(ledger.history) == 1
     with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
-        study(linear(accountant=ledger), (Unread(), Unread()), **options)
+        study(linear(accountant=ledger), UNREAD, **options)
     assert len(ledger.entries) == 1
 
 
@@ -431,7 +424,7 @@ class CountsAlike(DPLogisticRegression):
 def test_weights_that_no_step_takes_are_rejected_before_a_row_is_read():
     ledger = PrivacyAccountant()
     with pytest.raises(ValueError, match="`sample_weight` is not supported by CountsAlike"):
-        study(CountsAlike(classes=[0, 1], accountant=ledger), (Unread(), Unread()), sample_weight=np.ones(400))
+        study(CountsAlike(classes=[0, 1], accountant=ledger), UNREAD, sample_weight=np.ones(400))
     assert ledger.entries == ()
 
 
