@@ -394,6 +394,8 @@ def test_labels_that_are_no_class_are_not_quoted(labels):
         (np.array([2.5, 0.5]), [0.5, 2.5]),
         ([True, False], [False, True]),
         ((value for value in (4, 2)), [2, 4]),
+        (pd.Index(["b", "a"]), ["a", "b"]),
+        ({7, 3}, [3, 7]),
     ],
 )
 def test_classes_are_sorted(classes, expected):

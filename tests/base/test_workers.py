@@ -105,11 +105,16 @@ def test_each_composition_is_told_once_where_the_user_is(name):
     assert {str(each.message).split("; up to")[0] for each in messages} <= {each.split("; up to")[0] for each in here}
 
 
-def raises_without_a_charge(name, how, folder):
-    """An error in a worker ends the pool, and a new one takes seconds: few of these."""
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [("calibrated", "filter"), ("bagging", "block")]
+    + [pytest.param(name, how, marks=pytest.mark.slow) for name in RUNS for how in ("block", "filter")],
+)
+def test_where_a_leak_is_an_error_it_is_raised_and_nothing_is_charged(name, how, tmp_path):
+    """An error in a worker ends the pool, and a new one takes seconds: only two are not slow."""
     run, _ = RUNS[name]
-    PrivacyAccountant(epsilon=100.0, delta=1e-3, path=folder / "budget")
-    private = model(accountant=str(folder / "budget"))
+    PrivacyAccountant(epsilon=100.0, delta=1e-3, path=tmp_path / "budget")
+    private = model(accountant=str(tmp_path / "budget"))
     with (
         config_context(on_leak="raise" if how == "block" else "warn"),
         parallel_config("loky", n_jobs=2),
@@ -118,22 +123,7 @@ def raises_without_a_charge(name, how, folder):
     ):
         run(private)
     assert "\n" not in str(caught.value)
-    assert len(PrivacyAccountant.open(folder / "budget").history) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [("calibrated", "filter"), ("bagging", "block")],
-)
-def test_where_a_leak_is_an_error_it_is_raised_and_nothing_is_charged(name, how, tmp_path):
-    raises_without_a_charge(name, how, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["block", "filter"])
-@pytest.mark.parametrize("name", RUNS)
-def test_every_composition_is_an_error_where_that_is_asked_for(name, how, tmp_path):
-    raises_without_a_charge(name, how, tmp_path)
+    assert len(PrivacyAccountant.open(tmp_path / "budget").history) == 0
 
 
 SAFE = {

@@ -297,13 +297,6 @@ def test_a_number_with_many_edges_has_finer_bins_beside_them():
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=1e-6)
 
 
-def test_removed_plain_share_is_rejected():
-    with pytest.raises(TypeError, match="has no parameter 'plain_share'"):
-        PublicTreesEmbedding(plain_share=0.5)
-    with pytest.raises(TypeError, match="has no parameter 'plain_share'"):
-        trees_of().set_params(plain_share=0.5)
-
-
 def test_the_pattern_of_a_row_does_not_depend_on_the_row():
     rows = trees_of().fit_transform(FRAME)
     assert rows.indices.dtype == rows.indptr.dtype == np.int32

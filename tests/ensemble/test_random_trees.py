@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import reference
 from combinations import over_rows
@@ -345,20 +344,6 @@ def test_importances_follow_from_coefficients_and_what_is_public(n_classes):
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
-
-
-def test_all_kinds_of_tables_give_one_model():
-    X, y = people()
-    whole = model_of().fit(X, y)
-    for table in (pl.from_pandas(X), X.astype(object)):
-        model = model_of(schema=TableSchema(SCHEMA)).fit(table, y)
-        np.testing.assert_array_equal(model.coef_, whole.coef_)
-        np.testing.assert_array_equal(model.predict_proba(table), whole.predict_proba(X))
-    numbers = np.random.default_rng(0).uniform(size=(100, 3))
-    labels = np.arange(100) % 2
-    by_lists = model_of(schema=None, bounds=[(0, 1), None, (0, 1)], categories=[None, ["a", "b"], None])
-    table = np.column_stack([numbers[:, 0].astype(object), np.where(numbers[:, 1] > 0.5, "a", "b"), numbers[:, 2]])
-    assert by_lists.fit(table, labels).coef_.shape[1] == 17 + 4 + 17 + 12 * 8
 
 
 def test_lost_columns_are_reported_by_noisy_counts():

@@ -7,12 +7,11 @@ import warnings
 
 import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from combinations import over_rows
-from logistic import POISSON, binary
+from logistic import binary
 
-from skdp import DPLogisticRegression, PrivacyAccountant, PrivacyLeakWarning, config_context
+from skdp import PrivacyAccountant
 from skdp._dpsgd import estimator
 from skdp._dpsgd.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
@@ -30,22 +29,6 @@ def by_partial_fit(model, X, y, weights=None):
 
 def by_warm_start(model, X, y, weights=None):
     return model.set_params(warm_start=True).fit(X, y, sample_weight=weights)
-
-
-@over_rows("again", [by_partial_fit, by_warm_start])
-@over_rows("sampling", [{}, POISSON])
-def test_instalments_are_billed_jointly(table, again, sampling):
-    accountant = PrivacyAccountant()
-    model = again(binary(accountant=accountant, **sampling), *table)
-    one, event, n_steps, n_iter = model.epsilon_, model.privacy_event_, model.n_steps_, model.n_iter_
-    first = model.coef_.copy()
-    again(model, *table)
-    both = compose([event, accountant.history[1].event])  # the first alone counts the classes
-    assert model.privacy_event_ == both == accountant.event
-    assert model.epsilon_ == get_epsilon(both, 1e-5) == accountant.get_epsilon(1e-5)
-    assert one < model.epsilon_ < 2 * one
-    assert (model.n_steps_, model.n_iter_, len(accountant.history)) == (2 * n_steps, 2 * n_iter, 2)
-    assert not np.array_equal(model.coef_, first)
 
 
 def test_run_that_is_published_meanwhile_is_in_the_cost(table, monkeypatch):
@@ -76,47 +59,6 @@ def test_instalments_of_one_seed_have_different_noise(draw, again):
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.47
 
 
-def test_partial_fit_needs_the_classes_once(table):
-    X, y = table
-    model = DPLogisticRegression()
-    with pytest.raises(
-        ValueError, match=r"`classes` must be set before the first call of partial_fit. Pass all possible classes"
-    ):
-        model.partial_fit(X, y)
-    model.partial_fit(X[:200], y[:200], classes=[0, 1]).partial_fit(X[200:], y[200:])
-    with pytest.raises(ValueError, match=r"classes=\[0, 2\] differs from \[0, 1\] in earlier runs"):
-        model.partial_fit(X, y, classes=[0, 2])
-
-
-def test_instalments_under_two_adjacencies_are_rejected(table):
-    """An epsilon of zero_out and one of replace_one are not the same promise: they must not be added up."""
-    model = binary().fit(*table).set_params(adjacency="replace_one")
-    with pytest.raises(ValueError, match="adjacency='replace_one'"):
-        model.partial_fit(*table)
-
-
-# --- labels -----------------------------------------------------------------------------------------------------------
-
-
-@over_rows(
-    "names, classes",
-    [
-        ([False, True], [False, True]),
-        ([0, 1], range(2)),
-        ([0.0, 1.0], [0, 1]),
-        (["a", "b"], pd.Index(["b", "a"])),
-        ([3, 7], {3, 7}),
-    ],
-)
-def test_labels_of_any_kind(table, names, classes):
-    X, y = table
-    plain = binary(random_state=0).fit(X, y)
-    named = DPLogisticRegression(classes=classes, random_state=0).fit(X, np.array(names)[y])
-    np.testing.assert_array_equal(named.classes_, sorted(names))
-    np.testing.assert_array_equal(named.coef_, plain.coef_)
-    np.testing.assert_array_equal(named.predict(X), np.array(sorted(names))[plain.predict(X)])
-
-
 # --- randomness -------------------------------------------------------------------------------------------------------
 
 
@@ -130,39 +72,6 @@ def test_a_seed_fixes_every_bit_for_any_number_of_threads(draw, sampling, dtype)
         assert other.intercept_.tobytes() == first.intercept_.tobytes()
     with joblib.parallel_config("threading", n_jobs=2):
         assert binary(random_state=5, **sampling).fit(X, y).coef_.tobytes() == first.coef_.tobytes()
-
-
-@over_rows("method", ["fit", "partial_fit"])
-def test_warnings_point_at_the_users_line(table, method):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        getattr(binary(random_state=0, delta=0.01), method)(*table)
-        if method == "fit":
-            getattr(DPLogisticRegression(), method)(*table)
-    messages = {str(warning.message).split()[0]: warning for warning in caught}
-    expected = {"random_state=0", "delta=0.01"} | ({"`classes`"} if method == "fit" else set())
-    assert set(messages) == expected
-    assert {warning.filename for warning in caught} == {__file__}
-
-
-@over_rows(
-    "parameters, message",
-    [
-        ({"random_state": 0}, "random_state=0 makes the noise reproducible"),
-        ({"random_state": np.random.RandomState(0)}, "random_state=RandomState.* makes the noise reproducible"),
-        ({"classes": None}, "`classes` was not set, so the classes were read from `y`"),
-    ],
-)
-def test_leaks_warn_or_raise_before_any_charge(table, parameters, message):
-    accountant = PrivacyAccountant()
-    model = binary(accountant=accountant, **parameters)
-    with config_context(on_leak="raise"), pytest.raises(PrivacyLeakWarning, match=message):
-        model.fit(*table)
-    assert accountant.history == ()
-    assert not hasattr(model, "coef_")
-    with pytest.warns(PrivacyLeakWarning, match=message):
-        model.fit(*table)
-    assert len(accountant.history) == 1
 
 
 @over_rows("delta, warns", [(1 / 400, True), (0.1, True), (1 / 401, False)])

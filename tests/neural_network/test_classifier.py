@@ -61,10 +61,7 @@ def parameters_of(model):
     ("parameters", "dtype"),
     [
         ({"clipping": "automatic"}, np.float64),
-        (
-            {"activation": "tanh", "solver": "adam", "learning_rate_init": 0.02},
-            np.float32,
-        ),
+        ({"activation": "tanh", "solver": "adam", "learning_rate_init": 0.02}, np.float32),
     ],
     ids=str,
 )
@@ -494,9 +491,7 @@ def spoilt(value):
 # What is changed, and what the message must contain: the parameter and its value (data are not quoted).
 BAD_INPUT = [
     ({"hidden_layer_sizes": (5, 0)}, ["`hidden_layer_sizes` must be", "got 0"]),
-    ({"hidden_layer_sizes": (2.0,)}, ["`hidden_layer_sizes` must be", "got 2.0"]),
     ({"hidden_layer_sizes": "5"}, ["`hidden_layer_sizes` must be", "got '5'"]),
-    ({"hidden_layer_sizes": None}, ["`hidden_layer_sizes` must be", "got None"]),
     ({"hidden_layer_sizes": [[5]]}, ["`hidden_layer_sizes` must be", "got <list>"]),
     ({"activation": "swish"}, ["`activation` must be", "got 'swish'", "'identity', 'logistic', 'tanh', 'relu'"]),
     ({"solver": "lbfgs"}, ["`solver` must be", "got 'lbfgs'", "'sgd', 'adam'"]),
@@ -510,13 +505,10 @@ BAD_INPUT = [
         ["`max_grad_norm` must be", "got nan", "from 1e-30 to 1e30"],
     ),
     ({"max_grad_norm": math.inf}, ["`max_grad_norm` must be", "got inf"]),
-    ({"max_grad_norm": "x"}, ["`max_grad_norm` must be", "got 'x'"]),
-    ({"input_norm": "big"}, ["`input_norm` must be", "got 'big'", "from 1e-6 to 1e6"]),
-    ({"input_norm": 1e7}, ["`input_norm` must be", "got 10000000.0"]),
+    ({"input_norm": 1e7}, ["`input_norm` must be", "got 10000000.0", "from 1e-6 to 1e6"]),
     ({"batch_size": 1.5}, ["`batch_size` must be", "got 1.5", "'auto'"]),
     ({"learning_rate_init": "x"}, ["`learning_rate_init` must be", "got 'x'", "'auto'"]),
     ({"learning_rate_end": -1}, ["`learning_rate_end` must be", "got -1"]),
-    ({"learning_rate_end": (0.1, math.inf)}, ["learning_rate_end"]),
     ({"momentum": 1}, ["`momentum` must be", "got 1"]),
     ({"beta_1": 1.0}, ["`beta_1` must be", "got 1.0"]),
     ({"beta_2": -0.1}, ["`beta_2` must be", "got -0.1"]),

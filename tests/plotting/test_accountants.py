@@ -1,15 +1,9 @@
 """The display of accountants, and the example that draws the paper's picture."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from skdp.accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.plotting import AccountantComparisonDisplay
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def after(steps):
@@ -37,12 +31,3 @@ def test_lines_hold_the_prices(plt):
     assert display.lines_["pld"].get_linestyle() == "-"
     assert display.ax_.figure is display.figure_
     assert "1e-05" in display.ax_.get_ylabel()
-
-
-def test_import_is_light():
-    code = (
-        "import sys, skdp.plotting; bad = {'matplotlib', 'sklearn', 'numba', 'pandas'} & set(sys.modules);"
-        "sys.exit(repr(bad) if bad else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
