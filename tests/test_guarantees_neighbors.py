@@ -312,9 +312,8 @@ def test_rounding_in_a_network_does_not_add_up_to_more_than_the_clip(exact):
     b = tiles.SUMMED_ROWS // 2
     small = 2.0**-24 * b * 1.02  # a little over half a unit in the last place of the sum of b rows
     pair = np.concatenate([np.ones(b), np.full(b, small), np.full(2 * b - 1, 1e-20), [1.0]])
-    weights = np.tile(pair, 2**18 // b).astype(
-        np.float32
-    )  # of gradients (1/2, 1/2, 1/2, 1/2) in the intercepts: of norm 1
+    # Of gradients (1/2, 1/2, 1/2, 1/2) in the intercepts: of norm 1.
+    weights = np.tile(pair, 2**18 // b).astype(np.float32)
     X, labels = np.zeros((len(weights), 2), np.float32), np.zeros((len(weights), 4), np.int8)
     for kept in (slice(None), slice(1, None)):
         DPMLPClassifier(

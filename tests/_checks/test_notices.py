@@ -26,10 +26,7 @@ FRAME = pd.DataFrame({"age": np.linspace(18, 90, N), "income": np.linspace(0, 1e
 Y = np.arange(N) % 2
 SCHEMA = {"age": (0, 99), "income": (0, 1e5)}
 MODELS = {
-    "data_norm": [
-        DPLogisticRegression(classes=[0, 1], max_iter=2),
-        DPMLPClassifier((2,), classes=[0, 1], max_iter=2),
-    ],
+    "data_norm": [DPLogisticRegression(classes=[0, 1], max_iter=2), DPMLPClassifier((2,), classes=[0, 1], max_iter=2)],
     "bounds": [DPGaussianNB(classes=[0, 1])],
 }
 CASES = [(model, assumed) for assumed, models in MODELS.items() for model in models]

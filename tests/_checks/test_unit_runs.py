@@ -66,13 +66,7 @@ def test_many_units_on_disk_are_compared_in_pieces(monkeypatch):
         read(labels, 70)
 
 
-@over_rows(
-    "labels",
-    [
-        np.array([1.0, np.nan]),
-        np.array(["a", None], object),
-    ],
-)
+@over_rows("labels", [np.array([1.0, np.nan]), np.array(["a", None], object)])
 def test_gaps_are_rejected(labels):
     with pytest.raises(ValueError, match="`groups` contains missing values"):
         read(labels, 5)

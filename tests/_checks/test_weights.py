@@ -64,9 +64,8 @@ TABLES = {
 }
 STEPS = ("linear", "network", "trees", "network of targets", "trees of targets")
 MODELS = {**CLASSIFIERS, **REGRESSORS}
-TOTAL_ESTIMATED = [
-    kind for kind in TABLES if kind.startswith(("components", "synthesizer", "class mixture"))
-]  # where weights are given, their sum is released too
+# Where weights are given, their sum is released too.
+TOTAL_ESTIMATED = [kind for kind in TABLES if kind.startswith(("components", "synthesizer", "class mixture"))]
 KINDS = {**MODELS, **TABLES}
 
 

@@ -9,11 +9,7 @@ import pytest
 from accounting_reference import dpsgd
 from combinations import over_rows
 
-from skdp.accounting import (
-    GaussianDpEvent,
-    SelfComposedDpEvent,
-    get_epsilon,
-)
+from skdp.accounting import GaussianDpEvent, SelfComposedDpEvent, get_epsilon
 from skdp.accounting.classic import log_moments
 from skdp.accounting.releases import releases
 

@@ -65,12 +65,7 @@ CALLS = [
         for bad in ([1.0], [1.0, 0.0], [1.0, -1.0], [1.0, math.nan])
     ),
     *(
-        (
-            Risk,
-            (),
-            bad,
-            "Risk.* number above 0 and below 1|expected `advantage`, or both|must be smaller than",
-        )
+        (Risk, (), bad, "Risk.* number above 0 and below 1|expected `advantage`, or both|must be smaller than")
         for bad in NO_RISKS
     ),
     (calibrate_noise_multiplier, (GaussianDpEvent, None), {}, "`epsilon` must be a finite number above 0, got None"),

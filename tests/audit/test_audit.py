@@ -443,16 +443,7 @@ def test_keys_are_secret_but_those_of_an_audit():
             return [words(), words()]
 
     assert on(Transcript(0)) == on(Transcript(0)) != on(Transcript(1))
-    assert (
-        len(
-            {
-                tuple(each)
-                for transcript in (Transcript(0), Transcript(None), Transcript(None))
-                for each in on(transcript)
-            }
-        )
-        == 6
-    )
+    assert len({tuple(each) for seed in (0, None, None) for each in on(Transcript(seed))}) == 6
     assert words() not in on(Transcript(0))
     with contextlib.suppress(KeyError), running(Transcript(0)):
         raise KeyError

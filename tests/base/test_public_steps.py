@@ -268,10 +268,7 @@ def test_a_table_whose_types_one_row_decides_is_rejected():
         (pl.DataFrame({"a": [1, 2]}), r"Column 'a' has the polars type Int64, .* Cast it to Float64"),
         (pl.DataFrame({"a": [1.0], "b": [True]}), "Column 'b' has the polars type Boolean"),
         (pl.DataFrame({"a": [1.0], "b": [1]}).to_arrow(), "Column 'b' has the pyarrow type int64"),
-        (
-            pd.DataFrame({"a": [1, 2]}, dtype="category"),
-            "Column 'a' has categories of dtype int64, .* to float",
-        ),
+        (pd.DataFrame({"a": [1, 2]}, dtype="category"), "Column 'a' has categories of dtype int64, .* to float"),
         (pd.DataFrame({"x": [1.0, 2.0], "b": pd.Categorical([True, False])}), "Column 'b' .* categories of dtype bool"),
         (
             pd.Series([1, 2], dtype="category", name="one"),

@@ -91,10 +91,7 @@ def test_gaps_filled_in_from_other_rows_are_found_out_in_polars():
             row_wise(lambda X: X.fill_null(strategy="forward"))(pl.DataFrame({"a": pl.Series([None]).cast(kind)}))
 
 
-INSTEAD = [
-    lambda X: X.mean().round().astype(int),
-    lambda X: X.max(),
-]
+INSTEAD = [lambda X: X.mean().round().astype(int), lambda X: X.max()]
 
 
 @over_combinations(1, code=CODES[1:-1], dtype=["int64", "int16", "float64", "float32", "Int64"], instead=INSTEAD)
@@ -106,10 +103,7 @@ def test_codes_replaced_by_what_other_rows_hold_are_found_out(code, dtype, inste
 
 @over_rows(
     "f",
-    [
-        lambda X: X.where(X >= 0, X.mean().round().astype(int), axis=1),
-        lambda X: X.clip(upper=10**6 + X.min().min()),
-    ],
+    [lambda X: X.where(X >= 0, X.mean().round().astype(int), axis=1), lambda X: X.clip(upper=10**6 + X.min().min())],
 )
 def test_negative_and_extreme_numbers_replaced_by_what_other_rows_hold_are_found_out(f):
     with pytest.raises(ValueError, match="reads more than one row"):

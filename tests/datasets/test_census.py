@@ -89,11 +89,7 @@ def test_missing_columns_are_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("column", "value", "said"),
-    [
-        ("age", 12, "age: .* got 12"),
-        ("educ", 0, "educ: .* got 0"),
-        ("black", np.nan, "a blank"),
-    ],
+    [("age", 12, "age: .* got 12"), ("educ", 0, "educ: .* got 0"), ("black", np.nan, "a blank")],
 )
 def test_values_outside_of_the_code_book_are_rejected(tmp_path, column, value, said):
     frame = census_2000().astype(float)

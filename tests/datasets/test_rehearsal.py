@@ -70,11 +70,7 @@ def test_noise_costs_more_at_a_smaller_epsilon(found):
 
 def test_the_least_epsilon_from_which_on_all_suffice():
     made = Rehearsal("E", 10, 2, "AUROC", 0.8, 0.8, 0.01, (0.1, 0.5, 1.0, 2.0), (), (), (), 0.0, 0.0)
-    for scores, least in (
-        ((0.5, 0.795, 0.7, 0.8), 2.0),
-        ((0.5, 0.795, 0.8, 0.8), 0.5),
-        ((0.5, 0.5, 0.5, 0.5), None),
-    ):
+    for scores, least in (((0.5, 0.795, 0.7, 0.8), 2.0), ((0.5, 0.795, 0.8, 0.8), 0.5), ((0.5, 0.5, 0.5, 0.5), None)):
         assert replace(made, scores=scores).epsilon == least
 
 

@@ -336,9 +336,6 @@ def test_a_model_that_is_not_fitted_is_rejected():
 
 def test_methods_of_earlier_versions_name_the_function_to_use():
     for model in (skdp.DPLogisticRegression(), skdp.DPGridSearchCV(skdp.DPLogisticRegression(), {})):
-        for name, function in (
-            ("privacy_report", "skdp.privacy_report"),
-            ("to_onnx", "skdp.export.to_onnx"),
-        ):
+        for name, function in (("privacy_report", "skdp.privacy_report"), ("to_onnx", "skdp.export.to_onnx")):
             with pytest.raises(AttributeError, match=rf"has no method '{name}'. Use {re.escape(function)}\(model\)\.$"):
                 getattr(model, name)

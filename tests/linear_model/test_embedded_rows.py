@@ -272,13 +272,7 @@ def test_nothing_says_how_many_rows_have_another_form(own):
 # --- instalments ------------------------------------------------------------------------------------------------------
 
 
-@over_rows(
-    "change, own, method",
-    [
-        (lambda Z: Z.copy(), {}, "fit"),
-        (lambda Z: Z, {"data_norm": 1.0}, "partial_fit"),
-    ],
-)
+@over_rows("change, own, method", [(lambda Z: Z.copy(), {}, "fit"), (lambda Z: Z, {"data_norm": 1.0}, "partial_fit")])
 def test_an_instalment_on_rows_of_another_form_is_rejected_before_its_charge(change, own, method):
     Z, y = embedded()
     accountant = PrivacyAccountant()

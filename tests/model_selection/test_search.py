@@ -397,10 +397,7 @@ def test_poisson_is_not_drawn_without_a_refit(monkeypatch):
 
 def test_the_law_that_needs_least_noise_is_taken(monkeypatch):
     noises = {}
-    for shapes in (
-        *((shape,) for shape in skdp.model_selection.candidates.LAWS),
-        skdp.model_selection.candidates.LAWS,
-    ):
+    for shapes in (*((shape,) for shape in skdp.model_selection.candidates.LAWS), skdp.model_selection.candidates.LAWS):
         monkeypatch.setattr(skdp.model_selection.candidates, "LAWS", shapes)
         noises[shapes] = search().fit(X, Y).score_noise_
     *alone, of_all = noises.values()

@@ -124,10 +124,7 @@ def test_a_score_of_your_own(fitted):
 
 @pytest.mark.parametrize(
     ("estimator", "y", "message"),
-    [
-        (DPRidge(y_bounds=(0, 1)), Y, "for regressors"),
-        (model(classes=[0, 1, 2]), Y, "a binary score"),
-    ],
+    [(DPRidge(y_bounds=(0, 1)), Y, "for regressors"), (model(classes=[0, 1, 2]), Y, "a binary score")],
 )
 def test_what_has_not_two_classes_is_rejected_and_not_charged(estimator, y, message):
     accountant = PrivacyAccountant(3.0, 1e-4)

@@ -12,9 +12,8 @@ from skdp.accounting import compose, get_epsilon
 from skdp.mechanisms import DiscreteGaussianMechanism
 from skdp.statistics.describer import TableDescriber
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::skdp.exceptions.PrivacyLeakWarning"
-)  # seeds, so that no run is unlucky
+# Seeds, so that no run is unlucky.
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 
 N = 3000
 RNG = np.random.default_rng(0)

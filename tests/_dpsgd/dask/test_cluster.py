@@ -15,9 +15,7 @@ from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._dpsgd.dask import dask_rows, engine
 from skdp._dpsgd.dask.dask_rows import DistributedModel
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are too few"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are too few")]
 N, CHUNKS = 1200, (300, 250, 350, 300)
 
 
@@ -120,10 +118,7 @@ def test_rows_of_a_client_that_is_not_in_use_are_rejected_before_the_charge(clie
     X, y = make_people()
     accountant = PrivacyAccountant()
     for rows, labels in ((split(X).persist(), y), (split(X), split(y).persist())):
-        with (
-            dask.config.set(scheduler="synchronous"),
-            pytest.raises(ValueError, match="that is not active"),
-        ):
+        with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match="that is not active"):
             classifier(accountant=accountant).fit(rows, labels)
     assert not accountant.history
 

@@ -87,11 +87,7 @@ def test_units_in_partitions_give_the_model_of_one_machine(kind, given, adjacenc
 
 @over_rows(
     ("kind", "size", "rows"),
-    [
-        *((kind, 1000, "copies") for kind in MADE),
-        ("linear by lot", 10, "any"),
-        ("linear", 1, "any"),
-    ],
+    [*((kind, 1000, "copies") for kind in MADE), ("linear by lot", 10, "any"), ("linear", 1, "any")],
 )
 def test_a_unit_of_a_partition_moves_no_release_by_more_than_its_sensitivity(kind, size, rows):
     made, removed = MADE[kind.removesuffix(" by lot")], kind == "components"

@@ -232,22 +232,11 @@ def test_invalid_groups_raise_before_charge(tmp_path, opened):
     np.save(tmp_path / "x.npy", np.zeros((5, 2)))
     mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), np.arange(5) % 2
     given = {"accountant": ledger, "delta": 1e-6}
+    linear = GRADIENT["linear"](**given)
     for estimator, X, target, groups, message in [
-        (GRADIENT["linear"](**given), rows, "label", "house", "groups='house' is not a column of X"),
-        (
-            GRADIENT["linear"](**given),
-            rows,
-            "label",
-            "lists",
-            "`groups` must be a column of numbers, strings or dates, got a column of type list<.*>",
-        ),
-        (
-            GRADIENT["linear"](**given),
-            mapped,
-            y,
-            "home",
-            "groups='home' is a column name, but a memory map has no column names",
-        ),
+        (linear, rows, "label", "house", "groups='house' is not a column of X"),
+        (linear, rows, "label", "lists", "`groups` must be a column of numbers, strings or dates, got .* list<.*>"),
+        (linear, mapped, y, "home", "groups='home' is a column name, but a memory map has no column names"),
         (DPPCA(2, **given), iter([np.zeros((5, 2))]), None, np.arange(5), "`groups` is not supported for iterators"),
         (DPStandardScaler((0, 1), **given), rows, None, "home", "which is not in memory, and .* does not support"),
     ]:

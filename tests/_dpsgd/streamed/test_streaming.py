@@ -221,8 +221,7 @@ def test_lots_equal_those_drawn_in_memory_from_the_streams_of_their_steps(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("gathered", "dtype", "make"),
-    [(None, np.float32, logistic), (None, float, network), (1, float, logistic)],
+    ("gathered", "dtype", "make"), [(None, np.float32, logistic), (None, float, network), (1, float, logistic)]
 )
 def test_lots_of_a_map_are_those_of_the_equal_array(tmp_path, monkeypatch, make, dtype, gathered):
     """joblib maps large arrays in its workers, where a seed is to give the model that it gives outside of them."""

@@ -51,11 +51,7 @@ def test_delta_is_the_truth_and_never_below(parts):
 
 @over_rows(
     ("q", "sigma", "steps", "printed", "digits"),
-    [
-        (0.01, 4.0, 10_000, 0.94687, 5),
-        (0.01, 1.1, 6_000, 3.8998, 4),
-        (1.0, 20.0, 100, 1.99309, 5),
-    ],
+    [(0.01, 4.0, 10_000, 0.94687, 5), (0.01, 1.1, 6_000, 3.8998, 4), (1.0, 20.0, 100, 1.99309, 5)],
 )
 def test_table_of_targets(q, sigma, steps, printed, digits):
     assert round(get_epsilon(dpsgd(q, sigma, steps), 1e-5), digits) == printed

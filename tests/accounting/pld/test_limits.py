@@ -31,10 +31,7 @@ from skdp.accounting.pld.grid import compose_on_grid
 # --- the cap of counts ---------------------------------------------------------------------------------------
 
 
-@over_rows(
-    ("q", "count", "adjacency"),
-    [(0.01, 10**10, "replace_one"), (0.5, MOST_RELEASES, "zero_out")],
-)
+@over_rows(("q", "count", "adjacency"), [(0.01, 10**10, "replace_one"), (0.5, MOST_RELEASES, "zero_out")])
 def test_many_tiny_steps_are_above_their_limit(q, count, adjacency):
     # the composed loss is a Gaussian's of mu = 1 but for parts of 1e-5
     change = 2.0 if adjacency == "replace_one" else 1.0

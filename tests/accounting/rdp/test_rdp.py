@@ -80,11 +80,7 @@ def replaced(alpha: float, q: float, sigma: float) -> float:
         return float(mpmath.log(total / 8))
 
 
-REPLACED = [
-    (1.01, 1e-4, 5.0),
-    (9.3, 0.3, 0.7),
-    (64.0, 0.02, 3.0),
-]
+REPLACED = [(1.01, 1e-4, 5.0), (9.3, 0.3, 0.7), (64.0, 0.02, 3.0)]
 
 
 @over_rows(("alpha", "q", "sigma"), REPLACED)

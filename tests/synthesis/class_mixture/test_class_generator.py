@@ -133,8 +133,7 @@ WEIGHTS = np.random.default_rng(1).uniform(0, 300, 200)
 
 
 @over_rows(
-    "n_components, with_labels, weights",
-    [(1, False, None), (2, True, None), (1, True, WEIGHTS), (2, False, WEIGHTS)],
+    "n_components, with_labels, weights", [(1, False, None), (2, True, None), (1, True, WEIGHTS), (2, False, WEIGHTS)]
 )
 def test_the_releases_are_those_of_the_plain_reading(released, n_components, with_labels, weights):
     """Each of them given the outputs of those before it."""

@@ -18,10 +18,7 @@ WIDE = 1e9  # a clip that clips nothing
 
 
 def networks(d=5, n_classes=3, hidden=(7, 6), penalty=10.0):
-    return (
-        CriticNetwork(d, n_classes, hidden, penalty),
-        GeneratorNetwork(4, n_classes, (8,), d),
-    )
+    return CriticNetwork(d, n_classes, hidden, penalty), GeneratorNetwork(4, n_classes, (8,), d)
 
 
 def start(critic, generator, dtype=np.float64, seed=0, scale=1.0):

@@ -309,11 +309,7 @@ def test_rows_that_shift_are_computed_in_double_precision(monkeypatch, adjacency
     assert set(seen) == {(dtype, dtype)}
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"weight_decay": -1}, {"image_shape": (5, 1)}, {"n_latent": 0}],
-    ids=str,
-)
+@pytest.mark.parametrize("parameters", [{"weight_decay": -1}, {"image_shape": (5, 1)}, {"n_latent": 0}], ids=str)
 def test_bad_parameters_after_an_estimated_width_are_rejected_before_the_charge(parameters):
     accountant = PrivacyAccountant()
     before = DPOneHotEncoder(sparse_output=False, accountant=accountant)
