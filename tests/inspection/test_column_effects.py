@@ -11,7 +11,6 @@ from skdp import DPGaussianNB, DPLogisticRegression, DPRidge, PrivacyAccountant,
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor
 from skdp.inspection import centered_rows, column_effects, score_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 SCHEMA = {
     "age": (18, 90),
     "grade": {"kind": "ordinal", "categories": ["low", "middle", "high"]},
@@ -36,15 +35,13 @@ def people(n=1500):
 @pytest.fixture(scope="module")
 def fitted():
     table, y = people()
-    return {
-        "linear": tabular_pipeline(DPLogisticRegression(classes=[0, 1]), schema=SCHEMA, random_state=0).fit(table, y),
-        "ridge": tabular_pipeline(DPRidge(), schema=SCHEMA, y_bounds=(-5, 6), epsilon=50.0, random_state=0).fit(
-            table, y
-        ),
-        "trees": tabular_pipeline(
-            DPRandomTreesClassifier(20, classes=[0, 1]), schema=SCHEMA, epsilon=8.0, random_state=0
-        ).fit(table, y),
+    given = {"schema": SCHEMA, "random_state": 0}
+    pipelines = {
+        "linear": tabular_pipeline(DPLogisticRegression(classes=[0, 1]), **given),
+        "ridge": tabular_pipeline(DPRidge(), y_bounds=(-5, 6), epsilon=50.0, **given),
+        "trees": tabular_pipeline(DPRandomTreesClassifier(20, classes=[0, 1]), epsilon=8.0, **given),
     }
+    return {name: each.fit(table, y) for name, each in pipelines.items()}
 
 
 def cell(effect, label):

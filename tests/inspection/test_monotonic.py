@@ -9,7 +9,6 @@ from skdp import DPLogisticRegression, DPRidge, allocate_budget, tabular_pipelin
 from skdp.inspection import column_effects, make_monotonic
 from skdp.preprocessing import DPTableVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 SCHEMA = {
     "age": (18, 90),
     "grade": {"kind": "ordinal", "categories": ["low", "middle", "high"]},

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 from skdp import PrivacyAccountant
 from skdp.accounting import DiscreteLaplaceDpEvent, get_epsilon
 from skdp.accounting.formulas.dominating import discrete_laplace as pair_of
-from skdp.mechanisms import DiscreteLaplaceMechanism, discrete_noise
+from skdp.mechanisms import DiscreteGaussianMechanism, DiscreteLaplaceMechanism, discrete_noise
 
 
 def assert_law(drawn, probabilities):
@@ -105,9 +105,10 @@ def test_the_deviation_is_that_of_the_noise():
     assert DiscreteLaplaceMechanism(Fraction(1, 10**4)).standard_deviation == 0.0
 
 
+@pytest.mark.parametrize("mechanism", [DiscreteLaplaceMechanism(Fraction(1)), DiscreteGaussianMechanism(1.0)])
 @pytest.mark.parametrize("bad", [1.0, [0.5], "3", None, [[1], [2, 3]], 2**60, np.ma.masked_array([1], [True])])
-def test_what_is_no_whole_number_is_rejected_without_its_value(bad):
+def test_what_is_no_whole_number_is_rejected_without_its_value(bad, mechanism):
     accountant = PrivacyAccountant()
     with pytest.raises(ValueError, match="`value` must hold only integers up to"):
-        DiscreteLaplaceMechanism(Fraction(1)).release(bad, accountant=accountant)
+        mechanism.release(bad, accountant=accountant)
     assert not accountant.history

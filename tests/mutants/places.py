@@ -18,8 +18,6 @@ TESTS: dict[str, str] = {
     "skdp._dpsgd.network_solver": "tests/neural_network/test_*.py tests/_dpsgd/models/test_network.py",
     "skdp._dpsgd.streamed": "tests/_dpsgd/streamed/test_*.py",
     "skdp.accounting": "tests/accounting/test_*.py",
-    "skdp.accounting.calibration": "tests/accounting/test_*.py",
-    "skdp.accounting.classic": "tests/accounting/test_*.py",
     "skdp.accounting.formulas": "tests/accounting/test_*.py tests/accounting/rdp/test_selection.py "
     "tests/accounting/formulas/test_*.py",
     "skdp.accounting.events": "tests/accounting/test_*.py tests/accounting/events/test_*.py",
