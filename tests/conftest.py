@@ -20,6 +20,10 @@ settings.load_profile("same")
 
 
 def pytest_configure(config):
+    # Seeds make a test repeatable, and few rows make it fast. `pytest.warns` sees these warnings nevertheless.
+    config.addinivalue_line("filterwarnings", "ignore:.*the noise hides most metrics:UserWarning")
+    for category in ("PrivacyLeakWarning", "QualityWarning", "FitInterruptedWarning"):
+        config.addinivalue_line("filterwarnings", f"ignore::skdp.exceptions.{category}")
     if numba.config.DISABLE_JIT:  # Python's floats warn of what compiled kernels let overflow on purpose
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning:skdp._kernels")
 

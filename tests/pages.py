@@ -74,8 +74,7 @@ def _run_statement(statement: ast.stmt, line: str, page: str, names: dict[str, A
     promise, figure = _PROMISE.search(line), _FIGURE.search(line)
     raises = promise[2] if promise and promise[1] == "raises" else None
     warns = {promise[2]} if promise and promise[1] == "warns" else set()
-    with warnings.catch_warnings(record=bool(warns)) as caught:
-        warnings.simplefilter("always" if warns else "error")
+    with warnings.catch_warnings(record=bool(warns), action="always" if warns else "error") as caught:
         try:
             value = _value_of(statement, page, names)
         except Exception as error:

@@ -68,8 +68,7 @@ def lengthened(value: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 def run(fit: Callable[[Any], Any], table: Any, forced: list[Recorded] | tuple[()] = ()) -> Run:
     """Fit on a table, with the noisy values of `forced`."""
-    with warnings.catch_warnings(record=True) as caught, recording(list(forced)) as seen:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught, recording(list(forced)) as seen:
         fitted = fit(table)
     return Run(seen, dict(leaves(vars(fitted))), [(each.category, str(each.message)) for each in caught])
 

@@ -25,8 +25,7 @@ from skdp.mechanisms import GaussianMechanism
 
 def leaks():
     """How a leak is met here: "warn" or "raise"."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             report_leak("something was read")
         except PrivacyLeakWarning as raised:
@@ -114,8 +113,7 @@ def says(message):
 
 
 def test_no_warning_gets_out_of_silence_and_filters_are_as_they_were():
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(action="always"):
         before = list(warnings.filters)
         with silence():
             assert says("one") == []
@@ -166,8 +164,7 @@ def test_silence_that_ends_inside_a_block_of_others_leaves_nothing_behind():
 
 
 def _warned_at(work, match):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         work()
     return [each.filename for each in caught if re.search(match, str(each.message))]
 

@@ -6,43 +6,28 @@ A newcomer is one more line of `ESTIMATORS`. Settings that fit in another way ar
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from skdp import (
-    DPPCA,
-    DPCalibratedClassifier,
-    DPGaussianNB,
-    DPGridSearchCV,
-    DPIsolationForest,
-    DPKMeans,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    DPMLPRegressor,
-    DPOrdinalLogisticRegression,
-    DPPoissonRegressor,
-    DPRandomizedSearchCV,
-    DPRidge,
-    DPThresholdClassifier,
-)
+import skdp
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 from skdp.synthesis import DPWGAN, DPClassMixtureGenerator, DPMarginalSynthesizer
 from skdp.synthesis.generator import PrivateGenerator
 
 ESTIMATORS = [
-    DPLogisticRegression(epsilon=4.0),  # at 1, noise decides two fits of ten to the 50 rows of some checks
-    DPMLPClassifier((8,), epsilon=50.0),  # at 1, noise decides half of the fits to 50 rows
-    DPMLPRegressor((8,)),
-    DPPCA(),
-    DPRidge(),
-    DPLinearRegression(),
-    DPOrdinalLogisticRegression(epsilon=4.0),
-    DPPoissonRegressor(epsilon=None, noise_multiplier=0.001),  # more noise takes all predictions on 15 rows to a bound
-    DPGaussianNB(),
-    DPKMeans(),
-    DPIsolationForest(20, bounds=(-10.0, 10.0), epsilon=8.0),
-    DPGridSearchCV(DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
-    DPRandomizedSearchCV(
-        DPLogisticRegression(max_iter=5),
+    skdp.DPLogisticRegression(epsilon=4.0),  # at 1, noise decides two fits of ten to the 50 rows of some checks
+    skdp.DPMLPClassifier((8,), epsilon=50.0),  # at 1, noise decides half of the fits to 50 rows
+    skdp.DPMLPRegressor((8,)),
+    skdp.DPPCA(),
+    skdp.DPRidge(),
+    skdp.DPLinearRegression(),
+    skdp.DPOrdinalLogisticRegression(epsilon=4.0),
+    # More noise takes all predictions on 15 rows to a bound.
+    skdp.DPPoissonRegressor(epsilon=None, noise_multiplier=0.001),
+    skdp.DPGaussianNB(),
+    skdp.DPKMeans(),
+    skdp.DPIsolationForest(20, bounds=(-10.0, 10.0), epsilon=8.0),
+    skdp.DPGridSearchCV(skdp.DPLogisticRegression(max_iter=5), {"alpha": [0.0, 0.1]}, epsilon=50.0, random_state=0),
+    skdp.DPRandomizedSearchCV(
+        skdp.DPLogisticRegression(max_iter=5),
         {"alpha": [0.0, 0.1, 0.2]},
         n_iter=2,
         epsilon=50.0,
@@ -51,8 +36,8 @@ ESTIMATORS = [
         refit=False,
         random_state=0,
     ),
-    DPCalibratedClassifier(DPLogisticRegression(max_iter=5), epsilon=50.0, random_state=0),
-    DPThresholdClassifier(DPLogisticRegression(max_iter=5), epsilon=50.0, random_state=0),
+    skdp.DPCalibratedClassifier(skdp.DPLogisticRegression(max_iter=5), epsilon=50.0, random_state=0),
+    skdp.DPThresholdClassifier(skdp.DPLogisticRegression(max_iter=5), epsilon=50.0, random_state=0),
     DPQuantileBinner(),
     DPOneHotEncoder(),
     DPStandardScaler(),
@@ -68,15 +53,15 @@ ESTIMATORS = [
 ONE_FOR_ANOTHER = {"adjacency": "replace_one"}
 NOISE = {"epsilon": None, "noise_multiplier": 0.5}
 SETTINGS = [
-    DPLogisticRegression(
+    skdp.DPLogisticRegression(
         epsilon=8.0, sampling_rate=0.5, max_iter=50, fit_intercept=False, average=False, n_jobs=2, **ONE_FOR_ANOTHER
     ),
-    DPMLPClassifier(
+    skdp.DPMLPClassifier(
         (8, 4), "tanh", solver="adam", clipping="per_layer", average=None, adjacency="replace_one",
         epsilon=None, noise_multiplier=0.1,
     ),
-    DPLinearRegression((-5.0, 5.0), fit_intercept=False, **ONE_FOR_ANOTHER),
-    DPPCA("auto", center=False, normalize=True, whiten=True, **ONE_FOR_ANOTHER),
+    skdp.DPLinearRegression((-5.0, 5.0), fit_intercept=False, **ONE_FOR_ANOTHER),
+    skdp.DPPCA("auto", center=False, normalize=True, whiten=True, **ONE_FOR_ANOTHER),
     DPQuantileBinner(4, bounds=(-5.0, 5.0), encode="ordinal", **ONE_FOR_ANOTHER),
     DPOneHotEncoder(3, sparse_output=False, **NOISE),
     DPSimpleImputer("median", bounds=(-5.0, 5.0)),
@@ -119,17 +104,16 @@ def expected_failures(estimator):
     # Few rows make one bin, whatever their weights are; generators have no outputs that the checks compare.
     if isinstance(estimator, DPQuantileBinner | PrivateGenerator):
         return {}
-    if isinstance(estimator, DPKMeans):
+    if isinstance(estimator, skdp.DPKMeans):
         return EXPECTED_FAILED_CHECKS | WITHOUT_FIT_TRANSFORM
-    if isinstance(estimator, DPIsolationForest):
+    if isinstance(estimator, skdp.DPIsolationForest):
         return EXPECTED_FAILED_CHECKS | OUTLIERS_BY_NOISY_COUNTS
-    if isinstance(estimator, DPThresholdClassifier):
+    if isinstance(estimator, skdp.DPThresholdClassifier):
         return EXPECTED_FAILED_CHECKS | ANOTHER_THRESHOLD
     return EXPECTED_FAILED_CHECKS | ({} if getattr(estimator, "fit_intercept", True) else WITHOUT_INTERCEPT)
 
 
 # The checks leave `classes` to be read from y and seed the estimator: both are leaks, and warned of.
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 
 
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, *SETTINGS], ids=lambda each: type(each).__name__)

@@ -203,8 +203,7 @@ def test_a_unit_that_comes_back_pays_again(name):
 
 
 def messages(model, X, y, **given):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(X, y, **given)
     return [str(each.message) for each in caught]
 

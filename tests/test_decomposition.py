@@ -21,8 +21,6 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms import second_moments as _spectrum
 from skdp.mechanisms.second_moments import BLOCK_ROWS, MomentSum, UnitBall, about_mean, mean_weight, sensitivity
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 
@@ -334,8 +332,7 @@ def test_bad_parameters_are_rejected_in_one_line_before_any_charge(draw):
 
 def test_clipping_is_not_told(draw):
     """A warning would say that a long row was there."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         DPPCA(data_norm=0.1).fit(100 * draw(60)[0])
         DPPCA(normalize=True).fit(np.zeros((60, 3)))
 

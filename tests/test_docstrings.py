@@ -13,25 +13,6 @@ from numpydoc.validate import ERROR_MSGS, Validator, validate
 from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import (
-    DPPCA,
-    DPCalibratedClassifier,
-    DPGaussianNB,
-    DPGridSearchCV,
-    DPIsolationForest,
-    DPKMeans,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    DPMLPRegressor,
-    DPOrdinalLogisticRegression,
-    DPPoissonRegressor,
-    DPRandomizedSearchCV,
-    DPRidge,
-    DPThresholdClassifier,
-    PrivacyAccountant,
-    allocate_budget,
-)
 from skdp.accounting import GaussianDpEvent
 from skdp.ensemble import PublicTreesEmbedding
 from skdp.image import PatchTransformer, ScatteringTransformer
@@ -136,24 +117,24 @@ def test_faults_are_found():
 X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (200, 3)), columns=["a", "b", "c"])
 Y = (X["a"] > 0).to_numpy().astype(int)
 PIXELS = pd.DataFrame(np.zeros((2, 64)), columns=[f"pixel{j}" for j in range(64)])
-LINEAR = DPLogisticRegression(classes=[0, 1], max_iter=2)
+LINEAR = skdp.DPLogisticRegression(classes=[0, 1], max_iter=2)
 GRID = {"alpha": [0.0, 0.1]}
 FITTED = {
     "DPLogisticRegression": lambda: LINEAR.fit(X, Y),
-    "DPLinearRegression": lambda: DPLinearRegression((-1, 1)).fit(X, X["a"]),
-    "DPRidge": lambda: DPRidge(y_bounds=(-1, 1)).fit(X, X["a"]),
-    "DPPoissonRegressor": lambda: DPPoissonRegressor((0, 1)).fit(X, Y),
-    "DPOrdinalLogisticRegression": lambda: DPOrdinalLogisticRegression([0, 1]).fit(X, Y),
-    "DPIsolationForest": lambda: DPIsolationForest(2, bounds=(-1, 1)).fit(X),
-    "DPKMeans": lambda: DPKMeans(2, bounds=(-1, 1)).fit(X),
-    "DPGaussianNB": lambda: DPGaussianNB([0, 1]).fit(X, Y),
-    "DPMLPClassifier": lambda: DPMLPClassifier((2,), classes=[0, 1], max_iter=2).fit(X, Y),
-    "DPMLPRegressor": lambda: DPMLPRegressor((2,), y_bounds=(-1, 1), max_iter=2).fit(X, X["a"]),
-    "DPPCA": lambda: DPPCA(2).fit(X),
-    "DPGridSearchCV": lambda: DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
-    "DPRandomizedSearchCV": lambda: DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
-    "DPCalibratedClassifier": lambda: DPCalibratedClassifier(LINEAR).fit(X, Y),
-    "DPThresholdClassifier": lambda: DPThresholdClassifier(LINEAR).fit(X, Y),
+    "DPLinearRegression": lambda: skdp.DPLinearRegression((-1, 1)).fit(X, X["a"]),
+    "DPRidge": lambda: skdp.DPRidge(y_bounds=(-1, 1)).fit(X, X["a"]),
+    "DPPoissonRegressor": lambda: skdp.DPPoissonRegressor((0, 1)).fit(X, Y),
+    "DPOrdinalLogisticRegression": lambda: skdp.DPOrdinalLogisticRegression([0, 1]).fit(X, Y),
+    "DPIsolationForest": lambda: skdp.DPIsolationForest(2, bounds=(-1, 1)).fit(X),
+    "DPKMeans": lambda: skdp.DPKMeans(2, bounds=(-1, 1)).fit(X),
+    "DPGaussianNB": lambda: skdp.DPGaussianNB([0, 1]).fit(X, Y),
+    "DPMLPClassifier": lambda: skdp.DPMLPClassifier((2,), classes=[0, 1], max_iter=2).fit(X, Y),
+    "DPMLPRegressor": lambda: skdp.DPMLPRegressor((2,), y_bounds=(-1, 1), max_iter=2).fit(X, X["a"]),
+    "DPPCA": lambda: skdp.DPPCA(2).fit(X),
+    "DPGridSearchCV": lambda: skdp.DPGridSearchCV(LINEAR, GRID, epsilon=50.0).fit(X, Y),
+    "DPRandomizedSearchCV": lambda: skdp.DPRandomizedSearchCV(LINEAR, GRID, n_iter=2, epsilon=50.0).fit(X, Y),
+    "DPCalibratedClassifier": lambda: skdp.DPCalibratedClassifier(LINEAR).fit(X, Y),
+    "DPThresholdClassifier": lambda: skdp.DPThresholdClassifier(LINEAR).fit(X, Y),
     "DPOneHotEncoder": lambda: DPOneHotEncoder().fit(X),
     "DPQuantileBinner": lambda: DPQuantileBinner().fit(X),
     "DPSimpleImputer": lambda: DPSimpleImputer().fit(X),
@@ -165,11 +146,11 @@ FITTED = {
     "PublicTreesEmbedding": lambda: PublicTreesEmbedding(3, bounds=(-1, 1)).fit(X),
     "PatchTransformer": lambda: PatchTransformer(n_filters=2, patch_size=2, stride=1).fit(PIXELS),
     "ScatteringTransformer": lambda: ScatteringTransformer().fit(PIXELS),
-    "PrivatePipeline": lambda: allocate_budget(make_pipeline(DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
+    "PrivatePipeline": lambda: skdp.allocate_budget(make_pipeline(skdp.DPPCA(2), LINEAR), 1.0, 1e-5).fit(X, Y),
     "AccountantComparisonDisplay": lambda: AccountantComparisonDisplay.from_event(
         lambda step: GaussianDpEvent(1.0 + step), [1, 2], 1e-5
     ),
-    "BudgetDisplay": lambda: BudgetDisplay.from_accountant(PrivacyAccountant(1.0, 1e-5)),
+    "BudgetDisplay": lambda: BudgetDisplay.from_accountant(skdp.PrivacyAccountant(1.0, 1e-5)),
     "CoefficientDisplay": lambda: CoefficientDisplay(coef=[1.0], coef_noise=[0.1], feature_names=["a"]).plot(),
     "PrivacyUtilityDisplay": lambda: PrivacyUtilityDisplay.from_estimator(LINEAR, X, Y, X, Y, epsilons=[50.0]),
 }
@@ -178,8 +159,7 @@ FITTED = {
 @pytest.mark.parametrize("name", FITTED)
 def test_fitted_attributes_are_those_of_the_docstring(name, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         fitted = FITTED[name]()
     found = {each for each in dir(fitted) if each.endswith("_") and not each.startswith("_") and hasattr(fitted, each)}
     documented = [each.name for each in ClassDoc(type(fitted), config={"show_class_members": False})["Attributes"]]

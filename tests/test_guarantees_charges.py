@@ -12,9 +12,6 @@ from relations import with_n_public
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.accounting import compose, flatten, get_epsilon
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
-
 # --- charges ----------------------------------------------------------------------------------------------------------
 
 

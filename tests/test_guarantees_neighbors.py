@@ -22,8 +22,6 @@ from skdp import AddRemove, DPMLPClassifier, PrivacyAccountant, PrivacyLeakWarni
 from skdp._kernels import tiles
 from skdp.ensemble import PublicTreesEmbedding
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 
 def fitted(n_classes=2, kind="linear", **parameters):
     """A fit of one of `ESTIMATORS` to rows, targets and maybe weights, for `replay`."""
@@ -331,7 +329,6 @@ def test_one_more_class_among_the_labels_is_not_told(draw, kind):
     X, _ = draw(40)
     y = np.arange(40) % 20
     for labels in (y, np.concatenate([[20], y[1:]])):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             warnings.filterwarnings("ignore", message="40 rows are too few|Classes ")
             seeded(21, kind, random_state=None, delta=1e-3, max_iter=1).fit(X, labels)

@@ -17,9 +17,6 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
-
 # --- the noise that ran is the noise that was charged (properties 2, 11, 13) -----------------------------------------
 
 

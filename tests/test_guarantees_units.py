@@ -1,7 +1,5 @@
 """Neighbor replay with units of several rows: no release moves by more than it may where a unit leaves."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +14,6 @@ import skdp
 from skdp import AddRemove
 from skdp._checks.groups import Units
 from skdp.ensemble import DPRandomTreesRegressor
-from skdp.exceptions import PrivacyLeakWarning
 from skdp.mechanisms.streams import SecretStream
 from skdp.preprocessing import dp_bounds
 from skdp.preprocessing.bounds import ColumnBounds
@@ -41,9 +38,7 @@ GRADIENT = {
 def fitted(make):
     def fit(given):
         X, y, weights, labels = given
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
-            return make().fit(X, y, sample_weight=weights, groups=labels)
+        return make().fit(X, y, sample_weight=weights, groups=labels)
 
     return fit
 
@@ -83,11 +78,9 @@ def test_rows_of_a_unit_with_numbers_of_their_own_in_one_cell_count_as_one_row(k
 def test_the_price_is_that_of_rows(kind):
     """As many units as rows elsewhere: the same noise, event and plan."""
     X, y, weights, _ = table(50, "any", np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        by_row = GRADIENT[kind]().fit(X, y, sample_weight=weights)
-        twice = np.repeat(np.arange(len(X)), 2)
-        by_unit = GRADIENT[kind]().fit(X[twice], y[twice], sample_weight=weights[twice], groups=twice)
+    by_row = GRADIENT[kind]().fit(X, y, sample_weight=weights)
+    twice = np.repeat(np.arange(len(X)), 2)
+    by_unit = GRADIENT[kind]().fit(X[twice], y[twice], sample_weight=weights[twice], groups=twice)
     assert by_unit.privacy_event_ == by_row.privacy_event_
     assert by_unit.epsilon_ == by_row.epsilon_
     assert by_unit.max_grad_norm_ == by_row.max_grad_norm_
@@ -97,11 +90,7 @@ def test_the_price_is_that_of_rows(kind):
 @pytest.mark.parametrize("kind", list(GRADIENT))
 def test_units_of_one_row_give_the_model_of_rows(kind):
     X, y, weights, _ = table(50, "any", np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        models = [
-            GRADIENT[kind]().fit(X, y, sample_weight=weights, groups=groups) for groups in (None, np.arange(len(X)))
-        ]
+    models = [GRADIENT[kind]().fit(X, y, sample_weight=weights, groups=groups) for groups in (None, np.arange(len(X)))]
     scores = [model.predict(X) if "regressor" in kind else model.predict_proba(X) for model in models]
     np.testing.assert_allclose(*scores, rtol=1e-9, atol=1e-9)
 
@@ -190,9 +179,7 @@ WORDS = {
 def rows_in_units(make, **parameters):
     def fit(given):
         X, labels = given
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
-            return make(**parameters).fit(X, groups=labels)
+        return make(**parameters).fit(X, groups=labels)
 
     return fit
 
@@ -412,9 +399,7 @@ def test_an_exchanged_unit_of_tables_may_be_the_opposite_of_the_other():
 
     def fit(unit):
         model = DPMarginalSynthesizer(bounds=(-1, 1), adjacency="replace_one", **TABLES)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # of the seed
-            return model.fit(np.vstack([others, unit]), groups=labels)
+        return model.fit(np.vstack([others, unit]), groups=labels)
 
     one, other = replay(fit, copies, opposite)
     assert 1.0 < max(moves(one, other)) <= 2.0 + 1e-9

@@ -26,20 +26,7 @@ from ledger_files import fresh
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from skdp import (
-    DPPCA,
-    AddRemove,
-    DPGridSearchCV,
-    DPLogisticRegression,
-    DPRidge,
-    DPTableVectorizer,
-    PrivacyAccountant,
-    PrivacyReport,
-    Risk,
-    TableSchema,
-    allocate_budget,
-    privacy_report,
-)
+import skdp
 from skdp.accounting import EpsilonDeltaDpEvent, GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
 from skdp.datasets import load_mnist
 from skdp.exceptions import BudgetFileError
@@ -153,8 +140,7 @@ def _outcome(form: Format, path: pathlib.Path, which: str) -> str:
     tracemalloc.reset_peak()
     WATCH.seen, WATCH.is_on = set(), True
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             form.read(path)
         outcome = "read"
     except form.errors as error:
@@ -179,8 +165,8 @@ EVENTS = [
 ]
 
 
-def ledger(path: pathlib.Path | None = None) -> PrivacyAccountant:
-    made = PrivacyAccountant(9.0, 1e-5, path=path)
+def ledger(path: pathlib.Path | None = None) -> skdp.PrivacyAccountant:
+    made = skdp.PrivacyAccountant(9.0, 1e-5, path=path)
     for event in EVENTS:
         made.spend(event, "sum", note="of a table")
     return made
@@ -201,7 +187,7 @@ def read_budget_file(path: pathlib.Path) -> None:
 
 
 def read_ledger_json(path: pathlib.Path) -> None:
-    assert [each.event for each in PrivacyAccountant.from_json(text_of(path)).history] == EVENTS
+    assert [each.event for each in skdp.PrivacyAccountant.from_json(text_of(path)).history] == EVENTS
 
 
 def text_of(path: pathlib.Path) -> str:
@@ -212,12 +198,12 @@ ROWS = np.random.default_rng(0).uniform(-1, 1, (60, 2))
 LABELS = (ROWS[:, 0] > 0).astype(int)
 
 
-def model(path: pathlib.Path, accountant: PrivacyAccountant | None = None) -> DPLogisticRegression:
+def model(path: pathlib.Path, accountant: skdp.PrivacyAccountant | None = None) -> skdp.DPLogisticRegression:
     given = {"checkpoint": path, "accountant": accountant, "delta": 1e-5}
-    return DPLogisticRegression(classes=[0, 1], max_iter=4, noise_multiplier=20.0, epsilon=None, **given)
+    return skdp.DPLogisticRegression(classes=[0, 1], max_iter=4, noise_multiplier=20.0, epsilon=None, **given)
 
 
-CHARGED = PrivacyAccountant()
+CHARGED = skdp.PrivacyAccountant()
 """The ledger that the run in the checkpoint was charged to."""
 
 
@@ -230,10 +216,8 @@ def checkpoints() -> list[bytes]:
         path = pathlib.Path(folder) / "run.npz"
         stopped = model(path, CHARGED)
         stopped._make_progress = lambda plan: StopAfter(2, MemoryError("planted"))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pytest.raises(MemoryError):
-                stopped.fit(ROWS, LABELS)
+        with warnings.catch_warnings(action="ignore"), pytest.raises(MemoryError):
+            stopped.fit(ROWS, LABELS)
         return [path.read_bytes()]
 
 
@@ -249,8 +233,8 @@ def read_checkpoint(path: pathlib.Path) -> None:
     assert fitted.epsilon_ > 0
 
 
-def schema() -> TableSchema:
-    return TableSchema({
+def schema() -> skdp.TableSchema:
+    return skdp.TableSchema({
         "age": (0, 99),
         "sex": ["f", "m"],
         "sum": {"kind": "number", "edges": [0, 1, 2]},
@@ -274,10 +258,10 @@ def metadata() -> list[bytes]:
 
 
 def plans() -> list[bytes]:
-    pipeline = make_pipeline(Normalizer(), DPPCA(2), DPLogisticRegression(classes=[0, 1]))
-    search = DPGridSearchCV(DPRidge(y_bounds=(0, 1)), {"alpha": [0.0, 1.0]}, epsilon=Risk(advantage=0.1))
-    vectorizer = DPTableVectorizer(schema(), adjacency=AddRemove(100), fit_bins=True)
-    return [plan_to_json(plan).encode() for plan in (allocate_budget(pipeline, 1.0), search, vectorizer)]
+    pipeline = make_pipeline(Normalizer(), skdp.DPPCA(2), skdp.DPLogisticRegression(classes=[0, 1]))
+    search = skdp.DPGridSearchCV(skdp.DPRidge(y_bounds=(0, 1)), {"alpha": [0.0, 1.0]}, epsilon=skdp.Risk(advantage=0.1))
+    vectorizer = skdp.DPTableVectorizer(schema(), adjacency=skdp.AddRemove(100), fit_bins=True)
+    return [plan_to_json(plan).encode() for plan in (skdp.allocate_budget(pipeline, 1.0), search, vectorizer)]
 
 
 def read_plan(path: pathlib.Path) -> None:
@@ -290,13 +274,13 @@ def read_plan(path: pathlib.Path) -> None:
 
 def reports() -> list[bytes]:
     return [
-        privacy_report(DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS)).to_json().encode(),
-        privacy_report(DPPCA(1, accountant=ledger()).fit(ROWS)).to_json().encode(),
+        skdp.privacy_report(skdp.DPRidge(y_bounds=(0, 1)).fit(ROWS, LABELS)).to_json().encode(),
+        skdp.privacy_report(skdp.DPPCA(1, accountant=ledger()).fit(ROWS)).to_json().encode(),
     ]
 
 
 def read_report(path: pathlib.Path) -> None:
-    report = PrivacyReport.from_json(text_of(path))
+    report = skdp.PrivacyReport.from_json(text_of(path))
     assert "<script>" not in report.to_html().replace("<script>document", "")
     assert str(report)
     assert json.loads(report.to_json())
@@ -313,9 +297,9 @@ FORMATS = {
     "budget file": Format(budget_files, read_budget_file, (BudgetFileError,)),
     "ledger in JSON": Format(lambda: [ledger().to_json().encode()], read_ledger_json),
     "checkpoint": Format(checkpoints, read_checkpoint, is_archive=True, allowed=frozenset({"os.remove", "os.rename"})),
-    "schema in JSON": Format(schemas, lambda path: TableSchema.from_json(path)),
-    "schema in YAML": Format(schemas_in_yaml, lambda path: TableSchema.from_yaml(path)),
-    "metadata of SmartNoise": Format(metadata, lambda path: TableSchema.from_smartnoise_yaml(path)),
+    "schema in JSON": Format(schemas, lambda path: skdp.TableSchema.from_json(path)),
+    "schema in YAML": Format(schemas_in_yaml, lambda path: skdp.TableSchema.from_yaml(path)),
+    "metadata of SmartNoise": Format(metadata, lambda path: skdp.TableSchema.from_smartnoise_yaml(path)),
     "plan": Format(plans, read_plan),
     "report": Format(reports, read_report),
     "MNIST": Format(digits, load_mnist, is_archive=True),

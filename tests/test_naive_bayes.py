@@ -18,8 +18,6 @@ from skdp._checks.rows import row_indicators_of, take_rows
 from skdp.naive_bayes import DPGaussianNB
 from skdp.pipeline.joint_fit import zero_wild_rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 CLASSES = ["a", "b", "c"]
 BOUNDS = [(-1.0, 1.0), (0.0, 10.0), (-3.0, 5.0), (-1.0, 1.0)]

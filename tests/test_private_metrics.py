@@ -70,7 +70,6 @@ KINDS = SCORES.argmax(1)
 SEVERAL = {"private_roc_auc_score", "private_average_precision_score", "private_brier_score_loss", "private_log_loss"}
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 @pytest.mark.parametrize("name", sorted(SEVERAL))
 @pytest.mark.parametrize("labels", [False, True])
 def test_a_metric_of_scores_of_several_is_a_figure_of_an_evaluation(name, labels):

@@ -18,18 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import skdp
-from skdp import (
-    DPPCA,
-    DPCalibratedClassifier,
-    DPLogisticRegression,
-    DPOneHotEncoder,
-    DPSimpleImputer,
-    DPTableVectorizer,
-    allocate_budget,
-)
 from skdp.mechanisms.streams import SecretStream
-
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
 N, ROW = 80, 7
 SEED = {"random_state": 0, "delta": 1e-4}
@@ -49,7 +38,7 @@ def rows_alone(model):
 
 
 def logistic(**parameters):
-    return DPLogisticRegression(**{"classes": [0, 1], "max_iter": 5, **SEED, **parameters})
+    return skdp.DPLogisticRegression(**{"classes": [0, 1], "max_iter": 5, **SEED, **parameters})
 
 
 class Judge:
@@ -132,14 +121,14 @@ FITS = {
     "evaluation of each label": evaluation_of_each(),
     "evaluation of each label, normal noise": evaluation_of_each(noise="gaussian", delta=1e-4, adjacency="replace_one"),
     "evaluation, normal noise": evaluation(noise="gaussian", delta=1e-4),
-    "calibrated by rows that are held out": lambda people: DPCalibratedClassifier(
+    "calibrated by rows that are held out": lambda people: skdp.DPCalibratedClassifier(
         logistic(random_state=None), method="isotonic", **SEED
     ).fit(people.X, people.y, sample_weight=people.weight),
 }  # fmt: skip
 WORDS = {
-    "encoder": rows_alone(lambda: DPOneHotEncoder(**SEED)),
-    "imputer, most frequent": rows_alone(lambda: DPSimpleImputer("most_frequent", **SEED)),
-    "vectorizer of words": rows_alone(lambda: DPTableVectorizer(**SEED)),
+    "encoder": rows_alone(lambda: skdp.DPOneHotEncoder(**SEED)),
+    "imputer, most frequent": rows_alone(lambda: skdp.DPSimpleImputer("most_frequent", **SEED)),
+    "vectorizer of words": rows_alone(lambda: skdp.DPTableVectorizer(**SEED)),
 }
 
 
@@ -240,12 +229,12 @@ METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function",
 def test_settings_of_arithmetic_reveal_no_row_by_public_steps(method):
     """scikit-learn's own steps run under these settings outside a pipeline that has a budget."""
     table = people()
-    last = DPPCA(2, random_state=0) if method == "transform" else logistic(delta="auto")
-    fitted = allocate_budget(make_pipeline(PolynomialFeatures(2), last), epsilon=1.0, delta=1e-4).fit(table.X, table.y)
+    last = skdp.DPPCA(2, random_state=0) if method == "transform" else logistic(delta="auto")
+    steps = make_pipeline(PolynomialFeatures(2), last)
+    fitted = skdp.allocate_budget(steps, epsilon=1.0, delta=1e-4).fit(table.X, table.y)
     near = with_row(table, 1e-160).X
     for setting in ("raise", "warn"):
-        with np.errstate(all=setting), warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with np.errstate(all=setting), warnings.catch_warnings(action="error"):
             assert getattr(fitted, method)(near).shape[0] == N
             assert not hasattr(fitted, "score_samples")
 

@@ -18,8 +18,6 @@ from skdp.naive_bayes import DPGaussianNB
 from skdp.preprocessing import dp_bounds
 from skdp.report import privacy_report
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
-
 RISK = Risk(advantage=0.1)
 X = np.random.default_rng(0).uniform(-1.0, 1.0, (600, 3))
 Y = (X[:, 0] > 0.0).astype(int)

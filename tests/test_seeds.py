@@ -25,7 +25,6 @@ BOUNDED = {"bounds": (-1, 1), **GIVEN}
 TRAINED = {"classes": [0, 1], "sampling_rate": 1.0, "max_iter": 2, **GIVEN}
 KINDS = {"a": (-1, 1), "b": (-1, 1)}
 WORDS = RNG.choice(["u", "v"], 300)
-pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 FITS = {

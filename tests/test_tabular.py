@@ -83,12 +83,11 @@ def test_frames_of_all_libraries_give_the_results_of_pandas(library):
     def results(kind):
         settings = {"epsilon": 4.0, "random_state": 0}
         persons = FRAME.assign(person=np.arange(len(FRAME)) // 2)
-        with warnings.catch_warnings(action="ignore", category=PrivacyLeakWarning):
-            model = tabular_pipeline(classes=CLASSES, **settings).fit(kind(persons), LABELS, groups="person")
-            rows = DPTableVectorizer(**settings).fit(kind(FRAME)).transform(kind(new)).toarray()
-            found = skdp.describe(kind(FRAME), **settings)
-            labeled = kind(new.assign(label=truth, person=range(200)))
-            score = skdp.evaluate(model, labeled, "label", groups="person", **settings)
+        model = tabular_pipeline(classes=CLASSES, **settings).fit(kind(persons), LABELS, groups="person")
+        rows = DPTableVectorizer(**settings).fit(kind(FRAME)).transform(kind(new)).toarray()
+        found = skdp.describe(kind(FRAME), **settings)
+        labeled = kind(new.assign(label=truth, person=range(200)))
+        score = skdp.evaluate(model, labeled, "label", groups="person", **settings)
         return model.predict_proba(kind(new)), rows, repr(found), repr(score), model.predict(kind(persons[:9]))
 
     for found, expected in zip(results(kind), results(lambda frame: frame), strict=True):
@@ -342,7 +341,6 @@ def numbers_of(n=400, *, epsilon=1.0, schema=None, estimator=None, **parameters)
     return model[0].numbers_
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
 @pytest.mark.parametrize("estimator", [DPRidge(), DPLinearRegression()])
 def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
     """Three times the squared number of bins: 16 each of two numbers, and the three of the ordinal."""
@@ -358,7 +356,6 @@ def test_bins_where_rows_and_budget_are_enough_for_them(estimator):
     assert numbers_of(3 * 48**2 + 10, schema=TableSchema({}, others="estimate")) == "both"  # 16 of each at most
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
 @pytest.mark.parametrize(
     ("adjacency", "schema"),
     [("zero_out", {"x0": (0, 1), "x1": [1]}), ("replace_one", {"x0": (0, 1), "x1": "category"})],

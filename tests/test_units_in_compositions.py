@@ -32,7 +32,6 @@ from skdp.base.fit import units_of
 from skdp.model_selection import PrivateScore
 
 GRID = {"alpha": [0.0, 0.1]}
-silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 
 
 def model(**parameters):
@@ -75,7 +74,6 @@ def test_a_unit_trains_or_scores_and_moves_releases_by_their_sensitivity(size, o
     assert parts == {"trains", "ties" if opposite and size > 1 else "scores"}
 
 
-@silent
 @pytest.mark.parametrize(("adjacency", "refit"), [("zero_out", True), ("add_remove", False), ("replace_one", True)])
 def test_the_price_is_that_of_as_many_rows(adjacency, refit):
     X, y, _, _ = table(50)
@@ -89,7 +87,6 @@ def test_the_price_is_that_of_as_many_rows(adjacency, refit):
     )  # fmt: skip
 
 
-@silent
 @pytest.mark.parametrize("strategy", ["compose", "random_stopping"])
 def test_units_of_one_row_give_the_search_of_rows(strategy):
     X, y, _, _ = table(50)
@@ -98,7 +95,6 @@ def test_units_of_one_row_give_the_search_of_rows(strategy):
     np.testing.assert_allclose(*(each.predict_proba(X) for each in found), rtol=1e-9)
 
 
-@silent
 def test_a_score_is_the_mean_over_units():
     """The divisor is their number: with that of rows a perfect score would be nearer to the middle."""
     X, y, _, _ = table(50)
@@ -213,7 +209,6 @@ ROUTING = {
 """Those that do, where scikit-learn is told to."""
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize("name", DROPPING)
 def test_a_ledger_of_households_rejects_fits_without_their_groups(name):
     X, y, _, labels = table(20)
@@ -223,7 +218,6 @@ def test_a_ledger_of_households_rejects_fits_without_their_groups(name):
     assert not ledger.history
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize("name", ROUTING)
 def test_groups_that_are_routed_reach_each_fit_with_their_rows(name, monkeypatch):
     X, y, _, labels = table(20)

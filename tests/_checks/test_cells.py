@@ -257,7 +257,6 @@ FITS = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @over_combinations(1, odd=[None, np.timedelta64(5, "ns"), np.datetime64(MOMENT), "7", 2**70, True], kind=FITS)
 def test_one_cell_of_a_list_moves_a_fit_by_no_more_than_its_row(kind, odd):
     rows = [[25 + i % 40, bool(i % 2)] for i in range(300)]

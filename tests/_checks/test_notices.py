@@ -34,8 +34,7 @@ CASES = [(model, assumed) for assumed, models in MODELS.items() for model in mod
 
 def told(model, X):
     """Notices of raw columns of one fit."""
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as found:
         model.fit(X, Y)
     return [str(each.message) for each in found if "data frame without preprocessing" in str(each.message)]
 

@@ -132,10 +132,9 @@ BAD_TABLES = {
 
 def raised(call):
     """The exception that `call` raises, and everything that it or a warning says."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        with pytest.raises((TypeError, ValueError)) as caught:
-            call()
+    always = warnings.catch_warnings(record=True, action="always")
+    with always as told, pytest.raises((TypeError, ValueError)) as caught:
+        call()
     error = caught.value
     said = [str(error), repr(error), repr(error.args), *(str(each.message) for each in told)]
     return error, said
@@ -241,8 +240,7 @@ def test_the_largest_numbers_are_finite_and_nothing_is_said(shape, dtype, order)
     """Sums of them overflow, and differ in sign, which scikit-learn warns of (`warning_of_one_row.py`)."""
     X = np.zeros(shape, dtype, order=order)
     X[-1] = np.finfo(dtype).max * np.resize([1, -1, 1], shape[1])
-    with warnings.catch_warnings(), np.errstate(all="raise"):
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"), np.errstate(all="raise"):
         assert check_table(Table(), X, reset=True) is X or order == "F"
         X[0, 1] = np.nan
         with pytest.raises(ValueError, match=r"NaN in column 1\. "):

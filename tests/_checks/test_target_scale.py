@@ -17,11 +17,6 @@ REGRESSORS = {
     "trees": lambda **given: DPRandomTreesRegressor(20, bounds=(-1, 1), **SMALL, **given),
 }
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning"),
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),  # seeds make a test repeatable
-]
-
 
 @pytest.fixture(scope="module")
 def amounts():

@@ -13,52 +13,34 @@ from combinations import over_combinations, over_rows
 from replay import assert_all_else_is_equal, moves, recording, replay
 from sklearn.base import clone
 
-from skdp import (
-    DPPCA,
-    DPWGAN,
-    AddRemove,
-    DPClassMixtureGenerator,
-    DPGaussianNB,
-    DPGridSearchCV,
-    DPIsolationForest,
-    DPKMeans,
-    DPLogisticRegression,
-    DPMarginalSynthesizer,
-    DPMLPClassifier,
-    DPMLPRegressor,
-    DPRidge,
-    PrivacyAccountant,
-    tabular_pipeline,
-)
+import skdp
 from skdp._checks.weights import WeightReader, exactly_summable
 from skdp.ensemble import DPRandomTreesClassifier, DPRandomTreesRegressor, PublicTreesEmbedding
 from skdp.image import PatchTransformer, ScatteringTransformer
 from skdp.model_selection import PrivateScore
 from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImputer, DPStandardScaler, DPTableVectorizer
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # of seeds
-
 N, ROW = 60, 7
 TREES = {"n_estimators": 5, "max_depth": 3, "bounds": (-1.0, 1.0)}
 CLASSIFIERS = {
-    "linear": (DPLogisticRegression, {"max_iter": 10}),
-    "network": (DPMLPClassifier, {"hidden_layer_sizes": (4,), "max_iter": 4}),
+    "linear": (skdp.DPLogisticRegression, {"max_iter": 10}),
+    "network": (skdp.DPMLPClassifier, {"hidden_layer_sizes": (4,), "max_iter": 4}),
     "trees": (DPRandomTreesClassifier, {"max_iter": 10, **TREES}),
-    "naive Bayes": (DPGaussianNB, {}),
+    "naive Bayes": (skdp.DPGaussianNB, {}),
 }
 REGRESSORS = {
-    "network of targets": (DPMLPRegressor, {"hidden_layer_sizes": (4,), "max_iter": 4}),
+    "network of targets": (skdp.DPMLPRegressor, {"hidden_layer_sizes": (4,), "max_iter": 4}),
     "trees of targets": (DPRandomTreesRegressor, {"max_iter": 10, **TREES}),
-    "ridge": (DPRidge, {}),
+    "ridge": (skdp.DPRidge, {}),
 }
 TABLE = {"epsilon": 50.0, "classes": [0, 1], "n_bins": 4, "n_components": 4, "max_iter": 4}
 TABLES = {
     "scaler, estimated bounds": (DPStandardScaler, {}),
-    "components": (DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
-    "clusters": (DPKMeans, {"n_clusters": 2, "bounds": (-1.0, 1.0), "epsilon": 50.0, "max_iter": 2}),
-    "isolation forest": (DPIsolationForest, TREES),
-    "synthesizer of selected pairs": (DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
-    "class mixture": (DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
+    "components": (skdp.DPPCA, {"n_components": 2, "epsilon": 50.0}),  # where sums of weights stand out of the noise
+    "clusters": (skdp.DPKMeans, {"n_clusters": 2, "bounds": (-1.0, 1.0), "epsilon": 50.0, "max_iter": 2}),
+    "isolation forest": (skdp.DPIsolationForest, TREES),
+    "synthesizer of selected pairs": (skdp.DPMarginalSynthesizer, {"bounds": (-1.0, 1.0), "pairs": "select", **TABLE}),
+    "class mixture": (skdp.DPClassMixtureGenerator, {"bounds": (-1.0, 1.0), "classes": [0, 1], "epsilon": 50.0}),
     "bins": (DPQuantileBinner, {"n_bins": 4, "bounds": (-1.0, 1.0), "epsilon": 50.0}),
     "bins, estimated bounds": (DPQuantileBinner, {"n_bins": 4, "epsilon": 50.0}),
 }
@@ -127,7 +109,7 @@ def test_a_share_depends_on_no_other_weight():
 
 @over_combinations(1, kind=KINDS, bound=[0, np.nan, 1e31, "largest", True])
 def test_unusable_bounds_are_rejected_before_any_charge(kind, bound):
-    table, ledger = people(kind), PrivacyAccountant()
+    table, ledger = people(kind), skdp.PrivacyAccountant()
     for weight in (None, table.weight):
         with pytest.raises((TypeError, ValueError), match=r"^`weight_bound` must be") as rejection:
             make(kind, weight_bound=bound, accountant=ledger).fit(table.X, table.y, sample_weight=weight)
@@ -137,7 +119,7 @@ def test_unusable_bounds_are_rejected_before_any_charge(kind, bound):
 
 @over_combinations(1, kind=SOME, weight=[np.inf, np.nan, -1.0])
 def test_weights_that_are_none_are_rejected_before_any_charge(kind, weight):
-    table, ledger = people(kind), PrivacyAccountant()
+    table, ledger = people(kind), skdp.PrivacyAccountant()
     table.weight[ROW] = weight
     with pytest.raises(ValueError, match="sample_weight") as rejection:
         make(kind, weight_bound=300.0, accountant=ledger).fit(table.X, table.y, sample_weight=table.weight)
@@ -274,7 +256,7 @@ def test_rows_with_gaps_keep_their_weights(kind):
     X = np.where(gaps[:, None], np.nan, table.X)
     for rows, weight in ((X, table.weight), (table.X[~gaps], table.weight[~gaps])):
         with recording([]) as seen:
-            make(kind, weight_bound=200.0, adjacency=AddRemove(N)).fit(rows, sample_weight=weight)
+            make(kind, weight_bound=200.0, adjacency=skdp.AddRemove(N)).fit(rows, sample_weight=weight)
         found.append(seen)
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one.exact, other.exact)
@@ -336,8 +318,7 @@ def test_one_warning_says_that_weights_are_cut_at_1(kind):
     table = people(kind)
 
     def warned(weight, **parameters):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             make(kind, **parameters).fit(table.X, table.y, sample_weight=weight)
         return [str(each.message) for each in caught if "weight_bound" in str(each.message)]
 
@@ -357,7 +338,7 @@ def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind):
     frame, schema = pd.DataFrame(table.X, columns=list("abc")), dict.fromkeys("abc", (-1.0, 1.0))
     estimator, small = KINDS[kind]
     model = estimator(**{name: value for name, value in small.items() if name != "bounds"}, random_state=0)
-    pipe = tabular_pipeline(model, schema=schema, weight_bound=300.0, **outputs_of(kind))
+    pipe = skdp.tabular_pipeline(model, schema=schema, weight_bound=300.0, **outputs_of(kind))
     one, other = (clone(pipe).fit(frame, table.y, **given) for given in (
         {"sample_weight": table.weight}, {"model__sample_weight": table.weight}
     ))  # fmt: skip
@@ -367,7 +348,7 @@ def test_weights_of_a_tabular_pipeline_are_those_of_its_model(kind):
 
 
 NEITHER = {
-    "WGAN": lambda **kw: DPWGAN(classes=[0, 1], bounds=(-1, 1), max_iter=1, **kw),
+    "WGAN": lambda **kw: skdp.DPWGAN(classes=[0, 1], bounds=(-1, 1), max_iter=1, **kw),
     "scattering": lambda: ScatteringTransformer(image_shape=(1, 3)),
     "patches": lambda: PatchTransformer(image_shape=(1, 3)),
     "embedding": lambda: PublicTreesEmbedding(bounds=(-1, 1)),
@@ -385,7 +366,7 @@ NO_WEIGHTS = {
     *((kind, "weights", "fit_transform") for kind in NO_WEIGHTS),
 ])  # fmt: skip
 def test_what_a_fit_does_not_take_is_rejected_in_one_line_before_any_charge(kind, parameter, method):
-    table, ledger = people("linear"), PrivacyAccountant()
+    table, ledger = people("linear"), skdp.PrivacyAccountant()
     model = (
         NO_WEIGHTS[kind]() if kind in ("scattering", "patches", "embedding") else NO_WEIGHTS[kind](accountant=ledger)
     )
@@ -406,7 +387,7 @@ def test_what_a_fit_does_not_take_is_rejected_in_one_line_before_any_charge(kind
 def search(strategy="compose", **parameters):
     model = make("linear", **{"weight_bound": 200.0, **parameters})
     grid = {"max_grad_norm": [0.1, 0.5, 0.9]}
-    return DPGridSearchCV(model, grid, epsilon=4.0, delta=1e-5, strategy=strategy, random_state=0, test_size=0.4)
+    return skdp.DPGridSearchCV(model, grid, epsilon=4.0, delta=1e-5, strategy=strategy, random_state=0, test_size=0.4)
 
 
 @over_rows("strategy", ["compose", "random_stopping"])
@@ -436,7 +417,7 @@ def test_scores_of_a_search_weigh_rows():
 
 
 def test_weights_that_a_search_cannot_use_are_rejected_before_any_charge():
-    table, ledger = people("linear"), PrivacyAccountant()
+    table, ledger = people("linear"), skdp.PrivacyAccountant()
     for bad, words, model in (
         (np.full(N, np.inf), "sample_weight contains infinity", search(accountant=ledger)),
         (np.zeros(N), "`sample_weight` is zero for all rows", search(accountant=ledger)),
@@ -444,7 +425,7 @@ def test_weights_that_a_search_cannot_use_are_rejected_before_any_charge():
         with pytest.raises(ValueError, match=words):
             model.fit(table.X, table.y, sample_weight=bad)
     with pytest.raises(ValueError, match="`weight_bound` must be the same for all candidates"):
-        DPGridSearchCV(make("linear"), {"weight_bound": [1.0, 2.0]}).fit(table.X, table.y)
+        skdp.DPGridSearchCV(make("linear"), {"weight_bound": [1.0, 2.0]}).fit(table.X, table.y)
     assert not [charge for charge in ledger.history if charge.event is not None]
 
 

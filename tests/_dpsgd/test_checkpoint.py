@@ -25,8 +25,6 @@ from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms import gaussian, streams
 from skdp.mechanisms.streams import SecretStream
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 5))
 Y = (X[:, 0] > 0).astype(int)
@@ -465,7 +463,6 @@ def test_complete_run_with_file_not_removable_warns(tmp_path, monkeypatch):
 FILES_OF_NOISE = {inspect.getfile(module) for module in (streams, loop, gaussian)}
 
 
-@pytest.mark.filterwarnings("ignore:.*interrupted")
 @pytest.mark.parametrize("name", ["sampled", "wide"])
 def test_a_run_goes_on_bit_for_bit_wherever_it_is_interrupted(name, tmp_path):
     """Between any two lines, in steps of a prime: neither the noise nor the rows of a step are other ones then."""

@@ -11,8 +11,6 @@ from skdp import DPLogisticRegression, tabular_pipeline
 from skdp._dpsgd import defaults
 from skdp.exceptions import QualityWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-
 
 def table(n, d, seed=0):
     rng = np.random.default_rng(seed)
@@ -46,10 +44,8 @@ def test_many_columns_give_no_worse_than_a_constant(model, monkeypatch):
 
 def test_enough_rows_and_own_learning_rate_keep_all():
     X, y, schema = table(3_000, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", QualityWarning)
+    with warnings.catch_warnings(action="error", category=QualityWarning):
         fitted("classifier", X, y, schema, 1.0)
     X, y, schema = table(200, 30)
-    with warnings.catch_warnings(action="ignore"):
-        own = fitted(DPLogisticRegression(learning_rate=20.0), X, y, schema, 0.3)
+    own = fitted(DPLogisticRegression(learning_rate=20.0), X, y, schema, 0.3)
     assert np.abs(own[-1].coef_).max() > 1e-2

@@ -13,11 +13,6 @@ from skdp import DPLogisticRegression
 FALSE_ALARM = 1e-6
 D = 3000
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),  # a replay needs a seed
-    pytest.mark.filterwarnings("ignore:50 rows are too few"),
-]
-
 
 def null_records():
     """Rows of zeros: every gradient of a coefficient is 0."""
@@ -69,7 +64,6 @@ def test_instalments_add_their_noise(alpha):
     assert is_explained(model)
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("n_steps", [1, 21])
 def test_coef_noise_interrupted_run(n_steps):
     interrupt_after(model := model_of(), n_steps)
@@ -77,7 +71,6 @@ def test_coef_noise_interrupted_run(n_steps):
     assert is_explained(model)
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 def test_coef_noise_resumed_fit_counts_start_once(tmp_path):
     interrupt_after(model := model_of(checkpoint=tmp_path / "run.npz", warm_start=True, max_iter=30), 15)
     model.fit(*null_records()).fit(*null_records())

@@ -75,7 +75,6 @@ def models():
     }
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", models())
 def test_fits_draw_the_noise_that_their_event_lists(name, released):
     model = models()[name].fit(X, y)
@@ -90,7 +89,6 @@ def test_fits_draw_the_noise_that_their_event_lists(name, released):
     assert 0.999 < model.epsilon_ <= 1.0
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_averaged():
     for parameters in ({"epsilon": None, "noise_multiplier": 50.0}, {"sampling_rate": 0.5}, {"average": False}):
         event = DPLogisticRegression(**NAMED, **parameters).fit(X, y).privacy_event_
@@ -99,7 +97,6 @@ def test_noise_is_constant_where_it_is_given_or_rows_are_sampled_or_nothing_is_a
     assert len(set(flatten(event))) == 2
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_run_of_very_many_steps_is_priced_at_once():
     """Its noise is constant, and no array of its steps is made."""
     model = DPLogisticRegression(classes=[0, 1], max_iter=10**11, accountant=PrivacyAccountant(0.1, 1e-5))

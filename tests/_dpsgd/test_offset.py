@@ -161,9 +161,7 @@ def test_fit_cuts_errors_by_noise_and_public_rows(make, monkeypatch):
         return offset(means, sums, deviation)
 
     monkeypatch.setattr(TargetMean, "offset", noted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        make(**own, y_bounds=(-1, 1), adjacency=AddRemove(1000), max_iter=3, delta=1e-5).fit(X, X[:, 0])
+    make(**own, y_bounds=(-1, 1), adjacency=AddRemove(1000), max_iter=3, delta=1e-5).fit(X, X[:, 0])
     ((means, deviation),) = found
     assert means.largest == TargetMean().at_noise(deviation / 1000).largest < 2.0
 
@@ -296,8 +294,7 @@ def test_rare_class_is_named_after_fit():
     y = np.where(np.arange(20_000) < 120, y, 0)
     with pytest.warns(QualityWarning, match=r"^Classes 'b' are not distinguishable from the noise: at least 167 rows"):
         linear(classes=["a", "b"], epsilon=0.3, random_state=0).fit(X, np.array(["a", "b"])[y])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", QualityWarning)
+    with warnings.catch_warnings(action="error", category=QualityWarning):
         linear(classes=["a", "b"], epsilon=1.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
 
 

@@ -3,7 +3,6 @@
 import sys
 
 import numpy as np
-import pytest
 from combinations import over_rows
 from sklearn.pipeline import make_pipeline
 
@@ -32,7 +31,6 @@ def entered(fit):
     return found
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning")
 def test_default_fit_enters_no_unused_part():
     """Groups, files, locks, sources, and earlier runs, and the phases of other fits."""
     found = entered(lambda: DPLogisticRegression(classes=[0, 1]).fit(X, Y))
@@ -40,7 +38,6 @@ def test_default_fit_enters_no_unused_part():
     assert not [place for place in places if "skdp" in place and set(place[-2:]) & set(UNUSED)]
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning")
 @over_rows("of_pipeline", [False, True])
 def test_gradient_fit_has_one_path(of_pipeline):
     model = DPLogisticRegression(classes=[0, 1])

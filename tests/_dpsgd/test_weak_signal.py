@@ -4,19 +4,10 @@ import re
 import warnings
 
 import numpy as np
-import pytest
 from combinations import over_rows
 from sklearn.base import clone, is_regressor
 
-from skdp import (
-    AddRemove,
-    DPGaussianNB,
-    DPLogisticRegression,
-    DPMLPRegressor,
-    DPRandomTreesClassifier,
-    DPRandomTreesRegressor,
-    DPRidge,
-)
+import skdp
 from skdp._checks.notices import notices_of
 
 FEW = r"^{} rows are too few for {} parameters at .* noise dominates .* Use more rows, fewer columns or .*\.$"
@@ -30,14 +21,13 @@ def rows_of(n, d=11, seed=0):
 
 def told(model, *data):
     """The messages of a fit about few rows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(*data)
     return [str(each.message) for each in caught if "rows are too few" in str(each.message)]
 
 
 def model_of(**own):
-    return DPLogisticRegression(**{"classes": [0, 1], "delta": 1e-5, **own})
+    return skdp.DPLogisticRegression(**{"classes": [0, 1], "delta": 1e-5, **own})
 
 
 @over_rows(
@@ -61,15 +51,14 @@ def test_ordinary_use_is_not(n, d, own):
 
 
 REGRESSORS = {
-    "ridge": DPRidge(y_bounds=(-1, 1)),
-    "network": DPMLPRegressor(5, y_bounds=(-1, 1), max_iter=5),
-    "trees": DPRandomTreesRegressor(5, bounds=(-1, 1), y_bounds=(-1, 1), max_iter=5),
-    "classifier by trees": DPRandomTreesClassifier(5, bounds=(-1, 1), max_iter=5),
-    "naive Bayes": DPGaussianNB(bounds=(-1, 1)),
+    "ridge": skdp.DPRidge(y_bounds=(-1, 1)),
+    "network": skdp.DPMLPRegressor(5, y_bounds=(-1, 1), max_iter=5),
+    "trees": skdp.DPRandomTreesRegressor(5, bounds=(-1, 1), y_bounds=(-1, 1), max_iter=5),
+    "classifier by trees": skdp.DPRandomTreesClassifier(5, bounds=(-1, 1), max_iter=5),
+    "naive Bayes": skdp.DPGaussianNB(bounds=(-1, 1)),
 }
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @over_rows("name", REGRESSORS)
 def test_every_model_tells_of_few_rows(name):
     model = clone(REGRESSORS[name])
@@ -80,7 +69,6 @@ def test_every_model_tells_of_few_rows(name):
     assert told(model.set_params(epsilon=300.0), X, X[:, 0] if is_regressor(model) else y) == []
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_the_number_of_classes_among_the_labels_is_not_told():
     X, y = rows_of(40)
     assert told(model_of(classes=None), X, np.arange(40) % 4) == told(model_of(), X, y) != []
@@ -90,6 +78,6 @@ def test_other_rows_are_told_the_same():
     """Labels and cells have no say, nor the number of rows under add_remove."""
     X, y = rows_of(30)
     assert told(model_of(), X, y) == told(model_of(), 100 * X[::-1], 1 - y) != []
-    public = {"adjacency": AddRemove(30)}
+    public = {"adjacency": skdp.AddRemove(30)}
     assert told(model_of(**public), X, y) == told(model_of(**public), *rows_of(31)) == told(model_of(), X, y)
-    assert told(model_of(adjacency=AddRemove(5_000)), X, y) == []
+    assert told(model_of(adjacency=skdp.AddRemove(5_000)), X, y) == []

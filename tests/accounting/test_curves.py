@@ -170,8 +170,7 @@ def test_groups_of_fixed_samples_are_bounded_by_the_profile():
 
 @over_rows("event", [RUN, LaplaceDpEvent(1.0), PoissonSampledDpEvent(0.1, LaplaceDpEvent(1.0))])
 def test_renyi_curves_are_infinite_at_orders_that_are_too_large(event):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         values = RenyiCurve(event)([1.0 + 1e-9, 1e9, 1e300, math.inf])
     assert values[2:].tolist() == [math.inf, math.inf]
     assert 0.0 < values[0] <= values[1]

@@ -4,7 +4,6 @@ import contextlib
 import json
 import math
 import threading
-import warnings
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -178,7 +177,6 @@ def test_the_worst_table_of_clusters_moves_every_release_by_its_sensitivity():
     assert np.mean(moves**2) > 0.97
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_equal_rows_are_merged_in_all_fits_or_in_none(monkeypatch):
     """A lot of 4,096 rows of 4,500 is merged, and one row less leaves it below that."""
     monkeypatch.setattr("skdp.audit.replay._LOTS", 20)
@@ -257,7 +255,6 @@ def test_rows_of_the_user_are_a_leak(case):
 
 
 @pytest.mark.usefixtures("few_normals")
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_a_sparse_row_of_a_sparse_table_is_a_canary():
     model = DPLogisticRegression(classes=[0, 1], max_iter=5, sampling_rate=1.0, epsilon=1.0)
     given = {"X": X, "y": (X[:, 0] > 0).astype(int), "max_seconds": SECONDS}
@@ -267,7 +264,6 @@ def test_a_sparse_row_of_a_sparse_table_is_a_canary():
     assert sparse.epsilon_lower_bound == pytest.approx(dense.epsilon_lower_bound, rel=0.05)
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 def test_one_unit_takes_the_place_of_another():
     rows, homes = np.where(np.arange(120)[:, None] % 6 < 3, 1.0, -1.0) * np.ones((1, 3)), np.repeat(np.arange(40), 3)
     model, labels = DPGaussianNB(classes=[0, 1], bounds=(-1, 1), adjacency="replace_one"), np.zeros(120, int)
@@ -335,7 +331,6 @@ REJECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize("case", REJECTED)
 def test_bad_input_is_rejected_in_one_line(case):
     call, said = REJECTED[case]
@@ -559,9 +554,7 @@ def test_a_part_of_the_rows_is_in_one_part_only(monkeypatch):
 
 def audit_of_rows(model, rows, labels):
     """An audit of the first row."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        return audit_estimator(model, rows, labels, canary=(8.0 * rows[:1], 1 - labels[0]), max_seconds=SECONDS)
+    return audit_estimator(model, rows, labels, canary=(8.0 * rows[:1], 1 - labels[0]), max_seconds=SECONDS)
 
 
 def test_counts_of_a_lot_have_no_bound():
@@ -683,7 +676,6 @@ def test_the_level_of_one_run_is_that_of_both_numbers_of_guesses(n_right, is_fou
     assert (one_run_epsilon(included, ranks, 1e-12, confidence=0.9) > 0.0) == is_found
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize("parameters", [{"max_iter": 20, "sampling_rate": 1.0}, {}], ids=["full batch", "lots"])
 def test_one_run_of_a_logistic_regression_nears_its_claim(parameters):
     """The noise is seeded here. Bars: 2.4 of 4, and from the coefficients no less than two thirds of that."""

@@ -1,7 +1,6 @@
 """What `check_pipeline` finds in compositions of any kind, before they are fitted."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -77,12 +76,6 @@ def union(*parts):
     return FeatureUnion([(str(i), part) for i, part in enumerate(parts)])
 
 
-def found(composition):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return check_pipeline(composition)
-
-
 # composition; path and class of each finding; fits of the first, None where they cannot be known or do not matter
 FOUND = {
     "scaler": (make_pipeline(StandardScaler(), model()), [("standardscaler", "StandardScaler")], None),
@@ -121,7 +114,7 @@ FOUND = {
 @over_rows("name", FOUND)
 def test_findings(name):
     composition, expected, n_fits = FOUND[name]
-    findings = found(composition)
+    findings = check_pipeline(composition)
     assert [(each.step, each.kind) for each in findings] == expected
     assert findings[0].n_fits == n_fits
     for each in findings:
@@ -175,14 +168,14 @@ def test_splitters_that_alone_know_groups_and_those_that_may_split_one(name):
     make, not_asked, asked = SPLITS[name]
     with sklearn.config_context(enable_metadata_routing=True):
         findings = {
-            not_asked: (found(make(model())), found(make(model().set_fit_request(groups=False)))),
+            not_asked: (check_pipeline(make(model())), check_pipeline(make(model().set_fit_request(groups=False)))),
             asked: (
-                found(make(model().set_fit_request(groups=True))),
-                found(make(model().set_fit_request(groups="home"))),
+                check_pipeline(make(model().set_fit_request(groups=True))),
+                check_pipeline(make(model().set_fit_request(groups="home"))),
             ),
         }
         asking = model().set_fit_request(groups=True)
-    for said, each in [*findings.items(), (not_asked, (found(make(model())), found(make(asking))))]:
+    for said, each in [*findings.items(), (not_asked, (check_pipeline(make(model())), check_pipeline(make(asking))))]:
         for first, *_ in each:
             assert [text for text in (ONLY_SPLITTER, MAY_SPLIT) if text in first.reads] == ([said] if said else [])
 
@@ -191,7 +184,7 @@ def test_fits_for_rows_and_fits_for_groups_have_no_joint_price():
     with sklearn.config_context(enable_metadata_routing=True):
         rows, groups = pca(), pca().set_fit_request(groups=True)
         selected = [union(*parts) for parts in ((rows, rows), (groups, groups), (rows, groups))]
-        totals = [found(each)[0] for each in selected]
+        totals = [check_pipeline(each)[0] for each in selected]
     assert [each.n_fits for each in totals] == [2, 2, 2]
     assert totals[0].epsilon == totals[1].epsilon > 1.0
     assert totals[2].epsilon is None
@@ -206,14 +199,14 @@ def test_a_safe_composition_has_no_findings(name):
 
 
 def test_a_joint_price_is_that_of_so_many_fits():
-    (finding,) = found(CalibratedClassifierCV(pca(epsilon=None, noise_multiplier=4.0), cv=3))
+    (finding,) = check_pipeline(CalibratedClassifierCV(pca(epsilon=None, noise_multiplier=4.0), cv=3))
     assert finding.epsilon == get_epsilon(SelfComposedDpEvent(GaussianDpEvent(4.0), 3), DELTA)
     assert finding.delta == DELTA
     assert f"cost of epsilon={finding.epsilon:.3g} (delta=1e-06)" in str(finding)
-    (finding,) = found(CalibratedClassifierCV(pca(epsilon=1.0), cv=4))
+    (finding,) = check_pipeline(CalibratedClassifierCV(pca(epsilon=1.0), cv=4))
     assert 2.0 < finding.epsilon < 2.5  # four fits of epsilon 1: mu doubles
-    assert found(BaggingClassifier(pca(), bootstrap=False))[0].epsilon > 3.0  # rows are drawn once
-    both = found(VotingClassifier([("a", pca(epsilon=None, noise_multiplier=4.0))] * 3))[0]
+    assert check_pipeline(BaggingClassifier(pca(), bootstrap=False))[0].epsilon > 3.0  # rows are drawn once
+    both = check_pipeline(VotingClassifier([("a", pca(epsilon=None, noise_multiplier=4.0))] * 3))[0]
     assert math.isclose(both.epsilon, get_epsilon(SelfComposedDpEvent(GaussianDpEvent(4.0), 3), DELTA), rel_tol=1e-9)
 
 
@@ -232,7 +225,7 @@ def test_a_joint_price_is_that_of_so_many_fits():
     ],
 )
 def test_no_price_is_stated_where_none_holds(composition):
-    finding = found(composition)[0]
+    finding = check_pipeline(composition)[0]
     assert (finding.epsilon, finding.delta) == (None, None)
     assert "epsilon=" not in str(finding)
 
@@ -259,7 +252,7 @@ def test_it_agrees_with_the_budget():
     """What a pipeline has no findings in can be given a budget, and what is rejected one has findings."""
     for step in (Normalizer(), StandardScaler(), PCA(), SimpleImputer(), FunctionTransformer(lambda X: X)):
         pipeline = make_pipeline(step, model())
-        if found(pipeline):
+        if check_pipeline(pipeline):
             with pytest.raises(ValueError, match=r"^Step '\w+': \w+ .* Use .* instead\.$"):
                 allocate_budget(pipeline, 1.0, DELTA)
         else:
@@ -269,6 +262,6 @@ def test_it_agrees_with_the_budget():
 def test_nothing_is_charged_or_fitted():
     accountant = PrivacyAccountant()
     inner = model(accountant=accountant)
-    found(GridSearchCV(make_pipeline(StandardScaler(), inner), {}))
+    check_pipeline(GridSearchCV(make_pipeline(StandardScaler(), inner), {}))
     assert accountant.history == ()
     assert not hasattr(inner, "coef_")

@@ -93,7 +93,6 @@ def test_fit_is_charged_once_and_published_last():
     assert model.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed
 def test_fit_releases_each_part_once_with_its_own_noise():
     fit = begin(DPGaussianNB([0, 1], random_state=0), X)
     fit.plan(lambda noise: SelfComposedDpEvent(GaussianDpEvent(noise), 2))

@@ -91,8 +91,7 @@ COMPOSITIONS = {
 
 def told(run):
     """Messages of leaks but those of seeds, which bagging and boosting set."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             run()
         except ValueError as error:

@@ -16,36 +16,22 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 
 import skdp
-from skdp import (
-    DPPCA,
-    DPGaussianNB,
-    DPGridSearchCV,
-    DPIsolationForest,
-    DPKMeans,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPMLPClassifier,
-    DPMLPRegressor,
-    DPRandomizedSearchCV,
-    DPRidge,
-    allocate_budget,
-)
 from skdp.base import PrivateEstimator
 from skdp.base.estimator import REPLACEMENTS
 from skdp.exceptions import REMOVED
 
 OURS = {
-    DPLogisticRegression: ((), {"C", "cv", "early_stopping", "tol", "penalty", "solver", "n_iter_no_change"}),
-    DPMLPClassifier: ((), {"C", "tol", "early_stopping", "validation_fraction", "n_iter_no_change", "shuffle"}),
-    DPMLPRegressor: ((), {"tol", "early_stopping", "shuffle"}),
-    DPPCA: ((), {"svd_solver", "tol", "copy", "iterated_power"}),
-    DPLinearRegression: ((), {"copy_X", "positive", "n_jobs"}),
-    DPRidge: ((), {"solver", "max_iter", "tol", "positive"}),
-    DPGaussianNB: ((), {"priors", "var_smoothing"}),
-    DPKMeans: ((), {"algorithm", "copy_x", "init", "n_init", "tol", "verbose"}),
-    DPIsolationForest: ((), {"max_samples", "max_features", "bootstrap", "verbose", "warm_start"}),
-    DPGridSearchCV: ((DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
-    DPRandomizedSearchCV: ((DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
+    skdp.DPLogisticRegression: ((), {"C", "cv", "early_stopping", "tol", "penalty", "solver", "n_iter_no_change"}),
+    skdp.DPMLPClassifier: ((), {"C", "tol", "early_stopping", "validation_fraction", "n_iter_no_change", "shuffle"}),
+    skdp.DPMLPRegressor: ((), {"tol", "early_stopping", "shuffle"}),
+    skdp.DPPCA: ((), {"svd_solver", "tol", "copy", "iterated_power"}),
+    skdp.DPLinearRegression: ((), {"copy_X", "positive", "n_jobs"}),
+    skdp.DPRidge: ((), {"solver", "max_iter", "tol", "positive"}),
+    skdp.DPGaussianNB: ((), {"priors", "var_smoothing"}),
+    skdp.DPKMeans: ((), {"algorithm", "copy_x", "init", "n_init", "tol", "verbose"}),
+    skdp.DPIsolationForest: ((), {"max_samples", "max_features", "bootstrap", "verbose", "warm_start"}),
+    skdp.DPGridSearchCV: ((skdp.DPLogisticRegression(), {}), {"cv", "error_score", "return_train_score"}),
+    skdp.DPRandomizedSearchCV: ((skdp.DPLogisticRegression(), {}), {"cv", "pre_dispatch"}),
 }
 PEERS = (
     LogisticRegression, MLPClassifier, MLPRegressor, PCA, LinearRegression, Ridge, GaussianNB, KMeans, IsolationForest,
@@ -95,8 +81,8 @@ def test_foreign_parameter_points_to_documentation(cls):
 
 @over_rows("name", [name for name in REMOVED if name != "noise_multiplier"])
 def test_removed_parameter_names_its_replacement(name):
-    model = DPLogisticRegression(classes=[0, 1])
-    for call in (DPLogisticRegression, model.set_params):
+    model = skdp.DPLogisticRegression(classes=[0, 1])
+    for call in (skdp.DPLogisticRegression, model.set_params):
         with pytest.raises(TypeError, match=f"has no parameter '{name}'") as error:
             call(**{name: 1})
         assert REMOVED[name] in str(error.value)
@@ -122,15 +108,15 @@ def test_removed_parameters_of_functions_name_their_replacement():
 
 
 CALLS = {
-    "coefficients": lambda: DPRidge().summary(units=1),
+    "coefficients": lambda: skdp.DPRidge().summary(units=1),
     "sample": lambda: skdp.DPMarginalSynthesizer().sample(1, balanced=True),
     "accountant": lambda: skdp.PrivacyAccountant(risk=0.1),
-    "pipeline": lambda: skdp.pipeline.PrivatePipeline([("model", DPRidge())], shares={}),
+    "pipeline": lambda: skdp.pipeline.PrivatePipeline([("model", skdp.DPRidge())], shares={}),
     "steps": lambda: skdp.tabular_pipeline().set_params(shares={}),
     "display": lambda: skdp.plotting.BudgetDisplay(ceiling=1.0),
     "effects": lambda: skdp.plotting.EffectDisplay.from_estimator(None, confidence=0.9),
     "table": lambda: skdp.tabular_pipeline(noise_multiplier=1.0),
-    "search": lambda: DPGridSearchCV(DPRidge(), {}, noise_multiplier=1.0),
+    "search": lambda: skdp.DPGridSearchCV(skdp.DPRidge(), {}, noise_multiplier=1.0),
 }
 
 
@@ -155,10 +141,10 @@ def test_parameter_of_peer_exists_or_is_explained(cls, peer):
 
 
 def test_steps_and_candidates_say_it_too():
-    pipe = allocate_budget(make_pipeline(DPPCA(2), DPLogisticRegression(classes=[0, 1])), 1.0)
+    pipe = skdp.allocate_budget(make_pipeline(skdp.DPPCA(2), skdp.DPLogisticRegression(classes=[0, 1])), 1.0)
     with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):
         pipe.set_params(dplogisticregression__C=1.0)
-    search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1]), {"C": [1.0, 2.0]})
+    search = skdp.DPGridSearchCV(skdp.DPLogisticRegression(classes=[0, 1]), {"C": [1.0, 2.0]})
     with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):
         search.fit([[0.0], [1.0]] * 20, [0, 1] * 20)
     with pytest.raises(TypeError, match=r"has no parameter 'C'. Use `alpha`"):

@@ -23,7 +23,6 @@ from skdp import DPLogisticRegression, DPRidge, PrivacyLeakWarning, allocate_bud
 from skdp.ensemble import DPRandomTreesClassifier
 
 mpl.use("Agg")
-pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ rows are too few")
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (400, 2))
@@ -61,8 +60,7 @@ def told(caught):
 @over_rows(("kind", "tool"), [*(("linear", tool) for tool in TOOLS), *((kind, "partial_dependence") for kind in MADE)])
 def test_each_tool_works_and_is_told_once(fitted, kind, tool):
     model = pickle.loads(pickle.dumps(fitted[kind]))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         found = TOOLS[tool](model)
         TOOLS[tool](model)
     (warning,) = told(caught)
@@ -94,8 +92,7 @@ def test_permutations_in_threads_and_processes_are_told_once(fitted, backend, ca
     """And nothing is said of fits: fitted models are sent to processes for predictions too."""
     model = pickle.loads(pickle.dumps(fitted["trees"]))
     alone = permutation_importance(pickle.loads(pickle.dumps(model)), PUBLIC, Y[:30], n_repeats=4, random_state=0)
-    with warnings.catch_warnings(record=True) as caught, joblib.parallel_config(backend, n_jobs=2):
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught, joblib.parallel_config(backend, n_jobs=2):
         found = permutation_importance(model, PUBLIC, Y[:30], n_repeats=4, random_state=0)
     (warning,) = told(caught)
     assert "predicts for sklearn.inspection.permutation_importance, " in str(warning.message)
@@ -106,8 +103,7 @@ def test_permutations_in_threads_and_processes_are_told_once(fitted, backend, ca
 @over_rows("kind", MADE)
 def test_predictions_and_scores_are_silent(fitted, kind):
     model = fitted[kind]
-    with warnings.catch_warnings(), config_context(on_leak="raise"):
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning), config_context(on_leak="raise"):
         model.predict(X)
         model.score(X, Y)
         get_scorer("neg_mean_squared_error")(model, X, Y)
@@ -117,8 +113,7 @@ def test_predictions_and_scores_are_silent(fitted, kind):
 
 
 def test_fits_inside_cross_validation_say_nothing_of_inspections():
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         cross_val_score(MADE["linear"](), X, Y, cv=2)
         cross_val_predict(MADE["linear"](), X, Y, cv=2)
     assert not [each for each in caught if "inspection" in str(each.message)]

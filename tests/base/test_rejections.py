@@ -192,10 +192,9 @@ def test_warnings_of_public_steps_do_not_depend_on_a_row():
     for cell in (0.5, -1.0):  # the logarithm of a negative number is NaN: rejected, and nothing more is said
         rows = np.abs(X) + 0.1
         rows[3, 0] = cell
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            with pytest.raises(ValueError, match="NaN") if cell < 0 else contextlib.nullcontext():
-                allocate_budget(steps, 20.0, DELTA).fit(rows, Y)  # nothing else is warned of
+        rejected = pytest.raises(ValueError, match="NaN") if cell < 0 else contextlib.nullcontext()
+        with warnings.catch_warnings(record=True, action="always") as caught, rejected:
+            allocate_budget(steps, 20.0, DELTA).fit(rows, Y)  # nothing else is warned of
         told.append([str(each.message) for each in caught])
     assert told[0] == told[1] == []
 
@@ -272,8 +271,7 @@ def test_no_value_is_rejected_behind_a_private_step(dtype, output):
             projection, FunctionTransformer(function), Normalizer(), classifier(accountant=accountant)
         )
         model = allocate_budget(steps, 8.0, DELTA).set_output(transform=output)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             model.fit(rows, Y)
         assert np.isfinite(model[-1].coef_).all()
         assert len(accountant.entries) == 1
@@ -295,8 +293,7 @@ WILD = np.array([[1.0, 2.0], [np.nan, 3.0], [np.inf, 1.0], [4.0, -np.inf], [5.0,
 )  # fmt: skip
 def test_rows_not_finite_behind_private_step_become_zeros(rows):
     """Cells that are objects are read each by itself, and columns of a frame keep their types and their index."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # which would reveal a gap
+    with warnings.catch_warnings(action="error"):  # a warning would reveal a gap
         found = zero_wild_rows(rows)
     cells = found.toarray() if sp.issparse(found) else np.asarray(found, np.float64)
     np.testing.assert_array_equal(cells, [[1, 2], [0, 0], [0, 0], [0, 0], [5, 1]])
@@ -343,8 +340,6 @@ def test_a_warning_that_is_an_error_comes_before_the_charge():
         allocate_budget(make_pipeline(DPPCA(2, accountant=accountant), classifier(accountant=accountant)), 1.0, 0.005),
         search(accountant).set_params(delta=0.005),
     ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(UserWarning, match=r"delta=0.005 is at least 1/n"):
-                model.fit(X, Y)
+        with warnings.catch_warnings(action="error"), pytest.raises(UserWarning, match=r"delta=0.005 is at least 1/n"):
+            model.fit(X, Y)
     assert spent(accountant) == 0.0

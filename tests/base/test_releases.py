@@ -34,8 +34,6 @@ from skdp.base.fit import fit_publicly
 from skdp.ensemble import DPRandomTreesClassifier
 from skdp.mechanisms.second_moments import MomentSum
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
-
 N, DELTA = 300, 1e-4
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(N, 4))

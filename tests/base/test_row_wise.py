@@ -163,8 +163,7 @@ def test_no_warning_of_a_row_or_of_made_up_rows_gets_out():
     f = row_wise(lambda X: np.nan_to_num(np.nanmean(X, axis=1)))
     for value in (0.0, np.nan):
         table = with_row(numbers(), 7, value)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             check_row_wise(f, table)
             with quietly():
                 FunctionTransformer(f).fit_transform(table)

@@ -85,8 +85,7 @@ RUNS = {
 
 
 def told(run):
-    with warnings.catch_warnings(record=True) as caught, parallel_config("loky", n_jobs=2):
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught, parallel_config("loky", n_jobs=2):
         run()
     return [each for each in caught if issubclass(each.category, PrivacyLeakWarning)]
 
@@ -98,8 +97,7 @@ def test_each_composition_is_told_once_where_the_user_is(name):
     assert [str(each.message).partition(" inside ")[2].partition(":")[0] for each in messages] == titles
     assert all(each.filename == __file__ for each in messages)
     assert all("\n" not in str(each.message) for each in messages)
-    with parallel_config("sequential"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with parallel_config("sequential"), warnings.catch_warnings(record=True, action="always") as caught:
         run(model())
     here = {str(each.message) for each in caught if "is fitted inside" in str(each.message)}
     assert {str(each.message).split("; up to")[0] for each in messages} <= {each.split("; up to")[0] for each in here}

@@ -40,7 +40,6 @@ def codes():
     return bench_synthesis.Codes(rows[:1500], rows[1500:], [3, 3, 2])
 
 
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
 def test_rows_are_judged(codes):
     tv2, tv3, logistic, boosted = [
         *bench_synthesis.errors(codes.train, codes),

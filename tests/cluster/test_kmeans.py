@@ -27,8 +27,6 @@ from skdp.cluster.noisy_tree import (
 )
 from skdp.mechanisms.streams import SecretStream
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 CENTERS = np.array([[-5.0, 20.0], [5.0, 20.0], [0.0, 80.0]])
 BOUNDS = [(-10.0, 10.0), (0.0, 100.0)]

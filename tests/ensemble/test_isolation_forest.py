@@ -23,8 +23,6 @@ from skdp.ensemble.isolation_forest import (
     weigh,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 SCHEMA = {"age": (0.0, 100.0), "job": ["clerk", "nurse", "pilot", "smith"], "pay": (0.0, 10.0), "size": ["s", "m", "l"]}
 
 

@@ -39,11 +39,6 @@ SCHEMA = {
     "rank": {"categories": [1, 2, 3, 4], "kind": "ordinal"},
 }
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
-    pytest.mark.filterwarnings(r"ignore:\d+ rows are too few"),
-]
-
 
 def people(n=300, seed=0, n_classes=2):
     rng = np.random.default_rng(seed)
@@ -182,7 +177,6 @@ def test_instalments_have_noise_of_their_own():
     assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(one.size - len(widths_of(model)))
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @pytest.mark.usefixtures("steps_alone")
 @over_rows("n_steps", [1, 33])
 def test_an_interrupted_fit_keeps_its_charge_and_the_model_of_the_steps_done(n_steps):
@@ -416,7 +410,6 @@ def test_an_instalment_on_other_columns_is_rejected_before_its_charge(other):
 # --- tools ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("other, name", [({"schema": TableSchema({**SCHEMA, "age": (0, 50)})}, "schema"),
                            ({"trees_random_state": 1}, "trees_random_state")])  # fmt: skip
 def test_a_checkpoint_of_other_trees_is_rejected_before_any_charge(other, name, tmp_path):
@@ -596,7 +589,6 @@ def test_later_runs_keep_releases_beside_steps(make):
     assert pickle.dumps(fresh.embedding_) != first
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("make, seed, life", [(model_of, 5, "another process"), (regressor_of, None, "warm start")])
 def test_resumed_run_has_releases_beside_steps(make, seed, life, tmp_path):
     """From its file: the trees and units of the first steps, and one charge."""
@@ -621,7 +613,6 @@ def test_resumed_run_has_releases_beside_steps(make, seed, life, tmp_path):
         np.testing.assert_array_equal(resumed.coef_, whole.coef_)
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("place", ["cast_weights", "run_dpsgd"])
 def test_interrupt_before_the_first_step_leaves_one_release(place, tmp_path, monkeypatch):
     """What is published then is what the run that resumes has, as the file holds it."""
@@ -656,7 +647,6 @@ ESTIMATED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 @over_rows("name", ESTIMATED)
 def test_file_with_other_releases_is_rejected_by_one_line(name, tmp_path):
     X, y = numbers(400)

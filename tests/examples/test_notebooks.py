@@ -47,8 +47,7 @@ def run(script: Path, folder: Path) -> Run:
         patch.chdir(folder)
         plt.switch_backend("agg")
         plt.close("all")  # of other tests
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("default")
+        with warnings.catch_warnings(record=True, action="default") as said:
             warnings.simplefilter("ignore", ResourceWarning)  # of what other tests left
             exec(compile(script.read_text(encoding="utf-8"), script.name, "exec"), names)
         show()

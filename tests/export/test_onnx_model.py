@@ -170,11 +170,6 @@ def fitted_to_rows(name):
     return model.fit(X, classes[(X[:, 0] > 0).astype(int)])
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_no_matter(recwarn):
-    """Seeds warn, and fits of few rows."""
-
-
 @pytest.mark.parametrize("name", OF_FRAMES)
 def test_a_model_of_raw_columns_is_served_alike(name):
     model = fitted_to_frame(name)

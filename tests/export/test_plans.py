@@ -3,7 +3,6 @@
 import json
 import sys
 import tracemalloc
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -101,11 +100,6 @@ STEPS = [
 """Steps of scikit-learn that a plan can contain."""
 
 
-@pytest.fixture(autouse=True)
-def _fits_of_few_records_warn(recwarn):
-    """Quality warnings are of no interest here."""
-
-
 def plain(value):
     """Classes and parameters, at any depth, with their types."""
     if isinstance(value, BaseEstimator):
@@ -160,9 +154,7 @@ def test_plan_omits_default_and_fitted_values():
 def test_plan_cost_equals_cost_of_fit(name):
     plan, rows = PLANS[name]
     cost = plan_cost(plan_from_json(plan_to_json(plan)), *rows.shape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = clone(plan).fit(rows, None if hasattr(plan, "sample") and name != "mixture" else Y)
+    fitted = clone(plan).fit(rows, None if hasattr(plan, "sample") and name != "mixture" else Y)
     # A regressor that the table selects has other steps, calibrated to the same budget.
     assert cost.epsilon == pytest.approx(fitted.epsilon_, rel=1e-3 if name == "selected" else 1e-12)
     assert (cost.delta, cost.adjacency) == (fitted.delta_, fitted.adjacency_)

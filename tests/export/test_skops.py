@@ -4,7 +4,6 @@ import functools
 import io
 import os
 import pickle
-import warnings
 import zipfile
 
 import numpy as np
@@ -85,18 +84,11 @@ MODELS = {
 METHODS = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_no_matter(recwarn):
-    """Seeds warn, and fits of few rows."""
-
-
 @functools.cache
 def fitted(name):
     make, rows = MODELS[name]
     labels = np.array(["n", "y"])[TWO] if name == "linear" else TWO
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return make().fit(rows, labels[: len(rows)]), rows
+    return make().fit(rows, labels[: len(rows)]), rows
 
 
 def loaded(model):

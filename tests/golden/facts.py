@@ -96,8 +96,7 @@ def outputs_of(model: Any, rows: Any) -> dict[str, Any]:
 def facts_of_run(run: Any) -> dict[str, Any]:
     """Return the facts of a computation, which gets an accountant: results, charges, and categories of warnings."""
     accountant = PrivacyAccountant()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         found = run(accountant)
     charges = [
         {"event": str(each.event), "label": each.label, "unit": each.unit, "seeded": each.seeded}

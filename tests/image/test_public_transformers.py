@@ -101,8 +101,7 @@ def test_small_pixels_raise_nothing_whatever_numpy_is_told(name):
     """An error of arithmetic would tell of the image that has them."""
     images = np.zeros((2, 12, 9))
     images[1, 3, 4], images[1, 5, 5] = 1e-42, 1e-310
-    with np.errstate(all="raise"), warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with np.errstate(all="raise"), warnings.catch_warnings(action="error"):
         rows = clone(MADE[name]).fit_transform(images)
     np.testing.assert_allclose(rows[1], rows[0], atol=1e-6)
 

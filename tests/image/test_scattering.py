@@ -216,8 +216,7 @@ def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_it_as_it_was(tmp
 @pytest.mark.parametrize(("kind", "ends"), [("f2", (0, 1e6)), ("f4", (-1e30, 1e30)), ("f8", (0, 1e-30))])
 def test_ranges_that_a_type_just_holds(kind, ends):
     images = np.clip((ends[0] + GRAY / 255 * (ends[1] - ends[0])), -6e4, 6e4).astype(kind)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         rows = plain(value_range=ends).fit_transform(images)
     expected = plain().fit_transform((images.astype(float) - ends[0]) / (ends[1] - ends[0]))
     np.testing.assert_allclose(rows, expected, rtol=0, atol=2e-6)

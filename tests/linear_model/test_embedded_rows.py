@@ -19,11 +19,6 @@ from skdp._dpsgd.models.one_hot import Blocks, OneHotForm, rows_of_sparse
 from skdp.accounting import compose, get_epsilon
 from skdp.ensemble import DPRandomTreesClassifier, PublicTreesEmbedding
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning:"),  # a replay needs a seed
-    pytest.mark.filterwarnings(r"ignore:\d+ rows are too few"),
-]
-
 
 def people(n=300, n_classes=2, seed=0):
     X = np.random.default_rng(seed).uniform(-1, 1, (n, 4))
@@ -287,7 +282,6 @@ def test_an_instalment_on_rows_of_another_form_is_rejected_before_its_charge(cha
     assert len(accountant.history) == 2
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.FitInterruptedWarning")
 def test_an_interrupted_run_resumes_on_the_same_form_alone(tmp_path):
     Z, y = embedded()
     accountant = PrivacyAccountant()

@@ -17,8 +17,6 @@ from skdp.linear_model.inference import solve_without_bias
 from skdp.linear_model.normal_equations import INTERCEPT, TARGET
 from skdp.linear_model.scores import Equations, Noise, ScoreSum, Scoring
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 BOUNDS = (-3.0, 5.0)
 TRUTH = np.array([2.0, -1.0, 0.0, 0.5, 1.0])  # the intercept last

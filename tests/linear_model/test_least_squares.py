@@ -19,8 +19,6 @@ from skdp import DPLinearRegression, DPRidge, PrivacyLeakWarning, check_pipeline
 from skdp.linear_model import normal_equations
 from skdp.mechanisms import GaussianMechanism
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 ESTIMATORS = [DPLinearRegression, DPRidge]
@@ -215,8 +213,7 @@ def test_bounds_read_from_y_are_a_leak_that_is_told_and_kept(estimator):
     assert "bounds of the targets were read from `y`" in str(privacy_report(model))
     model.set_params(y_bounds=BOUNDS)
     assert check_pipeline(model) == []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
         model.fit(X, y)
     assert "bounds of the targets" not in str(privacy_report(model))
 

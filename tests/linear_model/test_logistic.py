@@ -13,9 +13,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression, PrivacyAccountant
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
-
 # --- it learns --------------------------------------------------------------------------------------------------------
 
 
@@ -156,8 +153,7 @@ def test_long_rows_are_predicted_as_rows_scaled_to_the_bound(table, to_X, dtype,
     model = binary(data_norm=1.5, random_state=0).fit(*table)
     row = np.array([[1.0, -2.0, 0.5, 1.7]], dtype)
     short = row * dtype(1.5 / np.linalg.norm(row))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         found = model.decision_function(to_X(row * dtype(factor)))
     np.testing.assert_allclose(found, model.decision_function(to_X(short)), rtol=1e-5)
 

@@ -13,9 +13,6 @@ from sklearn.base import clone
 
 from skdp import BudgetFileError, PrivacyAccountant
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
-
 X_GOOD = np.linspace(-1.0, 1.0, 80).reshape(40, 2)
 Y_GOOD = np.arange(40) % 2
 

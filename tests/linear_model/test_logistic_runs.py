@@ -17,9 +17,6 @@ from skdp._dpsgd.models.linear import LinearModel
 from skdp.accounting import compose, flatten, get_epsilon
 from skdp.base import fit
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
-
 # --- instalments (property 20) ----------------------------------------------------------------------------------------
 
 
@@ -76,8 +73,7 @@ def test_a_seed_fixes_every_bit_for_any_number_of_threads(draw, sampling, dtype)
 
 @over_rows("delta, warns", [(1 / 400, True), (0.1, True), (1 / 401, False)])
 def test_weak_delta(table, delta, warns):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         binary(delta=delta).fit(*table)
     assert len(caught) == warns
     assert all(str(w.message).startswith(f"delta={delta!r} is at least 1/n for n=400 rows") for w in caught)

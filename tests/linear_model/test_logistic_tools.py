@@ -21,9 +21,6 @@ import skdp.mechanisms.streams
 from skdp import PrivacyAccountant, PrivacyLeakWarning
 from skdp.accounting import SelfComposedDpEvent, get_epsilon
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
-
 # --- life among scikit-learn's tools ----------------------------------------------------------------------------------
 
 

@@ -16,8 +16,6 @@ from skdp.linear_model.likelihoods import LIKELIHOODS
 from skdp.linear_model.newton import BoundRows, RowScale
 from skdp.linear_model.scores import ScoreSum
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 TRUTH = np.array([1.0, -0.6, 0.0, 0.4, -0.3])  # the intercept last
 ROOM = {"data_norm": 2.0, "random_state": 0, "delta": 1e-5}

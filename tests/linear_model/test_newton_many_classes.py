@@ -1,7 +1,6 @@
 """Newton steps for more than two classes: what one row moves, and whether intervals are those of each class."""
 
 import numpy as np
-import pytest
 from combinations import over_rows
 from linear_rows import ODD_ROWS, assert_errors_are_standard, assert_newton_steps_move_by_one, fit_copy
 from rejections import assert_rejected
@@ -11,8 +10,6 @@ from skdp import DPLogisticRegression
 from skdp._checks.groups import read_units
 from skdp.linear_model.likelihoods import Multinomial
 from skdp.linear_model.newton import BoundRows, RowScale
-
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
 CLASSES = ["bus", "car", "train"]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pytest
 from combinations import over_rows
 from linear_rows import assert_errors_are_standard, fit_copy
 from rejections import assert_rejected
@@ -15,8 +14,6 @@ from skdp import DPOrdinalLogisticRegression
 from skdp._checks.groups import read_units
 from skdp.linear_model.likelihoods import Ordinal
 from skdp.linear_model.newton import BoundRows, RowScale, Step, entry_of
-
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
 LEVELS = ["poor", "fair", "middling", "good"]  # not in the order of the alphabet
@@ -209,7 +206,6 @@ def test_a_class_that_hardly_occurs_has_no_interval_and_thresholds_remain_in_ord
         assert (np.diff(model.thresholds_) > 0.0).all()
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning")
 def test_noise_that_hides_all_counts_leaves_thresholds_in_order():
     """Whatever the noise is: no class starts with a share below 0.001 / 1.02, and a slope of a share is at most 1/4.
 

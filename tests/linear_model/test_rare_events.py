@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import pytest
 from combinations import over_rows
 from scipy import stats
 from sklearn.base import clone
@@ -16,8 +15,6 @@ from skdp import (
     DPPoissonRegressor,
     tabular_pipeline,
 )
-
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
 
 FALSE_ALARM = 1e-6
 MODELS = {

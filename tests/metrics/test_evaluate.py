@@ -23,8 +23,6 @@ from skdp.metrics import Estimate, PrivateEvaluation, evaluate
 from skdp.metrics.histogram_evaluation import GRID, amounts_of
 from skdp.metrics.scored_rows import ScoredRows, bins_of, places_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
-
 N = 400
 WEIGHTS = {"sample_weight": np.full(N, 0.5), "weight_bound": 1.0}
 FITTED = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
@@ -119,7 +117,6 @@ def test_the_number_of_bins_follows_from_public_numbers(people):
         assert found.n_bins_ == expected
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a seed: noise may add up to 0
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one", "add_remove"])
 def test_a_total_is_private_where_a_row_may_be_missing(people, adjacency):
     """Counts are projected to the number of rows where it is public; else to nothing but nonnegative numbers."""
@@ -228,8 +225,7 @@ class Picky(Watched):
 
 def test_what_a_model_says_of_a_row_stays_inside(people, exact):
     scores, y = people
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", message=".*the noise hides")
         evaluate(Picky(), scores[:, None], y, epsilon=1.0, n_bins=10)
     rejected = scores > 0.9
@@ -278,8 +274,7 @@ def test_failed_row_does_not_change_scores_of_others(people):
     ],
 )
 def test_no_data_are_rejected_or_warned_of(scores, y, adjacency):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         warnings.filterwarnings("ignore", message=".*the noise hides")
         found = evaluate(None, scores, y, epsilon=1.0, adjacency=with_n_public(adjacency, 60), by=y, categories=[1, 2])
         for figures in (found, *found.subgroups.values()):
@@ -389,8 +384,7 @@ def test_evaluation_with_groups_states_estimand(groups):
 
 
 def optimism_warnings(model, rows, accountant):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         evaluate(model, *rows, epsilon=0.1, accountant=accountant)
     return [str(each.message) for each in caught if "optimistic" in str(each.message)]
 

@@ -9,8 +9,6 @@ from sklearn.metrics import precision_score as precision
 import skdp
 from skdp.metrics import MulticlassEvaluation, evaluate
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
-
 N = 600
 CLASSES = ["a", "b", "c"]
 

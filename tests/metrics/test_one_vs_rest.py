@@ -13,8 +13,6 @@ from skdp.metrics import MultilabelEvaluation, OneVsRestEvaluation, evaluate
 from skdp.metrics.histogram_evaluation import GRID
 from skdp.metrics.scored_rows import places_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
-
 N = 900
 CLASSES = ["a", "b", "c", "d"]
 OF_CLASSES = {"classes": CLASSES, "one_vs_rest": True, "epsilon": 1.0}

@@ -14,11 +14,6 @@ from skdp.accounting import DiscreteLaplaceDpEvent
 from skdp.metrics import RegressionEvaluation, evaluate, regression
 from skdp.metrics.histogram_evaluation import GRID
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning"),
-    pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning"),
-]
-
 N = 400
 BOUNDS = (-1.0, 3.0)
 

@@ -10,7 +10,6 @@ from watched import Watched
 from skdp import BudgetExceededError, PrivacyAccountant
 from skdp.metrics import evaluate
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 N = 500
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
 Y = (X[:, 0] > 0).astype(int)

@@ -18,9 +18,6 @@ from skdp.metrics import MulticlassEvaluation, PrivateEvaluation, RegressionEval
 from skdp.model_selection import cross_validate
 from skdp.model_selection.private_split import draw_folds, size_of_fold
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:.*the noise hides most metrics:UserWarning", "ignore::skdp.exceptions.PrivacyLeakWarning"
-)
 FALSE_ALARM = 1e-6
 N, CV = 120, 3
 RNG = np.random.default_rng(0)

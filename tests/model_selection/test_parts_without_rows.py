@@ -21,10 +21,6 @@ from skdp.model_selection import cross_validation
 from skdp.model_selection.search import PrivateSearch
 from skdp.model_selection.whole_fit import WholeFit
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning"),
-    pytest.mark.filterwarnings("ignore:.*:UserWarning"),  # of so few public rows
-]
 N_PUBLIC = 100
 ALONE = np.array([False, False, True])  # the last row is alone in its part, and not there in the neighbor
 X = np.array([[0.5, -0.3], [-0.2, 0.9], [0.7, 0.4]])

@@ -34,8 +34,6 @@ X = RNG.uniform(-1.0, 1.0, (N, 3))
 Y = np.clip(2.0 * X[:, 0] - X[:, 1] + 1.0 + 0.1 * RNG.standard_normal(N), *BOUNDS)
 GRID = {"alpha": ["auto", 1e9]}
 
-silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 
 def ridge(**parameters):
     return DPRidge(**{"y_bounds": BOUNDS, **parameters})
@@ -84,7 +82,6 @@ def test_one_row_moves_a_total_by_at_most_the_sensitivity(name, bounds):
     assert max(moved) == pytest.approx(score.sensitivity)  # noise is not spent on rows that there are none of
 
 
-@silent
 @pytest.mark.parametrize("adjacency", ["zero_out", "replace_one"])
 @pytest.mark.parametrize("scoring", ERRORS)
 def test_an_exchanged_row_moves_its_own_releases_alone(scoring, adjacency):
@@ -129,7 +126,6 @@ def test_a_score_is_that_of_scikit_learn(name):
     assert found.score(X, beyond) == pytest.approx(-plain(np.minimum(beyond, 5.0), found.predict(X)))
 
 
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")  # random stopping may see one candidate alone: seeded
 @pytest.mark.parametrize(("strategy", "scoring"), [("compose", None), ("random_stopping", "neg_mean_squared_error")])
 def test_a_search_finds_the_ridge_that_predicts(strategy, scoring):
     rows = np.random.default_rng(1).uniform(-1.0, 1.0, (20_000, 3))
@@ -161,7 +157,6 @@ REGRESSORS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of noise that decides the model
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_every_regressor_is_searched_by_errors_between_its_bounds(name):
     found = search(*REGRESSORS[name], epsilon=20.0).fit(X, Y)
@@ -204,7 +199,6 @@ def test_what_cannot_be_scored_is_rejected_in_one_line_before_a_row_is_read(case
     assert accountant.history == ()
 
 
-@silent
 def test_targets_that_one_loss_rejects_are_rejected_before_the_charge():
     accountant = PrivacyAccountant()
     model = DPMLPRegressor((3,), y_bounds=(0, 5), max_iter=1, accountant=accountant)
@@ -217,7 +211,6 @@ def test_targets_that_one_loss_rejects_are_rejected_before_the_charge():
     assert not any(entry.event for entry in accountant.history)
 
 
-@silent
 def test_labels_that_one_candidate_rejects_are_rejected_before_the_charge():
     accountant = PrivacyAccountant()
     steps = [DPLogisticRegression(classes=each, max_iter=1, accountant=accountant) for each in ([0, 1, 2], [0, 1])]

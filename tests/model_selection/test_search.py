@@ -48,8 +48,6 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(N, 3))
 Y = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
 
-silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 
 def model(**parameters):
     return DPLogisticRegression(
@@ -167,7 +165,6 @@ def weighted(**parameters):
     return model(data_norm=math.sqrt(3), weight_bound=1.0, **parameters)
 
 
-@silent
 @pytest.mark.parametrize(("strategy", "refit"), [("random_stopping", True), ("compose", False)])
 @pytest.mark.parametrize("scores", [True, False])
 def test_a_muted_row_moves_its_own_releases_by_their_sensitivity(strategy, scores, refit):
@@ -180,7 +177,6 @@ def test_a_muted_row_moves_its_own_releases_by_their_sensitivity(strategy, score
     assert not refit or found[at + 1 :].max() > 0
 
 
-@silent
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
 def test_an_exchanged_row_moves_releases_by_twice_their_sensitivity(scoring):
     made = search(weighted(adjacency="replace_one"), scoring=scoring, random_state=5)
@@ -195,7 +191,6 @@ def test_an_exchanged_row_moves_releases_by_twice_their_sensitivity(scoring):
     assert largest == 2.0 or scoring == "neg_log_loss"  # an exchange reaches what it is charged at
 
 
-@silent
 def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
     """Under add_remove: the last row, so that the coins of the others are theirs still."""
     estimator = weighted(adjacency=AddRemove(N))
@@ -205,7 +200,6 @@ def test_a_row_that_leaves_moves_releases_by_their_sensitivity():
         assert (found[at] > 0) != (found[:at].max() > 0)
 
 
-@silent
 def test_labels_move_nobody(monkeypatch):
     """All labels turned round: the same rows train and the same rows score."""
     seen = []
@@ -319,7 +313,6 @@ def shape_of(value):
     return type(value), np.shape(value) if not isinstance(value, GaussianDpEvent) else value
 
 
-@silent
 @pytest.mark.parametrize("refit", [True, False])
 def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
     outcomes = []
@@ -327,8 +320,7 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
         monkeypatch.setattr(NumberOfTrials, "draw", lambda self, words, count=count: count)
         accountant = PrivacyAccountant()
         made = search(model(accountant=accountant, verbose=1), refit=refit, verbose=10)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             made.fit(X, Y)
         (charge,) = accountant.history
         ledger = (charge.event, charge.label, charge.parameters, charge.note)
@@ -341,7 +333,6 @@ def test_the_number_of_tries_is_not_told(refit, monkeypatch, capfd):
     assert outcomes[0][-1] == ("", "")
 
 
-@silent
 def test_a_try_that_warns_is_not_heard(monkeypatch):
     learn, recorded = DescentSolver.train, []
 
@@ -350,13 +341,11 @@ def test_a_try_that_warns_is_not_heard(monkeypatch):
         return learn(*given)
 
     monkeypatch.setattr(DescentSolver, "train", warned)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         search().fit(X, Y)
     assert recorded
 
 
-@silent
 def test_search_in_threads_repeats_serial_search():
     with joblib.parallel_config("threading", n_jobs=2):
         one = search(refit=False, random_state=2).fit(X, Y)
@@ -593,7 +582,6 @@ def test_inside_a_pipeline_and_a_cross_validation():
     assert len(accountant.history) == 3
 
 
-@silent
 def test_a_label_that_is_no_class_is_rejected_in_whichever_part_it_is():
     made = search(refit=False, random_state=5)
     for scores in (True, False):
@@ -671,8 +659,7 @@ def test_a_plain_search_pays_for_each_fit_and_is_told_of_its_scores(estimator):
         estimator.set_params(accountant=accountant)
         grid = {"alpha": [0.0, 0.1]}
     for count in (1, 2):  # each search is told
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             found = GridSearchCV(estimator, grid, cv=KFold(3), error_score="raise").fit(X, Y)
         (message,) = leaks(caught)
         assert "not covered by the privacy guarantee" in message
@@ -698,8 +685,7 @@ def test_fits_outside_of_a_plain_search_are_not_told():
     def _fit_and_score():  # a name alone is not scikit-learn
         return model().fit(X, Y)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
         _fit_and_score()
         make_pipeline(FunctionTransformer(), model()).fit(X, Y)
         allocate_budget(pipeline(), 1.0, 1e-4).fit(X, Y)

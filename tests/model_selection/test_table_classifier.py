@@ -15,11 +15,6 @@ from skdp import AddRemove, BudgetExceededError, DPCalibratedClassifier, DPThres
 from skdp.accounting import DiscreteLaplaceDpEvent, WorstOfDpEvent
 from skdp.model_selection.whole_fit import WholeFit
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.*are few for:UserWarning"),
-]
-silent = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
 N = 160
 KINDS = [DPCalibratedClassifier, DPThresholdClassifier]
 
@@ -89,7 +84,6 @@ def test_above_the_ceiling_nothing_is_read(people, frozen):
 # --- who is in which part ---
 
 
-@silent
 @pytest.mark.parametrize("adjacency", ["zero_out", "add_remove"])
 def test_a_row_is_in_the_fit_or_in_the_table(people, adjacency):
     X, y = people
@@ -110,7 +104,6 @@ def test_a_row_is_in_the_fit_or_in_the_table(people, adjacency):
     assert parts == {"fit", "table"}
 
 
-@silent
 def test_a_unit_is_in_one_part_as_a_whole(people):
     X, y = people
     labels = np.minimum(np.arange(N), N - 20)  # the last unit has twenty rows
@@ -132,7 +125,6 @@ def test_a_unit_is_in_one_part_as_a_whole(people):
     assert parts == {True, False}
 
 
-@silent
 def test_labels_and_cells_move_nobody(people, held):
     X, y = people
     made = DPCalibratedClassifier(private(), test_size=0.3, random_state=3)
@@ -143,7 +135,6 @@ def test_labels_and_cells_move_nobody(people, held):
     assert 0 < held[0][: N // 2].sum() < held[0].sum()
 
 
-@silent
 def test_a_row_that_leaves_has_a_coin_of_its_own(people, held):
     X, y = people
     n = {"adjacency": AddRemove(N)}
@@ -216,7 +207,6 @@ def test_bad_input_is_rejected_in_one_line_and_costs_nothing(people, parameters,
     assert ledger.spent == 0.0
 
 
-@silent
 def test_third_class_read_from_labels_is_recorded_rejection(people):
     accountant = PrivacyAccountant(9.0, 1e-5)
     model = DPCalibratedClassifier(private().set_params(classes=None), accountant=accountant)

@@ -10,7 +10,6 @@ from skdp import DPGridSearchCV, DPLogisticRegression, DPRidge, PrivacyAccountan
 from skdp._checks.groups import read_units
 from skdp.model_selection import make_private_scorer
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 N = 300
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(N, 2))

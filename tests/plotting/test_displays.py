@@ -235,8 +235,7 @@ def test_one_row_changed_moves_what_is_released_by_its_bound_and_nothing_else(mo
             return outputs[len(inputs) - 1].copy()
 
         monkeypatch.setattr(GaussianMechanism, "release", recorded)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             display = study(linear(accountant=ledger, weight_bound=1.0), rows, random_state=5, **given)
         runs.append((inputs, display, [str(each.message) for each in caught]))
 
@@ -362,7 +361,6 @@ REJECTED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @over_rows("case", REJECTED)
 def test_what_is_rejected_costs_nothing_and_shows_no_cell(case, plt):
     options, ledger = dict(REJECTED[case]), PrivacyAccountant()
@@ -578,6 +576,5 @@ def test_display_hostile_names_are_drawn_as_text(name, text):
         assert texts[-1].get_text() == text
         drawn = [*texts, getattr(display.ax_, label).label] if label else texts
         assert not any(each.get_parse_math() or each.get_usetex() for each in drawn)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             display.figure_.canvas.draw()

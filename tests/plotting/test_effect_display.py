@@ -10,7 +10,6 @@ from skdp.inspection import column_effects
 from skdp.plotting import EffectDisplay
 
 pytest.importorskip("matplotlib")
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -66,11 +65,6 @@ def trees(**parameters):
     return DPRandomTreesClassifier(**{"n_estimators": 20, "classes": [0, 1], "delta": 1e-5, **parameters})
 
 
-def quiet(run):
-    with warnings.catch_warnings(action="ignore"):
-        return run()
-
-
 # --- codes ---
 
 
@@ -113,12 +107,8 @@ def test_trees_over_codes_are_those_over_the_table():
 
 def test_codes_are_estimated_like_bins():
     table = customers(N)
-    one, other = (
-        quiet(
-            lambda numbers=numbers: DPTableVectorizer(ESTIMATED, numbers=numbers, random_state=0, delta=1e-5).fit(table)
-        )
-        for numbers in ("bins", "codes")
-    )
+    seeded = {"random_state": 0, "delta": 1e-5}
+    one, other = (DPTableVectorizer(ESTIMATED, numbers=numbers, **seeded).fit(table) for numbers in ("bins", "codes"))
     assert one.schema_ == other.schema_
     assert one.privacy_event_ == other.privacy_event_
     assert one.epsilon_ == other.epsilon_
@@ -152,8 +142,8 @@ def test_what_is_made_of_codes_does_not_have_their_schema():
 def test_a_model_of_codes_is_the_model_of_the_table():
     seeded = {"random_state": 0, "noise_multiplier": 5.0, "epsilon": None}
     rows = coder().fit_transform(FRAME)
-    one = quiet(lambda: trees(schema=KINDS, **seeded).fit(FRAME, Y))
-    other = quiet(lambda: trees(**seeded).fit(rows, Y))
+    one = trees(schema=KINDS, **seeded).fit(FRAME, Y)
+    other = trees(**seeded).fit(rows, Y)
     np.testing.assert_array_equal(other.coef_, one.coef_)
     plain = np.array(rows)[3:9]  # new rows carry no schema, and need none
     np.testing.assert_array_equal(other.decision_function(plain), one.decision_function(FRAME[3:9]))
@@ -166,12 +156,12 @@ def test_estimating_pipeline_passes_codes_on(monkeypatch):
     monkeypatch.setattr(Fit, "run_stream", lambda fit, first: root_stream(fit.model).spawn("from step", first))
     table, y = customers(N), labels(customers(N))
     steps = [("vectorizer", coder(ESTIMATED, random_state=1)), ("model", trees(random_state=2, average=False))]
-    pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y))
+    pipe = allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, y)
     rows = pipe[0].transform(table)
     assert np.isnan(rows).any()
     model = pipe[-1]
     noise = {"epsilon": None, "noise_multiplier": model.noise_multiplier_, "random_state": 2, "average": False}
-    alone = quiet(lambda: trees(**noise).fit(rows, y))
+    alone = trees(**noise).fit(rows, y)
     np.testing.assert_array_equal(alone.coef_, model.coef_)
 
 
@@ -179,7 +169,7 @@ def test_trees_of_an_estimated_schema_are_post_processing():
     """They are drawn from the schema and the counts that were released, and from a public seed."""
     table = customers(N)
     steps = [("vectorizer", coder(ESTIMATED)), ("model", trees(trees_random_state=7))]
-    pipe = quiet(lambda: allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, labels(table)))
+    pipe = allocate_budget(Pipeline(steps), 5.0, 1e-5).fit(table, labels(table))
     other_rows = customers(30, seed=5)  # the schema, and no row of the fit
     carried = row_schema_of(coder(pipe[0].schema_).fit(other_rows).transform(other_rows))
     drawn = pipe[-1].embedding_
@@ -215,7 +205,7 @@ def test_a_model_without_a_schema_is_rejected_before_the_charge(steps, searched)
         ValueError,
         match=r"^(Step 'model': )?(`schema`, `bounds` and `categories` are None|schema, bounds or categories may not)",
     ) as found:
-        quiet(lambda: model.fit(X, labels(table)))
+        model.fit(X, labels(table))
     assert "\n" not in str(found.value)
     assert "numbers='codes'" in str(found.value)
     assert accountant.history == ()
@@ -223,17 +213,17 @@ def test_a_model_without_a_schema_is_rejected_before_the_charge(steps, searched)
 
 def test_instalments_keep_the_schema_of_the_first():
     rows = coder().fit_transform(FRAME)
-    model = quiet(lambda: trees(max_iter=2).fit(rows, Y))
+    model = trees(max_iter=2).fit(rows, Y)
     drawn = model.embedding_
-    quiet(lambda: model.partial_fit(np.array(rows)[:200], Y[:200]))
+    model.partial_fit(np.array(rows)[:200], Y[:200])
     assert model.embedding_ is drawn
     other = coder({**KINDS, "age": (0, 50)}).fit_transform(FRAME)
     paid = model.epsilon_
     with pytest.raises(ValueError, match="differ from those of earlier runs"):
-        quiet(lambda: model.partial_fit(other, Y))
+        model.partial_fit(other, Y)
     assert model.epsilon_ == paid
     with pytest.raises(ValueError, match="X does not carry one"):  # a new fit has no earlier rows
-        quiet(lambda: model.fit(np.array(rows), Y))
+        model.fit(np.array(rows), Y)
 
 
 def test_a_wrong_schema_costs_utility_and_never_privacy():

@@ -21,8 +21,6 @@ from skdp.preprocessing import DPOneHotEncoder, DPQuantileBinner, DPSimpleImpute
 from skdp.preprocessing.bounds import ColumnBounds
 from skdp.preprocessing.column_sums import ColumnSums
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds
-
 N = 300
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 MIXED = [None, (-2.0, 5.0), None]

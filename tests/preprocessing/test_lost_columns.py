@@ -53,8 +53,7 @@ KINDS = {
 
 def fitted(table, schema=None, **parameters):
     """A vectorizer, and what its fit tells."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         made = DPTableVectorizer(schema, **parameters).fit(table)
     return made, [str(each.message) for each in caught if issubclass(each.category, QualityWarning)]
 
@@ -98,10 +97,9 @@ def test_the_share_of_rare_categories_and_of_gaps_is_told_to_the_noise():
 def test_an_array_of_objects_is_told_before_anything_is_charged():
     accountant = PrivacyAccountant()
     model = DPTableVectorizer(accountant=accountant)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", QualityWarning)
-        with pytest.raises(QualityWarning, match=r"X is an object array.*Pass the data frame"):
-            model.fit(RAW[["age", "job"]].to_numpy())
+    error = warnings.catch_warnings(action="error", category=QualityWarning)
+    with error, pytest.raises(QualityWarning, match=r"X is an object array.*Pass the data frame"):
+        model.fit(RAW[["age", "job"]].to_numpy())
     assert accountant.history == ()
 
 
@@ -120,7 +118,6 @@ CHANGES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")
 @over_rows("change", CHANGES)
 def test_one_row_changes_no_warning_and_nothing_else(change):
     """With the same noisy counts forced, in the place of those of the neighbor."""
@@ -185,7 +182,6 @@ def test_declared_types_need_no_schema_and_objects_are_not_looked_at():
 # --- settings ---
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_frames_by_a_global_setting_lose_no_row_norm():
     table = RAW[["age", "job"]][:500]
     steps = make_pipeline(DPTableVectorizer({"age": (18, 90), "job": ["clerk", "nurse"]}),
@@ -206,8 +202,7 @@ def test_schema_in_another_unit_shows_in_estimates_of_trees(bounds, told):
     schema = {"gain": (0, 100_000), "age": (0, 100), "pay": bounds}
     model = skdp.tabular_pipeline(schema=schema, classes=[0, 1], epsilon=3.0, random_state=0)
     model.set_params(model__n_estimators=10, model__max_iter=2)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.fit(PEOPLE[["pay", "age", "gain"]], np.arange(3000) % 2)
     found = [str(each.message) for each in caught if "one of the bounds" in str(each.message)]
     assert [text.split(" lie within")[0] for text in found] == ([f"Nearly all values of {told}"] if told else [])
@@ -240,8 +235,7 @@ def fitted_in_a_pipeline(table, schema):
     ],
 )
 def test_text_with_numeric_bounds_warns_of_decimal_commas(form, fit):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         told = fit(form(COMMAS), PRICES)[1] + [str(each.message) for each in caught]
     (message,) = (each for each in told if "decimal comma" in each)
     assert message.startswith("Column 'cost' contains strings, but has ")

@@ -139,8 +139,7 @@ def test_a_complete_schema_reads_no_cell_and_pays_nothing():
     cells.fill(UnreadCell())
     accountant = PrivacyAccountant(epsilon=1.0, delta=1e-5)
     vectorizer = DPTableVectorizer({"x0": (0, 1), "x1": ["a"]}, accountant=accountant)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         vectorizer.fit(cells)
     assert (vectorizer.epsilon_, vectorizer.delta_, vectorizer.noise_multiplier_) == (0.0, 0.0, 0.0)
     assert vectorizer.privacy_event_ == NoOpDpEvent()
@@ -330,9 +329,7 @@ def test_a_wrong_norm_costs_utility_and_never_privacy():
     near = with_row_norm(np.full((50, 3), 1.0), 1.0)
     y = np.arange(50) % 2
     seeded = {"random_state": 0, "classes": [0, 1], "max_iter": 2, "delta": 1e-5}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
+    one, other = (DPLogisticRegression(**seeded).fit(each, y) for each in (rows, near))
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-13)  # rows of the same norm but for rounding
 
 

@@ -95,10 +95,8 @@ BAD_LABELS = {
 
 
 def assert_rejected_by_one_line(fit, accountant, *shown):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with pytest.raises((TypeError, ValueError)) as rejection:
-            fit()
+    with pytest.raises((TypeError, ValueError)) as rejection:
+        fit()
     message, error = str(rejection.value), rejection.value
     assert message
     assert "\n" not in message
@@ -201,8 +199,7 @@ def test_drawn_frames_go_through_fit_and_predict(frame):
     for table in filter(lambda each: each is not None, (frame, in_polars(frame))):
         accountant = PrivacyAccountant(epsilon=5.0, delta=1e-4)
         pipe = budgeted(DPTableVectorizer(accountant=accountant))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(action="error"):
             warnings.simplefilter("ignore", QualityWarning)
             assert pipe.fit(table, np.arange(len(table)) % 2).predict(table).shape == (len(table),)
         assert [charge.event for charge in charges(accountant)] == [pipe.privacy_event_]
@@ -227,8 +224,7 @@ def outcome(vectorizer, table, monkeypatch):
             [(18.0, 90.0)] * query.n_numbers,
         )
 
-    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True, action="always") as caught:
         patch.setattr(HistogramQuery, "release", frozen)
         vectorizer.fit(table)
         rows = dense(vectorizer.transform(table))

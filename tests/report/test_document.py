@@ -63,9 +63,7 @@ def linear(**parameters):
 
 def fit(model, rows=X, labels=Y, *, groups=False):
     """A fitted model; with groups, rows are their own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(rows, labels, groups=np.arange(len(rows))) if groups else model.fit(rows, labels)
+    return model.fit(rows, labels, groups=np.arange(len(rows))) if groups else model.fit(rows, labels)
 
 
 def pipeline(**parameters):
@@ -364,8 +362,7 @@ def test_a_later_parameter_does_not_change_what_was_secret():
 def test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it():
     model = fit(linear(random_state=SEED, classes=None))
     model.set_params(random_state=None, classes=[0, 1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", PrivacyLeakWarning)
+    with warnings.catch_warnings(action="error", category=PrivacyLeakWarning):
         model.partial_fit(X, Y)
         assert facts_of(model)["noise"]["source"] == "seeded"
         assert kinds_of(model) == ["classes"]
@@ -379,9 +376,7 @@ def test_a_new_fit_starts_a_new_record_and_an_instalment_continues_it():
 def test_a_step_that_was_fitted_alone_later_is_part_of_the_record():
     model = fit(pipeline())
     last = model[-1].set_params(random_state=SEED, epsilon=0.1, noise_multiplier=None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        last.partial_fit(model[:-1].transform(X), Y)
+    last.partial_fit(model[:-1].transform(X), Y)
     assert facts_of(model)["noise"]["source"] == "seeded"
     assert facts_of(model)["guarantee"]["epsilon"] == model.epsilon_ > 1.0
 
@@ -396,9 +391,7 @@ CALLERS = {
 @pytest.mark.parametrize("name", CALLERS)
 def test_compositions_around_a_fit_are_told_of_each_time(name):
     """A warning is given once for each composition; the record holds it for each fit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = CALLERS[name]()
+    model = CALLERS[name]()
     assert kinds_of(model) == ["caller"]
     (read,) = facts_of(model)["unaccounted"]["reads"]
     assert name in read["text"]
@@ -519,7 +512,6 @@ def test_privacy_report_object_without_budget_raises():
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 def test_private_figures_are_stated_with_their_price():
     scores = np.linspace(0, 1, 400)
     found = skdp.evaluate(None, scores, (scores > 0.4).astype(int), epsilon=0.7)
@@ -535,7 +527,6 @@ def test_private_figures_are_stated_with_their_price():
         privacy_report(model, evaluation={"roc_auc": 0.9})
 
 
-@pytest.mark.filterwarnings("ignore:.*the noise hides most metrics:UserWarning")
 def test_a_model_of_a_table_reports_it_and_no_search():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (300, 2))

@@ -2,7 +2,6 @@
 
 import json
 import re
-import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -36,9 +35,7 @@ def linear(**parameters):
 
 
 def fit(model, rows=ROWS, labels=Y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(rows, labels)
+    return model.fit(rows, labels)
 
 
 def models(names=tuple("abcd"), classes=(0, 1), step="dppca"):

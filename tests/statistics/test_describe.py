@@ -14,9 +14,6 @@ from skdp import AddRemove, PrivacyAccountant, TableSchema
 from skdp.exceptions import BudgetExceededError, QualityWarning
 from skdp.statistics import PrivateDescription, describe, private_chi2_test, private_quantile
 
-# Seeds, so that no run is unlucky.
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-
 N = 4000
 SCHEMA = {
     "age": (18, 90),

@@ -14,8 +14,6 @@ from skdp.statistics.cells import Merged
 from skdp.statistics.hypothesis_tests import _compare, _mean_of, independence_test
 from skdp.statistics.table_release import MomentsOfNumbers, NoisyTable
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds: no run is unlucky
-
 FALSE_ALARM = 1e-6
 N = 4_000
 RNG = np.random.default_rng(0)

@@ -12,9 +12,6 @@ from skdp.accounting import compose, get_epsilon
 from skdp.mechanisms import DiscreteGaussianMechanism
 from skdp.statistics.describer import TableDescriber
 
-# Seeds, so that no run is unlucky.
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
-
 N = 3000
 RNG = np.random.default_rng(0)
 AGE = RNG.integers(18, 91, N)

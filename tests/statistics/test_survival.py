@@ -13,8 +13,6 @@ from skdp.plotting import PrivateSurvivalDisplay
 from skdp.statistics import private_survival
 from skdp.statistics.survival import _cells_of, kaplan_meier, log_rank_test
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # fixed seeds
-
 FALSE_ALARM = 1e-6
 EDGES = np.linspace(0.0, 20.0, 11)
 SETTINGS = {"random_state": 0, "delta": 1e-5}

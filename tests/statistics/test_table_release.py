@@ -20,8 +20,6 @@ from skdp.statistics.describer import TableDescriber
 from skdp.statistics.description import PrivateDescription
 from skdp.statistics.table_release import Shares, TableRelease, pairs_sensitivity
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 N = 60
 SCHEMA = {
     "age": (18, 90),

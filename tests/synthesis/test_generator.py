@@ -9,25 +9,15 @@ from combinations import over_rows
 from replay import recording
 from sklearn.pipeline import make_pipeline
 
-from skdp import (
-    DPWGAN,
-    DPClassMixtureGenerator,
-    DPMarginalSynthesizer,
-    DPStandardScaler,
-    PrivacyLeakWarning,
-    allocate_budget,
-    privacy_report,
-)
-
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
+import skdp
 
 CLASSES, COLUMNS = ["a", "b", "c"], ["one", "two", "three", "four"]
 GIVEN = {"bounds": (-1.0, 1.0), "classes": CLASSES, "random_state": 0, "delta": 1e-5}
 GAN = {"critic_layer_sizes": 9, "generator_layer_sizes": 8, "n_latent": 3, "max_iter": 3, "sampling_rate": 0.25}
 MADE = {
-    "class mixture": (DPClassMixtureGenerator, {"n_components": 1}),
-    "synthesizer": (DPMarginalSynthesizer, {"n_components": 8, "max_iter": 5, "n_bins": 5, "triples": False}),
-    "WGAN": (DPWGAN, {**GAN, "epsilon": 20.0}),
+    "class mixture": (skdp.DPClassMixtureGenerator, {"n_components": 1}),
+    "synthesizer": (skdp.DPMarginalSynthesizer, {"n_components": 8, "max_iter": 5, "n_bins": 5, "triples": False}),
+    "WGAN": (skdp.DPWGAN, {**GAN, "epsilon": 20.0}),
 }
 
 
@@ -100,20 +90,19 @@ def test_the_draws_of_samples_have_no_part_in_the_noise_of_the_fit(name):
 @by_name
 def test_classes_are_read_with_a_warning_only(name):
     X, y = labelled(60)
-    with pytest.warns(PrivacyLeakWarning, match="`classes` was not set"):
+    with pytest.warns(skdp.PrivacyLeakWarning, match="`classes` was not set"):
         model = make(name, classes=None, random_state=None).fit(X, y)
     assert list(model.classes_) == CLASSES
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model = make(name, classes=None, random_state=None).fit(X)
     assert not hasattr(model, "classes_")
 
 
 @by_name
 def test_it_takes_its_place_in_a_pipeline_with_one_budget(name):
-    pipe = make_pipeline(DPStandardScaler(bounds=(-1.0, 1.0)), make(name, bounds=(-3.0, 3.0)))
-    pipe = allocate_budget(pipe, epsilon=3.0, delta=1e-5).fit(*labelled(400))
+    pipe = make_pipeline(skdp.DPStandardScaler(bounds=(-1.0, 1.0)), make(name, bounds=(-3.0, 3.0)))
+    pipe = skdp.allocate_budget(pipe, epsilon=3.0, delta=1e-5).fit(*labelled(400))
     assert 2.99 < pipe.epsilon_ <= 3.0
     made, labels = pipe[-1].sample(10, random_state=0)
     assert (made.shape, labels.shape) == ((10, 4), (10,))
-    assert type(pipe[-1]).__name__ in str(privacy_report(fitted(name, random_state=None)))
+    assert type(pipe[-1]).__name__ in str(skdp.privacy_report(fitted(name, random_state=None)))

@@ -14,10 +14,6 @@ from skdp.preprocessing import TableSchema
 from skdp.synthesis import synthesize_linked
 from skdp.synthesis.linking import HouseholdSynthesizer
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::skdp.exceptions.PrivacyLeakWarning", "ignore::skdp.exceptions.QualityWarning"
-)
-
 SCHEMA = {"rooms": [1, 2, 3], "rent": (0, 900), "role": ["head", "child"], "age": {"edges": [0, 20, 50, 90]}}
 
 

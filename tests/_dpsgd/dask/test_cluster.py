@@ -15,7 +15,6 @@ from skdp import DPLogisticRegression, PrivacyAccountant
 from skdp._dpsgd.dask import dask_rows, engine
 from skdp._dpsgd.dask.dask_rows import DistributedModel
 
-pytestmark = [pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore:.*rows are too few")]
 N, CHUNKS = 1200, (300, 250, 350, 300)
 
 

@@ -17,8 +17,6 @@ from skdp import DPPCA, AddRemove, DPLinearRegression, DPLogisticRegression, DPM
 from skdp._dpsgd.dask import dask_rows, partitions
 from skdp._dpsgd.dask.partitions import BoundPartition
 
-pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are too few", "ignore:weight_bound=None")
-
 NAMES = list("abcd")
 FIXED = {"epsilon": None, "noise_multiplier": 50.0, "random_state": 5, "weight_bound": 1.0}
 STEPS = {"classes": [0, 1], "sampling_rate": 1.0, "max_iter": 3, **FIXED}

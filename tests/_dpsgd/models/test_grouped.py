@@ -30,8 +30,6 @@ from skdp.mechanisms import GaussianMechanism
 from skdp.mechanisms.sampling import FullBatch, PoissonSampling, sampling_at
 from skdp.mechanisms.streams import SecretStream
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # a replay needs a seed
-
 FALSE_ALARM = 1e-6
 U = 2.0**-53
 N, N_DISTINCT, CLIP = 900, 60, 0.3
@@ -276,8 +274,7 @@ def test_nothing_tells_how_many_groups_there_were(draw, kind, grouped_fits, monk
         for n_distinct in (1, 300):
             X, y = repeated(draw, n_distinct=n_distinct)
             y[0], y[1] = 0, 1
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 model = seeded(kind=kind, merge_equal_rows=True, **parameters).fit(X, y)
             model.__dict__.pop("_fitted_releases")  # each has a random id
             pickles.append((pickle.dumps(model), repr(model), [str(each.message) for each in caught]))

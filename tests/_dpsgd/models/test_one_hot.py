@@ -187,8 +187,7 @@ def test_one_row_adds_at_most_the_clip(form, name, intercept, size, weight, max_
     widths = FORMS[form]
     geometry, levels = geometry_of(widths, intercept, seed), levels_of(widths, 1, seed)
     rng = np.random.default_rng(seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of parameters that overflow, which are public
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # of public parameters that overflow
         theta = rng.choice([-1.0, 0.0, 0.5, 1.0], LOSSES[name][1] * geometry.width) * size
         found = clipped_sum(geometry, levels, targets_of(name, 1, seed), [weight], theta, max_norm, name)
     assert np.isfinite(found).all()

@@ -291,7 +291,6 @@ def test_no_row_changes_a_bit_of_anothers_gradient(n_outputs, d):
 # --- the estimator ---
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.QualityWarning", "ignore:random_state")
 @over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
 def test_one_row_moves_wide_releases_by_sensitivity(adjacency, monkeypatch):
     """Property 21: class counts, a step and the intercept correction. In float64 where rows that leave shift others."""

@@ -20,8 +20,6 @@ from skdp._dpsgd.streamed.arrow import ParquetRows
 from skdp.datasets import TableRows
 from skdp.preprocessing import DPStandardScaler
 
-pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are too few", "ignore:weight_bound=None")
-
 UNIT = "home"  # of the accountant of `opened`
 D = 4
 NAMES = [f"c{j}" for j in range(D)]

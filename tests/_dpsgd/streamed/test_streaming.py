@@ -48,8 +48,6 @@ from skdp.exceptions import BudgetExceededError, FitInterruptedWarning
 from skdp.mechanisms.sampling import PoissonSampling
 from skdp.mechanisms.streams import SecretStream
 
-pytestmark = pytest.mark.filterwarnings("ignore:random_state", "ignore:.*rows are too few")
-
 N, D = 3000, 4
 NAMES = [f"c{j}" for j in range(D)]
 
@@ -573,7 +571,6 @@ def reader_threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("skdp-reader")]
 
 
-@pytest.mark.filterwarnings("ignore:fit was interrupted")
 def test_an_interrupt_at_any_line_ends_the_thread(tmp_path):
     """Also between its start and the first block, and where the end of a pass is cleaned up."""
     X, y, _ = arrays()

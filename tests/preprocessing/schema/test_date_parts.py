@@ -62,7 +62,6 @@ def test_they_cost_nothing_and_a_row_changes_its_own():
     assert [*vectorizer.fit(other).get_feature_names_out()] == [*vectorizer.fit(frame).get_feature_names_out()]
 
 
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
 def test_estimated_date_has_parts_at_the_same_cost():
     frame = visits(2_000)
     given = {"since": {"kind": "date", "features": ["month"]}, "age": (0, 99)}

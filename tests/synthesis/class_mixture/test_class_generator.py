@@ -16,8 +16,6 @@ from skdp.synthesis import DPClassMixtureGenerator, class_moments
 from skdp.synthesis.class_mixture import Box, ClassRows
 from skdp.synthesis.class_moments import shares_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 D, CLASSES = 6, ["a", "b", "c"]
 

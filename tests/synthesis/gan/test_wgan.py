@@ -19,8 +19,6 @@ from skdp.synthesis import DPWGAN, adversaries
 from skdp.synthesis.critic import CriticModel
 from skdp.synthesis.wgan import COUNT_NOISE
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 ADJACENCIES = ["zero_out", "add_remove", "replace_one"]
 FAST = {"critic_layer_sizes": (9, 7), "generator_layer_sizes": 8, "n_latent": 3, "max_iter": 3}
 

@@ -14,8 +14,6 @@ from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals import noisy_tables
 from skdp.synthesis.marginals.column_levels import CELLS_OF_A_BIN, BinShapes
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 SCHEMA = {
     "pay": {"bounds": (-100, 1500), "missing_values": [None]},
     "age": {"edges": [0, 20, 65, 100]},

@@ -11,8 +11,6 @@ from scipy import stats
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals.product_mixture import Mixture
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},

@@ -1,6 +1,5 @@
 """A raw table as a synthetic one: what is estimated, what it costs, and what one row may change."""
 
-import warnings
 from dataclasses import replace
 
 import duckdb
@@ -37,9 +36,7 @@ def people(n=N, seed=0):
 
 
 def fit(table=None, **parameters):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QualityWarning)
-        return DPMarginalSynthesizer(**{**FAST, **parameters}).fit(people() if table is None else table)
+    return DPMarginalSynthesizer(**{**FAST, **parameters}).fit(people() if table is None else table)
 
 
 def test_a_raw_table_is_synthesized_in_one_line():
@@ -70,18 +67,14 @@ def to_duckdb(frame):
 @over_rows("kind", [pl.from_pandas, to_arrow, pd.DataFrame.to_numpy, to_duckdb])
 def test_tables_of_all_libraries(kind):
     table = kind(people(600)[["age", "pay", "job", "member"]])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QualityWarning)
-        made = skdp.synthesize(table, n_samples=7)
+    made = skdp.synthesize(table, n_samples=7)
     assert type(made) is (pa.Table if kind is to_duckdb else type(table))
     assert made.shape == (7, 4)
 
 
 def test_estimated_schema_is_accepted_by_the_next_step():
     private, accountant = people(), PrivacyAccountant()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QualityWarning)
-        estimated = DPTableVectorizer(epsilon=0.5, accountant=accountant).fit(private).schema_
+    estimated = DPTableVectorizer(epsilon=0.5, accountant=accountant).fit(private).schema_
     assert TableSchema.from_json(estimated.to_json()) == estimated
     model = fit(private, schema=estimated, epsilon=0.5, accountant=accountant)
     assert model.schema_["job"] == estimated["job"]
@@ -148,7 +141,6 @@ CHANGES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")
 @over_rows("change", CHANGES)
 @over_rows("adjacency", ["zero_out", "replace_one"])
 def test_one_row_moves_no_release_further_than_it_is_priced(change, adjacency):
@@ -213,7 +205,6 @@ def test_synthesize_dates_keep_clock_of_their_zone(kind):
     assert (when.dt.hour == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")
 @over_rows("kind", [pd.DataFrame.copy, pl.from_pandas, pd.DataFrame.to_numpy])
 def test_synthesize_lost_column_is_missing(kind):
     """Noise alone rarely looks like numbers: that it does in each of 8 fits has a probability below 1e-6."""
@@ -229,7 +220,6 @@ def test_synthesize_lost_column_is_missing(kind):
     assert found
 
 
-@pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning", "ignore::skdp.exceptions.QualityWarning")
 @over_rows(
     "low, high, noise, seed", [(0.999, 1.0, 0.05, 0), (0.999, 1.0, 0.3, 10), (1.0, 1.0, 0.05, 0), (0.0, 0.0, 0.05, 0)]
 )

@@ -14,8 +14,6 @@ from skdp.mechanisms.bounded_sum import centered
 from skdp.synthesis import DPMarginalSynthesizer
 from skdp.synthesis.marginals.noisy_tables import all_tables
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 N, SIGMA = 400, 20.0
 SCHEMA = {"flag": [0, 1], "job": ["clerk", "nurse", "none"]}

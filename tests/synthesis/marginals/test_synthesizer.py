@@ -34,8 +34,6 @@ from skdp.synthesis.marginals.contingency_tables import TableSums, count, weight
 from skdp.synthesis.marginals.denoising import TargetTables
 from skdp.synthesis.marginals.product_mixture import TRIPLES, _losses
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.exceptions.PrivacyLeakWarning")  # seeds make a test repeatable
-
 FALSE_ALARM = 1e-6
 SCHEMA = {
     "age": {"edges": [0, 20, 40, 65, 100]},
