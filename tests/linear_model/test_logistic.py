@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from combinations import over_rows
 from logistic import POISSON, binary
+from relations import with_n_public
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -124,6 +125,17 @@ def test_single_precision_gives_the_same_model_to_its_rounding(table):
     # A step of length 1 on a loss with curvature below 1/4 enlarges no error; a step brings in a few roundings.
     bound = single.n_steps_ * 8 * np.finfo(np.float32).eps
     np.testing.assert_allclose(single.coef_, double.coef_, atol=bound, rtol=0)
+
+
+# --- the cost --------------------------------------------------------------------------------------------------------
+
+
+@over_rows("adjacency", ["zero_out", "add_remove", "replace_one"])
+@over_rows("sampling", [{}, POISSON])
+@over_rows("epsilon", [0.1, 8.0])
+def test_the_budget_is_met_from_below_and_used_up(table, adjacency, sampling, epsilon):
+    model = binary(epsilon=epsilon, adjacency=with_n_public(adjacency, 400), **sampling).fit(*table)
+    assert 0.998 * epsilon < model.epsilon_ <= epsilon
 
 
 # --- predictions (property 24) ----------------------------------------------------------------------------------------
