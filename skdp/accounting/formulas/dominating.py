@@ -83,7 +83,7 @@ from skdp.accounting.events.specifications import (
     MixtureOfGaussiansDpEvent,
 )
 from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI
-from skdp.accounting.formulas.numeric import MOST, RULES, number_of_nodes, sampled_loss
+from skdp.accounting.formulas.numeric import GAUSS_LEGENDRE, MOST, number_of_nodes, sampled_loss
 
 _MOST = 20_000  # losses of integer noise
 
@@ -221,7 +221,7 @@ def _split(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the log masses that are assigned to the lower and the upper end of each cell."""
     half = 0.5 * np.diff(knots)[:, None]
-    node, weight = RULES[number_of_nodes(float((half[:, 0] * slope).max()))]
+    node, weight = GAUSS_LEGENDRE[number_of_nodes(float((half[:, 0] * slope).max()))]
     loss, log_density = density(knots[:-1, None] + half * (node + 1.0))
     low, high = at_knots[:-1, None], at_knots[1:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -195,7 +195,7 @@ ERROR = 1e-15
 MOST = {2: 3.6e-4, 3: 9.8e-3, 5: 0.158, 8: 0.855, 16: 4.25, 32: 11.7}
 
 # Nodes and weights on the interval from -1 to 1, for each number of nodes.
-RULES = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
+GAUSS_LEGENDRE = {k: np.polynomial.legendre.leggauss(k) for k in MOST}
 _IN_CELLS = (2, 3, 5, 8)
 
 
@@ -235,7 +235,7 @@ def nodes(knots: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     places, weights = [], []
     for at, k in enumerate(_IN_CELLS):
         kept = number == at
-        node, weight = RULES[k]
+        node, weight = GAUSS_LEGENDRE[k]
         places.append((middle[kept, None] + half[kept, None] * node).ravel())
         weights.append((half[kept, None] * weight).ravel())
     return np.concatenate(places), np.concatenate(weights)

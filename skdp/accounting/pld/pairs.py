@@ -45,7 +45,7 @@ from scipy.special import ndtr
 
 from skdp.accounting.formulas.dominating import Directions, LossAtoms, dominating, fixed_gaussian, statement
 from skdp.accounting.formulas.gaussian import LOG_SQRT_2PI, mixture_loss
-from skdp.accounting.formulas.numeric import ERROR, RULES, nodes, rounding
+from skdp.accounting.formulas.numeric import ERROR, GAUSS_LEGENDRE, nodes, rounding
 from skdp.accounting.releases import Releases
 
 _DEEP = 160.0  # losses this far below the top have a density below e^-80 and are merged
@@ -300,7 +300,7 @@ class LaplacePair(_OfSize):
     def _atoms(self, knots: np.ndarray) -> Atoms:
         half = 0.5 * np.diff(knots)[:, None]
         # of densities e^{l/2} and e^{-l/2} in cells of up to a quarter: far below `ERROR`, and below that times `size`
-        node, weight = RULES[5]
+        node, weight = GAUSS_LEGENDRE[5]
         loss = (knots[:-1, None] + half * (node + 1.0)).ravel()
         with np.errstate(divide="ignore"):
             log_weight = np.log((half * weight).ravel()) + 0.5 * (loss - self.size) - math.log(4.0)
