@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -75,8 +74,9 @@ def copy_to_fit(target: Learner, *, keep_learned: bool = False) -> Learner:
     """
     copied = object.__new__(type(target))
     vars(copied).update(vars(target))  # in C: no thread publishes in between
-    for name in () if keep_learned else list(filter(_is_learned, vars(copied))):
-        del vars(copied)[name]
+    if not keep_learned:
+        for name in list(filter(_is_learned, vars(copied))):
+            del vars(copied)[name]
     return copied
 
 
@@ -463,9 +463,8 @@ class Fit:
 
     def _note_cost(self) -> None:
         model, earlier = self.model, () if self.earlier is None else self.earlier.releases
-        release = Release(self.event, model.adjacency, model.privacy_unit_)
-        if self.file is not None:  # which keeps the id of the release for a fit that resumes
-            release = replace(release, id=self.file.receipt)
+        given = {} if self.file is None else {"id": self.file.receipt}  # which a fit that resumes keeps
+        release = Release(self.event, model.adjacency, model.privacy_unit_, **given)
         model.privacy_event_, model.epsilon_, model.delta_ = self.cost
         model.adjacency_, model._fitted_releases = model.adjacency, (*earlier, release)
 

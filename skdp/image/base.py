@@ -185,8 +185,14 @@ class ImageTransformer(PlainState, ClassNamePrefixFeaturesOutMixin, TransformerM
                 planes = self._planes(table[start : start + step], layout)
                 self._fitted_features.write(planes, out[start : start + step])
 
-        with single_threaded_blas(), ThreadPoolExecutor(min(count_threads(self.n_jobs), len(starts))) as pool:
-            list(pool.map(write, starts))  # raises errors
+        n_threads = min(count_threads(self.n_jobs), len(starts))
+        with single_threaded_blas():
+            if n_threads <= 1:  # no pool, which finishes all its blocks before an interrupt is raised
+                for start in starts:
+                    write(start)
+                return
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(write, starts))  # raises errors
 
     def _planes(self, rows: np.ndarray, layout: ImageLayout) -> np.ndarray:
         """Check a block of images, and return its planes with pixels from 0 to 1."""

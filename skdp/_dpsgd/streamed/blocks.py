@@ -185,7 +185,8 @@ class BlockSource(RowSource):
 
     def gather(self, places: NDArray[np.int64]) -> RowBlock:
         rows = np.empty((len(places), self.n_features), self.dtype)
-        labels, weights = list[Any](), list[Any]()
+        labels: list[Any] = []
+        weights: list[Any] = []
         with closing(self.read()) as blocks:
             for block in blocks:
                 first, last = np.searchsorted(places, (block.start, block.stop))
